@@ -1,0 +1,99 @@
+"""What a database asks of an engine, whatever runs it: the local one or Spark.
+
+Rows cross this border as Arrow tables with the schema of `tidelog.rules.schema.arrow_schema(relation)` (or, on Spark, as
+DataFrames with the same column names). An engine holds the committed state; `commit` either moves it to the next
+epoch or raises and leaves it exactly as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call of a transaction: `sign` is +1 for insert, -1 for delete. `rows` is what `Engine.stage` returned."""
+
+    relation: str
+    sign: int
+    rows: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StratumReport:
+    """What one stratum cost in one epoch, and why it was done that way."""
+
+    relations: tuple[str, ...]
+    strategy: str  # "bootstrap", "update", "recompute", "unchanged"
+    place: str  # "local", "decomposed", "single task", "frames"
+    reason: str
+    rounds: int
+    instances: int  # rule instances born or killed
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """What an epoch did: `strata` in their order, `seconds` for all of it, `rows` per relation after it."""
+
+    epoch: int
+    strata: tuple[StratumReport, ...]
+    seconds: float
+    inserted: int  # rows that came to output relations
+    deleted: int  # rows that left output relations
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+
+class ChangeRows(Protocol):
+    """The rows of one output relation that came and went in one epoch."""
+
+    def inserted(self) -> pa.Table: ...
+    def deleted(self) -> pa.Table: ...
+    def inserted_count(self) -> int: ...
+    def deleted_count(self) -> int: ...
+    def inserted_frame(self) -> Any:
+        """The same as a Spark DataFrame; an engine without a session raises UsageError."""
+
+    def deleted_frame(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `commit` hands back. `changes` has an entry for each output relation that changed."""
+
+    changes: Mapping[str, ChangeRows]
+    report: EpochReport
+
+
+class Engine(Protocol):
+    """The state of one database. Not thread-safe: `Database` holds the lock."""
+
+    name: str
+
+    def open(self) -> Outcome:
+        """Derives what the program's own facts imply; called once, before anything else. Epoch 0."""
+
+    def stage(self, relation: str, rows: Any) -> Any:
+        """Accepts the rows of one call (an Arrow table of the relation's schema; on Spark also a DataFrame).
+
+        Raises DataError for rows that do not fit; what it returns goes into an `Operation`.
+        """
+
+    def commit(self, operations: Sequence[Operation]) -> Outcome | None:
+        """Applies the operations in order; None when their net effect is empty (then there is no epoch)."""
+
+    def table(self, relation: str) -> pa.Table:
+        """The committed rows, in no particular order."""
+
+    def frame(self, relation: str) -> Any:
+        """The committed rows as a Spark DataFrame."""
+
+    def count(self, relation: str) -> int: ...
+
+    def contains(self, relation: str, row: tuple[bool | int | str, ...]) -> bool: ...
+
+    def close(self) -> None: ...

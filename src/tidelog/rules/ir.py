@@ -1,0 +1,154 @@
+"""The rules of a program as engines see them: one small, flat form.
+
+`lower` makes it from the typed program. What is gone by then: expressions inside atoms (each is a variable of its own
+with an `Assign` before it), wildcards under negation (the atom stands on a hidden projection of the relation), and
+facts (a fact is a rule with an empty body). What stays: the order of the body as written, because an expression that
+may fail (a division) must not run before the conditions that stand in front of it.
+
+Every rule also has a hidden nullary fact as the last position of its body. It is not written here: a rule's presence
+in the program *is* that fact. To add or remove a rule is to insert or delete it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from tidelog.check.typed import Expression
+from tidelog.check.types import Type
+from tidelog.diagnostics.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of one rule; the name is unique within the rule."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value written in the program: a Python bool, int or str that fits the type."""
+
+    value: bool | int | str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_`: any value. Only in positive atoms of a body."""
+
+
+Term = Variable | Constant | Wildcard
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A relation applied to terms, one for each of its columns. A variable may stand more than once."""
+
+    relation: str
+    terms: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Positive:
+    """Holds for each row of the relation that matches."""
+
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Holds while no row matches. The terms are constants and variables bound elsewhere in the body."""
+
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Holds when the Boolean expression is true."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Binds the variable, which no other literal binds, to the value of the expression."""
+
+    variable: Variable
+    expression: Expression
+
+
+Literal = Positive | Negative | Condition | Assign
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`head :- body`. `id` is its place in the program, `text` its source, for reports and errors.
+
+    The head's terms are variables (bound by the body) and constants.
+    """
+
+    id: int
+    head: Atom
+    body: tuple[Literal, ...]
+    text: str
+    span: Span
+
+    @property
+    def positives(self) -> tuple[Atom, ...]:
+        return tuple(literal.atom for literal in self.body if isinstance(literal, Positive))
+
+    @property
+    def negatives(self) -> tuple[Atom, ...]:
+        return tuple(literal.atom for literal in self.body if isinstance(literal, Negative))
+
+
+class Role(Enum):
+    """What a relation is to the user. A hidden relation was made by `lower` and has a `#` in its name."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INTERNAL = "internal"
+    HIDDEN = "hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A declared (or hidden) relation. It may have no column at all: then it holds at most the row `()`."""
+
+    name: str
+    columns: tuple[Column, ...]
+    role: Role
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Relations that depend on one another (or one that does not), with the rules that derive them.
+
+    `recursive`: a rule's body mentions a relation of the stratum. A relation without rules is a stratum of its own
+    with no rules.
+    """
+
+    relations: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProgram:
+    """A whole program. Strata are in order: each reads only itself and those before it, and negates only those before."""
+
+    relations: Mapping[str, Relation]
+    rules: tuple[Rule, ...]
+    strata: tuple[Stratum, ...]

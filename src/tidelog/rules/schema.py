@@ -1,0 +1,41 @@
+"""Relation → Arrow schema: how a relation's rows look at every border (users, files, engines).
+
+| type | Arrow | Python |
+| --- | --- | --- |
+| `bool` | bool | bool |
+| `bit<N>`, N ≤ 64 | uint8, 16, 32 or 64, the smallest that holds N bits | int |
+| `signed<N>`, N ≤ 64 | int8, 16, 32 or 64 | int |
+| wider integers | string, in decimal | int |
+| `string` | string | str |
+
+Columns are never null. Two widths share an Arrow type (`bit<12>` and `u16`), so a range check belongs to every border.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
+from tidelog.rules.ir import Relation
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    """The Arrow type of a column of this type."""
+    match type_:
+        case BoolType():
+            return pa.bool_()
+        case BitType(width) if width <= 64:
+            return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[_storage_bits(width)]
+        case SignedType(width) if width <= 64:
+            return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[_storage_bits(width)]
+        case BitType() | SignedType() | StringType():
+            return pa.string()
+
+
+def arrow_schema(relation: Relation) -> pa.Schema:
+    """One non-null field per column. A relation without columns has an empty schema; its rows are counted by num_rows."""
+    return pa.schema([pa.field(column.name, arrow_type(column.type), nullable=False) for column in relation.columns])
+
+
+def _storage_bits(width: int) -> int:
+    return next(bits for bits in (8, 16, 32, 64) if width <= bits)
