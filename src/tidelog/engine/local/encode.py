@@ -1,0 +1,405 @@
+"""Variant → code: the words that the join kernel interprets.
+
+Variables and constants get registers. Joins become iterators; filters, assignments and antijoins become the tail of the
+iterator before them. Where an expression is not a matter of words (text, wide integers, a division inside a
+condition that guards it), the variant is cut into segments: the kernel writes the registers that are needed later to
+a buffer, Python evaluates the expression on whole columns, once per distinct argument, and the next segment goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.check import typed
+from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.values import Values, Words
+from tidelog.functions.scalar import ScalarFunction, compile_scalar
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Variant
+from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
+
+
+@dataclass(frozen=True, slots=True)
+class PythonStep:
+    """An expression over columns of the buffer: a filter, or a new column at its end (`result` is its type)."""
+
+    function: ScalarFunction
+    arguments: tuple[tuple[int, Type], ...]  # column of the buffer, type
+    result: Type
+    is_filter: bool
+    compare: int | None  # the column that the result must equal
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of code that the kernel runs in one go. The last one emits heads, the others feed `after`."""
+
+    code: Words
+    constants: Words
+    emits: int
+    after: PythonStep | None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A variant in words. `probes` are the arrangements that it needs: (relation, key columns)."""
+
+    variant: Variant
+    kind: int
+    delta: int  # the delta's relation, or -1
+    head: int
+    segments: tuple[Segment, ...]
+    probes: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @property
+    def in_python(self) -> bool:
+        return len(self.segments) > 1
+
+
+@dataclass(slots=True)
+class _Block:
+    op: int
+    target: int = 0
+    relation: int = 0
+    inside: int = 0
+    check: int = k.CHECK_NONE
+    keys: list[int] = field(default_factory=list)
+    binds: list[int] = field(default_factory=list)
+    equals: list[int] = field(default_factory=list)
+    tail: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    absent_keys: dict[int, list[int]] = field(default_factory=dict)  # index in the tail → registers
+
+
+class Encoder:
+    """Encodes variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
+
+    def __init__(
+        self, relations: Mapping[str, int], arrangement: Callable[[int, tuple[int, ...]], int], values: Values
+    ) -> None:
+        self.relations = relations
+        self.arrangement = arrangement
+        self.values = values
+
+    def encode(self, variant: Variant, inside: frozenset[str]) -> Encoded:
+        """The code of a variant of a rule in the stratum whose relations are `inside`."""
+        return _Encoding(self, variant, inside).run()
+
+
+class _Encoding:
+    """One variant on its way to code."""
+
+    def __init__(self, encoder: Encoder, variant: Variant, inside: frozenset[str]) -> None:
+        self.encoder = encoder
+        self.variant = variant
+        self.inside = inside
+        self.registers: dict[object, int] = {}
+        self.constants: dict[int, int] = {}
+        self.bound: list[str] = []
+        self.types: dict[str, Type] = {}
+        self.blocks: list[_Block] = []
+        self.segments: list[Segment] = []
+        self.probes: list[tuple[int, tuple[int, ...]]] = []
+
+    def run(self) -> Encoded:
+        delta = self.variant.delta
+        if delta.atom is None:
+            self.blocks.append(_Block(k.ITERATE_UNIT))
+        else:
+            self._iterate(delta.atom, _Block(k.ITERATE_BATCH), known=())
+            # The batch is the delta itself: its rows need no look at the overlay.
+            self.blocks[-1].check = k.CHECK_NONE
+            if delta.kind is DeltaKind.NEGATIVE:
+                self.blocks[-1].inside = 0
+        for index, step in enumerate(self.variant.steps):
+            self._step(step, self.variant.steps[index + 1 :])
+        head = self.variant.rule.head
+        self._close([self._term(term) for term in head.terms], None)
+        return Encoded(
+            self.variant,
+            self._kind(),
+            -1 if delta.atom is None else self.encoder.relations[delta.atom.relation],
+            self.encoder.relations[head.relation],
+            tuple(self.segments),
+            tuple(dict.fromkeys(self.probes)),
+        )
+
+    def _kind(self) -> int:
+        delta = self.variant.delta
+        if delta.kind is DeltaKind.RULE:
+            return k.KIND_RULE
+        if delta.kind is DeltaKind.NEGATIVE:
+            return k.KIND_NEGATED
+        assert delta.atom is not None
+        return k.KIND_INSIDE if delta.atom.relation in self.inside else k.KIND_BELOW
+
+    # Registers
+
+    def _register(self, key: object) -> int:
+        return self.registers.setdefault(key, len(self.registers))
+
+    def _constant(self, word: int) -> int:
+        register = self._register(("constant", word))
+        self.constants[register] = word
+        return register
+
+    def _bind(self, name: str, type_: Type) -> int:
+        if name not in self.types:
+            self.bound.append(name)
+            self.types[name] = type_
+        return self._register(name)
+
+    def _term(self, term: Term) -> int:
+        match term:
+            case Variable(name):
+                return self.registers[name]
+            case Constant(value, type_):
+                return self._constant(self.encoder.values.word(value, type_))
+            case Wildcard():
+                raise AssertionError("a wildcard has no register")
+
+    # Steps
+
+    def _step(self, step: Step, rest: tuple[Step, ...]) -> None:
+        match step:
+            case Join():
+                self._join(step)
+            case Antijoin(atom, position):
+                block = self.blocks[-1]
+                before = 1 if position < self.variant.delta.position else 0
+                block.absent_keys[len(block.tail)] = [self._term(term) for term in atom.terms]
+                relation = self.encoder.relations[atom.relation]
+                block.tail.append((k.T_ABSENT, relation, len(atom.terms), 0, before, 0))
+            case Filter(expression):
+                if is_plain(expression):
+                    self._tail(k.T_FILTER, 0, self._value(expression))
+                else:
+                    self._cut(expression, rest, None, False)
+            case Let(variable, expression, compare):
+                if is_plain(expression):
+                    register = self._value(expression)
+                    if compare:
+                        equal = self._temporary()
+                        self._tail(k.T_EQ, equal, register, self.registers[variable.name])
+                        self._tail(k.T_FILTER, 0, equal)
+                    else:
+                        self._tail(k.T_MOVE, self._bind(variable.name, variable.type), register, 0, 64)
+                else:
+                    self._cut(expression, rest, variable, compare)
+
+    def _join(self, step: Join) -> None:
+        relation = self.encoder.relations[step.atom.relation]
+        terms = step.atom.terms
+        if len(step.keys) == len(terms):
+            block = _Block(k.ITERATE_FIND, keys=[self._term(term) for term in terms])
+        elif step.keys:
+            block = _Block(
+                k.ITERATE_PROBE,
+                target=self.encoder.arrangement(relation, step.keys),
+                keys=[self._term(terms[i]) for i in step.keys],
+            )
+            self.probes.append((relation, step.keys))
+        else:
+            block = _Block(k.ITERATE_SCAN)
+        self._iterate(step.atom, block, known=step.keys)
+        before = step.position < self.variant.delta.position
+        block.check = k.CHECK_BEFORE if before else k.CHECK_AFTER
+
+    def _iterate(self, atom: Atom, block: _Block, known: tuple[int, ...]) -> None:
+        """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
+        block.relation = self.encoder.relations[atom.relation]
+        block.inside = 1 if atom.relation in self.inside else 0
+        for column, term in enumerate(atom.terms):
+            if column in known or isinstance(term, Wildcard):
+                continue
+            if isinstance(term, Variable) and term.name not in self.types:
+                block.binds += [column, self._bind(term.name, term.type)]
+            else:
+                block.equals += [column, self._term(term)]
+        self.blocks.append(block)
+
+    # Plain expressions, as instructions of a tail
+
+    def _temporary(self) -> int:
+        return self._register(("temporary", len(self.registers)))
+
+    def _tail(self, op: int, target: int, a: int, b: int = 0, width: int = 0, signed: int = 0) -> int:
+        self.blocks[-1].tail.append((op, target, a, b, width, signed))
+        return target
+
+    def _value(self, expression: typed.Expression) -> int:
+        """The register that holds the value of a plain expression."""
+        match expression:
+            case typed.Var(name=name):
+                return self.registers[name]
+            case typed.Lit(value=value, type=type_):
+                return self._constant(self.encoder.values.word(value, type_))
+            case typed.Unary(op="not", operand=operand):
+                return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
+            case typed.Unary(op=op, operand=operand, type=type_):
+                code = k.T_NEG if op == "-" else k.T_NOT
+                return self._tail(code, self._temporary(), self._value(operand), 0, *_width(type_))
+            case typed.Cast(operand=operand, type=type_):
+                return self._tail(k.T_MOVE, self._temporary(), self._value(operand), 0, *_width(type_))
+            case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
+                test, first, second = self._value(condition), self._value(then), self._value(otherwise)
+                return self._tail(k.T_SELECT, self._temporary(), first, second, test)
+            case typed.Binary():
+                return self._binary(expression)
+            case typed.ToString():
+                raise AssertionError("text is not plain")
+
+    def _binary(self, expression: typed.Binary) -> int:
+        op = expression.op
+        left, right = self._value(expression.left), self._value(expression.right)
+        if op in ("==", "!="):
+            return self._tail(k.T_EQ if op == "==" else k.T_NE, self._temporary(), left, right)
+        if op in ("<", "<=", ">", ">="):
+            if op in (">", ">="):
+                left, right = right, left
+            code = k.T_LT if op in ("<", ">") else k.T_LE
+            return self._tail(code, self._temporary(), left, right, *_width(expression.left.type))
+        if op == "=>":
+            negated = self._tail(k.T_BOOL_NOT, self._temporary(), left)
+            return self._tail(k.T_OR, self._temporary(), negated, right)
+        if op == "++":
+            shift = self._constant(_width(expression.right.type)[0])
+            high = self._tail(k.T_SHL, self._temporary(), left, shift, *_width(expression.type))
+            return self._tail(k.T_OR, self._temporary(), high, right)
+        if op in ("<<", ">>"):
+            width = _width(expression.type)[0]
+            mask = self._constant((1 << (width - 1).bit_length()) - 1)
+            right = self._tail(k.T_AND, self._temporary(), right, mask)
+        return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
+
+    # Segments
+
+    def _cut(
+        self, expression: typed.Expression, rest: tuple[Step, ...], variable: Variable | None, compare: bool
+    ) -> None:
+        """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer."""
+        names = sorted(typed.variables(expression))
+        kept = [name for name in self.bound if name in names or name in _names_after(rest, self.variant)]
+        if compare and variable is not None and variable.name not in kept:
+            kept.append(variable.name)
+        step = PythonStep(
+            compile_scalar(expression, names),
+            tuple((kept.index(name), self.types[name]) for name in names),
+            expression.type,
+            variable is None,
+            kept.index(variable.name) if compare and variable is not None else None,
+        )
+        self._close([self.registers[name] for name in kept], step)
+        block = _Block(k.ITERATE_INPUT)
+        block.binds = [self.registers[name] for name in kept]
+        if variable is not None and not compare:
+            block.binds.append(self._bind(variable.name, variable.type))
+        self.blocks = [block]
+
+    def _close(self, emit: list[int], after: PythonStep | None) -> None:
+        words = _layout_code(self.blocks, emit)
+        constants = np.zeros(max(len(self.registers), 1), dtype=np.int64)
+        for register, word in self.constants.items():
+            constants[register] = word
+        self.segments.append(Segment(words, constants, len(emit), after))
+
+
+def is_plain(expression: typed.Expression) -> bool:
+    """Whether the kernel can evaluate it: words only, and nothing that may fail behind a condition inside it."""
+    match expression:
+        case typed.Var() | typed.Lit():
+            return True
+        case typed.Unary(operand=operand) | typed.Cast(operand=operand):
+            return is_word(expression.type) and is_word(operand.type) and is_plain(operand)
+        case typed.ToString():
+            return False
+        case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
+            branches = (then, otherwise)
+            return is_plain(condition) and all(is_plain(each) and not typed.may_fail(each) for each in branches)
+        case typed.Binary(op=op, left=left, right=right):
+            if not (is_plain(left) and is_plain(right)):
+                return False
+            if op in ("==", "!="):
+                return True
+            if op in ("and", "or", "=>") and typed.may_fail(right):
+                return False
+            return is_word(expression.type) and is_word(left.type) and is_word(right.type)
+
+
+_OPERATORS = {
+    "+": k.T_ADD,
+    "-": k.T_SUB,
+    "*": k.T_MUL,
+    "/": k.T_DIV,
+    "%": k.T_MOD,
+    "&": k.T_AND,
+    "|": k.T_OR,
+    "^": k.T_XOR,
+    "<<": k.T_SHL,
+    ">>": k.T_SHR,
+    "and": k.T_AND,
+    "or": k.T_OR,
+}
+
+
+def _width(type_: Type) -> tuple[int, int]:
+    """The bits of a word type, and 1 if it has a sign."""
+    match type_:
+        case BoolType():
+            return 1, 0
+        case BitType(width):
+            return width, 0
+        case SignedType(width):
+            return width, 1
+        case _:
+            return 64, 1
+
+
+def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
+    """The variables that later steps or the head read."""
+    names = {term.name for term in variant.rule.head.terms if isinstance(term, Variable)}
+    for step in rest:
+        match step:
+            case Join(atom) | Antijoin(atom):
+                names |= {term.name for term in atom.terms if isinstance(term, Variable)}
+            case Let(variable, expression):
+                names |= typed.variables(expression) | {variable.name}
+            case Filter(expression):
+                names |= typed.variables(expression)
+    return names
+
+
+def _layout_code(blocks: list[_Block], emit: list[int]) -> Words:
+    """The flat words: head, block offsets, blocks, then the lists that they point to."""
+    words: list[int] = [len(blocks), 0, len(emit)]
+    words += [0] * len(blocks)
+    starts = []
+    for _ in blocks:
+        starts.append(len(words))
+        words += [0] * k.BLOCK_WIDTH
+    for index, (start, block) in enumerate(zip(starts, blocks, strict=True)):
+        words[k.CODE_BLOCKS + index] = start
+        words[start + k.OP] = block.op
+        words[start + k.TARGET] = block.target
+        words[start + k.ROW_RELATION] = block.relation
+        words[start + k.INSIDE] = block.inside
+        words[start + k.CHECK] = block.check
+        words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.keys), len(words)
+        words += block.keys
+        per_bind = 1 if block.op == k.ITERATE_INPUT else 2
+        words[start + k.BIND_N], words[start + k.BIND_AT] = len(block.binds) // per_bind, len(words)
+        words += block.binds
+        words[start + k.EQUAL_N], words[start + k.EQUAL_AT] = len(block.equals) // 2, len(words)
+        words += block.equals
+        absent_at = {}
+        for place, keys in block.absent_keys.items():
+            absent_at[place] = len(words)
+            words += keys
+        words[start + k.TAIL_N], words[start + k.TAIL_AT] = len(block.tail), len(words)
+        for place, (op, target, a, b, width, signed) in enumerate(block.tail):
+            words += [op, target, a, absent_at.get(place, b), width, signed]
+    words[k.CODE_EMIT] = len(words)
+    words += emit
+    return np.array(words, dtype=np.int64)

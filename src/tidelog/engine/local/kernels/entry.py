@@ -1,0 +1,77 @@
+"""Small entry points: single kernels that Python calls by themselves."""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import apply, arrange, index, join, waves
+from tidelog.engine.local.kernels.memory import entry_point
+
+
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def look_up(S, relation, row):
+    """The line of a row, or -1."""
+    return index.find_row(S, relation, row.ctypes.data)
+
+
+@entry_point("int64(int64[:,::1], int64, int64[:,::1], int64[::1])")
+def look_up_many(S, relation, rows, lines):
+    """Writes the line of each row, or -1; returns how many were found."""
+    found = 0
+    for i in range(rows.shape[0]):
+        line = index.find_row(S, relation, rows.ctypes.data + i * rows.shape[1] * 8)
+        lines[i] = line
+        if line >= 0:
+            found += 1
+    return found
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def reindex(S, relation):
+    """Fills the empty index of a relation from its rows."""
+    index.rebuild_index(S, relation)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
+def build_arrangement(S, A, arrangement, scratch):
+    """See `arrange.arrange_all`."""
+    return arrange.arrange_all(S, A, arrangement, scratch)
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def rehash_arrangement(A, arrangement):
+    """Fills the empty table of an arrangement from its entries."""
+    arrange.rebuild_table(A, arrangement)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64[:,::1])")
+def retract_facts(S, relation, facts):
+    """See `apply.retract_facts`."""
+    return apply.retract_facts(S, relation, facts.ctypes.data, facts.shape[0])
+
+
+@entry_point("int64(int64[:,::1], int64, int64[:,::1], int64)")
+def insert_facts(S, relation, facts, logging):
+    """See `apply.insert_facts`."""
+    return apply.insert_facts(S, relation, facts.ctypes.data, facts.shape[0], logging)
+
+
+@entry_point(
+    "int64(int64[::1], int64[:,::1], int64[:,::1], int64, int64, int64[::1], int64[:,::1], int64[::1], int64[:,::1],"
+    " int64[::1])"
+)
+def enumerate_some(control, S, A, code, kind, registers, iterators, out, inputs, scratch):
+    """See `join.enumerate_instances`; for the variants that Python runs segment by segment."""
+    return join.enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch)
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1])")
+def apply_some(control, S, relation, out):
+    """See `waves.apply_buffer`."""
+    return waves.apply_buffer(control, S, relation, out)
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")
+def has_delta(S, V, variant, phase, wave):
+    """1 when the variant has anything to do in this wave."""
+    return 1 if waves.has_delta(S, V, variant, phase, wave) else 0

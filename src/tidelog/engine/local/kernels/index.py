@@ -1,0 +1,157 @@
+"""The index on whole rows: open addressing with linear probing, one word a slot: hash << 32 | line + 1.
+
+A look-up touches the slot and the row. Deletion shifts later slots back, so there are no tombstones and a relation
+that shrinks and grows for years probes no further than a fresh one.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load64, store64
+
+
+@kernel
+def hash_row(address, columns):
+    """The hash of `columns` words at an address."""
+    state = HASH_START
+    for i in range(columns):
+        state = hash_word(state, load64(address, i))
+    return hash_end(state)
+
+
+@kernel
+def same_words(left, right, columns):
+    for i in range(columns):
+        if load64(left, i) != load64(right, i):
+            return False
+    return True
+
+
+@kernel
+def find_row(S, relation, address):
+    """The line of the row whose columns lie at the address, or -1."""
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    hashed = hash_row(address, columns)
+    at = hashed & mask
+    while True:
+        slot = load64(slots, at)
+        if slot == 0:
+            return -1
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            line = (slot & k.LOW_MASK) - 1
+            if same_words(rows + line * stride, address, columns):
+                return line
+        at = (at + 1) & mask
+
+
+@kernel
+def find_or_add(S, relation, address):
+    """The line of the row at the address; a new row gets a line, is indexed, and comes back as -1 - line.
+
+    The caller has made room, and fills in total, count and meta of a new row.
+    """
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    hashed = hash_row(address, columns)
+    at = hashed & mask
+    while True:
+        slot = load64(slots, at)
+        if slot == 0:
+            break
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            line = (slot & k.LOW_MASK) - 1
+            if same_words(rows + line * stride, address, columns):
+                return line
+        at = (at + 1) & mask
+    free = S[relation, k.FREE_COUNT]
+    if free > 0:
+        line = load64(S[relation, k.FREE], free - 1)
+        S[relation, k.FREE_COUNT] = free - 1
+    else:
+        line = S[relation, k.USED]
+        S[relation, k.USED] = line + 1
+    row = rows + line * stride
+    for i in range(columns):
+        store64(row, i, load64(address, i))
+    store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
+    S[relation, k.LIVE] += 1
+    return -1 - line
+
+
+@kernel
+def remove_row(S, relation, line):
+    """Takes an indexed row out of the index and gives its line back."""
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+    at = hash_row(row, columns) & mask
+    while (load64(slots, at) & k.LOW_MASK) - 1 != line:
+        at = (at + 1) & mask
+    hole = at
+    while True:
+        at = (at + 1) & mask
+        slot = load64(slots, at)
+        if slot == 0:
+            break
+        home = (slot >> k.HASH_SHIFT) & k.LOW_MASK & mask
+        # The slot may move back into the hole only if its home is not behind the hole.
+        if (at - home) & mask >= (at - hole) & mask:
+            store64(slots, hole, slot)
+            hole = at
+    store64(slots, hole, 0)
+    store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
+    store64(row, columns + k.TOTAL, 0)
+    store64(row, columns + k.COUNT, 0)
+    store64(S[relation, k.FREE], S[relation, k.FREE_COUNT], line)
+    S[relation, k.FREE_COUNT] += 1
+    S[relation, k.LIVE] -= 1
+
+
+@kernel
+def rebuild_index(S, relation):
+    """Fills empty slots from the rows; for a relation that grew or was loaded."""
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    for line in range(S[relation, k.USED]):
+        row = rows + line * stride
+        if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+            continue
+        hashed = hash_row(row, columns)
+        at = hashed & mask
+        while load64(slots, at) != 0:
+            at = (at + 1) & mask
+        store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
+
+
+@kernel
+def touch(S, relation, line, row, columns):
+    """Logs the row's numbers before the overlay changes them for the first time."""
+    meta = load64(row, columns + k.META)
+    if meta & k.TOUCHED_BIT == 0:
+        entry = S[relation, k.LOG] + S[relation, k.LOG_COUNT] * k.LOG_WIDTH * 8
+        store64(entry, 0, line)
+        store64(entry, 1, load64(row, columns + k.TOTAL))
+        store64(entry, 2, load64(row, columns + k.COUNT))
+        store64(entry, 3, meta)
+        S[relation, k.LOG_COUNT] += 1
+        store64(row, columns + k.META, meta | k.TOUCHED_BIT)
+
+
+@kernel
+def log_created(S, relation, line):
+    """Logs a row that was not there before the epoch."""
+    entry = S[relation, k.LOG] + S[relation, k.LOG_COUNT] * k.LOG_WIDTH * 8
+    store64(entry, 0, line)
+    store64(entry, 1, -1)
+    S[relation, k.LOG_COUNT] += 1

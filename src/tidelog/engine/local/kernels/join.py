@@ -1,0 +1,318 @@
+"""The join: runs one variant of a rule, an interpreter of iterators and tails, and writes what it finds to a buffer.
+
+A variant is a nest of iterators. Each binds registers from a row (of the delta's batch, of a bucket, of a look-up),
+checks the overlay's stamp, checks equalities, and runs its tail: arithmetic, filters, absence of negated rows. The
+innermost one writes the registers asked for, and the instance's level: the highest rank among the rows inside the
+stratum. All state of the nest is in arrays, so when the buffer is full the kernel returns and later goes on.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.index import find_row
+from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load32, load64, store64
+
+
+@kernel
+def probe(A, arrangement, code, keys, count, registers):
+    """The entry of an arrangement for the key in the registers named in the code, or -1."""
+    state = HASH_START
+    for i in range(count):
+        state = hash_word(state, registers[load64(code, keys + i)])
+    hashed = hash_end(state)
+    table = A[arrangement, k.TABLE]
+    mask = A[arrangement, k.TABLE_MASK]
+    width = (k.ENTRY_EXTRA + count) * 8
+    at = hashed & mask
+    while True:
+        slot = load64(table, at)
+        if slot == 0:
+            return -1
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            entry = (slot & k.LOW_MASK) - 1
+            address = A[arrangement, k.ENTRIES] + entry * width
+            same = True
+            for i in range(count):
+                if load64(address, k.ENTRY_EXTRA + i) != registers[load64(code, keys + i)]:
+                    same = False
+                    break
+            if same:
+                return entry
+        at = (at + 1) & mask
+
+
+@kernel
+def narrow(value, width, signed):
+    """The value brought into `width` bits: sign-extended, or zero-extended."""
+    if width == 64:
+        return value
+    value = value & ((1 << width) - 1)
+    if signed != 0 and (value >> (width - 1)) & 1:
+        value = value - (1 << width)
+    return value
+
+
+@kernel
+def below(a, b, signed):
+    """a < b, as signed or as unsigned words."""
+    if signed != 0:
+        return a < b
+    flip = -9223372036854775808
+    return (a ^ flip) < (b ^ flip)
+
+
+@kernel
+def divide(a, b, signed):
+    """The quotient, toward zero; the divisor is not zero."""
+    if signed != 0:
+        if b == -1:
+            return -a
+        quotient = a // b
+        if a - quotient * b != 0 and (a < 0) != (b < 0):
+            quotient += 1
+        return quotient
+    if b < 0:
+        return 0 if below(a, b, 0) else 1
+    if a >= 0:
+        return a // b
+    quotient = (((a >> 1) & 0x7FFFFFFFFFFFFFFF) // b) << 1
+    if not below(a - quotient * b, b, 0):
+        quotient += 1
+    return quotient
+
+
+@kernel
+def absent(S, relation, keys, count, code, registers, before, phase, wave, scratch):
+    """Whether a negated literal holds in this pass: the row is not there, or the overlay says so."""
+    for i in range(count):
+        scratch[i] = registers[load64(code, keys + i)]
+    line = find_row(S, relation, scratch.ctypes.data)
+    if line < 0:
+        return True
+    if S[relation, k.CHANGED] == 0:
+        return False
+    columns = S[relation, k.COLUMNS]
+    stamp = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) >> k.STAMP_SHIFT
+    if phase == k.RETRACT:
+        # Its arrival kills the instance, in wave 0; the instance is met at its first death.
+        return stamp == 1 and wave == 0 and before == 0
+    # Its departure brings the instance, in wave 0; the instance is met at its last arrival.
+    return stamp == -1 and (wave > 0 or before == 1)
+
+
+@kernel
+def run_tail(S, code, at, count, registers, phase, wave, scratch):
+    """Runs a tail. 1: all filters passed; 0: one did not; -1: a division by zero."""
+    for step in range(count):
+        p = at + step * k.TAIL_WIDTH
+        op = load64(code, p)
+        target = load64(code, p + 1)
+        a = load64(code, p + 2)
+        b = load64(code, p + 3)
+        width = load64(code, p + 4)
+        signed = load64(code, p + 5)
+        if op == k.T_FILTER:
+            if registers[a] == 0:
+                return 0
+        elif op == k.T_ABSENT:
+            if not absent(S, target, b, a, code, registers, width, phase, wave, scratch):
+                return 0
+        elif op == k.T_EQ:
+            registers[target] = 1 if registers[a] == registers[b] else 0
+        elif op == k.T_NE:
+            registers[target] = 1 if registers[a] != registers[b] else 0
+        elif op == k.T_LT:
+            registers[target] = 1 if below(registers[a], registers[b], signed) else 0
+        elif op == k.T_LE:
+            registers[target] = 0 if below(registers[b], registers[a], signed) else 1
+        elif op == k.T_ADD:
+            registers[target] = narrow(registers[a] + registers[b], width, signed)
+        elif op == k.T_SUB:
+            registers[target] = narrow(registers[a] - registers[b], width, signed)
+        elif op == k.T_MUL:
+            registers[target] = narrow(registers[a] * registers[b], width, signed)
+        elif op == k.T_DIV:
+            if registers[b] == 0:
+                return -1
+            registers[target] = narrow(divide(registers[a], registers[b], signed), width, signed)
+        elif op == k.T_MOD:
+            if registers[b] == 0:
+                return -1
+            quotient = divide(registers[a], registers[b], signed)
+            registers[target] = narrow(registers[a] - quotient * registers[b], width, signed)
+        elif op == k.T_AND:
+            registers[target] = registers[a] & registers[b]
+        elif op == k.T_OR:
+            registers[target] = registers[a] | registers[b]
+        elif op == k.T_XOR:
+            registers[target] = registers[a] ^ registers[b]
+        elif op == k.T_NOT:
+            registers[target] = narrow(~registers[a], width, signed)
+        elif op == k.T_NEG:
+            registers[target] = narrow(-registers[a], width, signed)
+        elif op == k.T_SHL:
+            registers[target] = narrow(registers[a] << registers[b], width, signed)
+        elif op == k.T_SHR:
+            if signed != 0:
+                registers[target] = registers[a] >> registers[b]
+            elif registers[b] == 0:
+                registers[target] = registers[a]
+            else:
+                registers[target] = ((registers[a] >> 1) & 0x7FFFFFFFFFFFFFFF) >> (registers[b] - 1)
+        elif op == k.T_MOVE:
+            registers[target] = narrow(registers[a], width, signed)
+        elif op == k.T_BOOL_NOT:
+            registers[target] = 1 - registers[a]
+        elif op == k.T_SELECT:
+            # target = condition (in `width`) ? a : b
+            registers[target] = registers[a] if registers[width] != 0 else registers[b]
+    return 1
+
+
+@kernel
+def enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch):
+    """Goes on enumerating one variant until it is done (DONE), the buffer is full (FULL), or a division fails."""
+    phase = control[k.PHASE]
+    wave = control[k.WAVE]
+    last = load64(code, k.CODE_ITERATORS) - 1
+    emit = load64(code, k.CODE_EMIT)
+    emit_count = load64(code, k.CODE_EMIT_COUNT)
+    n = control[k.OUT_COUNT]
+    depth = control[k.DEPTH]
+    out_address = out.ctypes.data
+    while depth >= 0:
+        block = load64(code, k.CODE_BLOCKS + depth)
+        op = load64(code, block + k.OP)
+        target = load64(code, block + k.TARGET)
+        relation = load64(code, block + k.ROW_RELATION)
+        level = 0 if depth == 0 else iterators[depth - 1, 3]
+        if iterators[depth, 0] == 0:
+            iterators[depth, 0] = 1
+            iterators[depth, 1] = 0
+            iterators[depth, 4] = 0
+            if op == k.ITERATE_PROBE:
+                entry = probe(A, target, code, load64(code, block + k.KEY_AT), load64(code, block + k.KEY_N), registers)
+                if entry < 0:
+                    iterators[depth, 2] = 0
+                else:
+                    address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
+                    iterators[depth, 1] = load64(address, 0)
+                    iterators[depth, 2] = load64(address, 0) + load64(address, 1)
+                iterators[depth, 4] = A[target, k.POOL]
+            elif op == k.ITERATE_BATCH:
+                if kind == k.KIND_INSIDE:
+                    iterators[depth, 4] = S[relation, k.BATCH]
+                    iterators[depth, 2] = S[relation, k.BATCH_COUNT]
+                elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
+                    iterators[depth, 4] = S[relation, k.LEFT]
+                    iterators[depth, 2] = S[relation, k.LEFT_COUNT]
+                else:
+                    iterators[depth, 4] = S[relation, k.CAME]
+                    iterators[depth, 2] = S[relation, k.CAME_COUNT]
+            elif op == k.ITERATE_SCAN:
+                iterators[depth, 2] = S[relation, k.USED]
+            elif op == k.ITERATE_FIND:
+                keys = load64(code, block + k.KEY_AT)
+                for i in range(load64(code, block + k.KEY_N)):
+                    scratch[i] = registers[load64(code, keys + i)]
+                line = find_row(S, relation, scratch.ctypes.data)
+                iterators[depth, 1] = line
+                iterators[depth, 2] = line + 1 if line >= 0 else line
+            elif op == k.ITERATE_INPUT:
+                iterators[depth, 2] = control[k.INPUT_COUNT]
+            else:
+                iterators[depth, 2] = 1
+        cursor = iterators[depth, 1]
+        end = iterators[depth, 2]
+        source = iterators[depth, 4]
+        inside = load64(code, block + k.INSIDE)
+        check = load64(code, block + k.CHECK)
+        if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:
+            check = k.CHECK_NONE
+        # The bound of the overlay's stamp for this position.
+        if phase == k.RETRACT:
+            bound = -(wave + 2) if check == k.CHECK_BEFORE else -(wave + 1)
+        else:
+            bound = wave + 1 if check == k.CHECK_BEFORE else wave
+        rows = 0
+        stride = 0
+        columns = 0
+        if op != k.ITERATE_UNIT and op != k.ITERATE_INPUT:
+            rows = S[relation, k.ROWS]
+            stride = S[relation, k.WIDTH] * 8
+            columns = S[relation, k.COLUMNS]
+        bind_count = load64(code, block + k.BIND_N)
+        bind_at = load64(code, block + k.BIND_AT)
+        equal_count = load64(code, block + k.EQUAL_N)
+        equal_at = load64(code, block + k.EQUAL_AT)
+        tail_count = load64(code, block + k.TAIL_N)
+        tail_at = load64(code, block + k.TAIL_AT)
+        descended = False
+        while cursor < end:
+            position = cursor
+            cursor += 1
+            found_level = level
+            if op == k.ITERATE_UNIT:
+                pass
+            elif op == k.ITERATE_INPUT:
+                for i in range(bind_count):
+                    registers[load64(code, bind_at + i)] = inputs[position, i]
+                found_level = inputs[position, bind_count]
+            else:
+                if op == k.ITERATE_PROBE:
+                    line = load32(source, position)
+                elif op == k.ITERATE_BATCH:
+                    line = load64(source, position)
+                else:
+                    line = position
+                row = rows + line * stride
+                if check != k.CHECK_NONE or inside != 0:
+                    meta = load64(row, columns + k.META)
+                    if check != k.CHECK_NONE:
+                        stamp = meta >> k.STAMP_SHIFT
+                        if phase == k.RETRACT:
+                            if stamp > 0 or (stamp < 0 and stamp > bound):
+                                continue
+                        elif stamp < 0 or stamp > bound:
+                            continue
+                    if inside != 0:
+                        found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+                for i in range(bind_count):
+                    registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))
+                differs = False
+                for i in range(equal_count):
+                    if registers[load64(code, equal_at + 2 * i + 1)] != load64(row, load64(code, equal_at + 2 * i)):
+                        differs = True
+                        break
+                if differs:
+                    continue
+            if tail_count > 0:
+                passed = run_tail(S, code, tail_at, tail_count, registers, phase, wave, scratch)
+                if passed == 0:
+                    continue
+                if passed < 0:
+                    return k.DIVISION
+            if depth < last:
+                iterators[depth, 1] = cursor
+                iterators[depth, 3] = found_level
+                iterators[depth + 1, 0] = 0
+                descended = True
+                break
+            line_out = out_address + n * (emit_count + 1) * 8
+            for i in range(emit_count):
+                store64(line_out, i, registers[load64(code, emit + i)])
+            store64(line_out, emit_count, found_level)
+            n += 1
+            if n == k.OUT_ROWS:
+                iterators[depth, 1] = cursor
+                control[k.OUT_COUNT] = n
+                control[k.DEPTH] = depth
+                return k.FULL
+        if descended:
+            depth += 1
+        else:
+            iterators[depth, 0] = 0
+            depth -= 1
+    control[k.OUT_COUNT] = n
+    control[k.DEPTH] = -1
+    return k.DONE

@@ -1,0 +1,114 @@
+"""Where everything lies: the fields of the tables that kernels and Python share.
+
+A kernel is compiled once for all programs, so it cannot name a relation's arrays. It gets tables of 64-bit words
+instead, one line per relation (`S`), arrangement (`A`) and variant (`V`), whose fields hold sizes and raw addresses.
+Python owns the memory (`store.py`) and writes the lines; kernels read them and advance the sizes.
+
+A row of a relation with k columns is k + 3 consecutive words:
+
+    column 0 … column k-1 | total | count | meta        meta = stamp << 32 | rank << 2 | touched << 1 | input
+
+`stamp` is the overlay of the epoch under way, 0 for a row that the epoch leaves alone:
+
+    -(w + 1)  died in wave w of RETRACT            w + 1  entered in wave w of INSERT
+    PENDING   enters with the next wave            FREED  an unused line
+
+and, once its stratum is done, -1 for a row that left and 1 for a row that came: to the strata above, wave 0.
+`touched` says that the overlay's log has the row's old numbers; `input`, that the user inserted it as a fact.
+"""
+
+from __future__ import annotations
+
+# A line of S: one relation.
+ROWS, WIDTH, COLUMNS, CAPACITY, USED = 0, 1, 2, 3, 4  # USED: lines ever handed out
+SLOTS, MASK, LIVE = 5, 6, 7  # the index on the whole row; LIVE: rows in it
+FREE, FREE_COUNT, FREE_CAPACITY = 8, 9, 10  # lines to reuse
+PENDING_ROWS, PENDING_COUNT, PENDING_CAPACITY = 11, 12, 13  # they die or enter with the next wave
+BATCH, BATCH_COUNT = 14, 15  # they died or entered with this wave
+LOG, LOG_COUNT, LOG_CAPACITY = 16, 17, 18  # (line, total, count, meta) as before the epoch; total -1: it was not there
+LEFT, LEFT_COUNT, CAME, CAME_COUNT = 19, 20, 21, 22  # what the strata above see
+CHANGED = 23  # 1: rows of this relation carry stamps
+TOP = 24  # the highest rank ever given
+FIRST_ARRANGEMENT = 25  # its line in A, or -1
+STORE_FIELDS = 26
+
+# The words of a row behind its columns.
+TOTAL, COUNT, META, ROW_EXTRA = 0, 1, 2, 3
+
+INPUT_BIT, TOUCHED_BIT, RANK_SHIFT, STAMP_SHIFT = 1, 2, 2, 32
+RANK_MASK = (1 << 30) - 1
+LOW_MASK = (1 << 32) - 1
+HASH_SHIFT = 32
+FREED = (1 << 31) - 1
+PENDING = FREED - 1
+LOG_WIDTH = 4
+
+# A line of A: one arrangement, a multimap from key columns to lines of the relation.
+RELATION, KEYS, KEY_COUNT = 0, 1, 2
+TABLE, TABLE_MASK = 3, 4  # slots: hash << 32 | entry + 1
+ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length, capacity, key …)
+POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
+PLACE = 12  # line → its place in its bucket, or -1
+NEXT_ARRANGEMENT = 13
+ARRANGEMENT_FIELDS = 14
+ENTRY_EXTRA = 3
+
+# A line of V: one variant, the plan of a rule for one position of the delta.
+CODE, CONSTANTS, REGISTERS = 0, 1, 2
+KIND, DELTA, HEAD, HEAD_COLUMNS = 3, 4, 5, 6
+ACTIVE = 7  # bits: 1 RETRACT wave 0, 2 RETRACT later, 4 INSERT wave 0, 8 INSERT later
+IN_PYTHON = 8  # 1: an expression needs Python, so the driver in Python runs it
+VARIANT_FIELDS = 9
+
+KIND_RULE, KIND_INSIDE, KIND_BELOW, KIND_NEGATED = 0, 1, 2, 3
+
+# Code of a variant: head, then one block per iterator.
+CODE_ITERATORS, CODE_EMIT, CODE_EMIT_COUNT, CODE_BLOCKS = 0, 1, 2, 3
+# A block.
+OP, TARGET, ROW_RELATION, INSIDE, CHECK = 0, 1, 2, 3, 4
+KEY_N, KEY_AT, BIND_N, BIND_AT, EQUAL_N, EQUAL_AT, TAIL_N, TAIL_AT = 5, 6, 7, 8, 9, 10, 11, 12
+BLOCK_WIDTH = 13
+
+ITERATE_UNIT, ITERATE_BATCH, ITERATE_PROBE, ITERATE_SCAN, ITERATE_FIND, ITERATE_INPUT = 0, 1, 2, 3, 4, 5
+CHECK_NONE, CHECK_BEFORE, CHECK_AFTER = 0, 1, 2  # the literal stands before or after the delta's position
+
+# Instructions of a tail: (op, destination, a, b, width, signed).
+TAIL_WIDTH = 6
+(
+    T_FILTER,
+    T_ABSENT,
+    T_ADD,
+    T_SUB,
+    T_MUL,
+    T_DIV,
+    T_MOD,
+    T_AND,
+    T_OR,
+    T_XOR,
+    T_NOT,
+    T_NEG,
+    T_SHL,
+    T_SHR,
+    T_EQ,
+    T_NE,
+    T_LT,
+    T_LE,
+    T_MOVE,
+    T_BOOL_NOT,
+    T_SELECT,
+) = range(21)
+
+# The control words of a run.
+PHASE, WAVE, STATE, VARIANT, FINISHED = 0, 1, 2, 3, 4
+INSTANCES, YIELD_AT, KILL_LIMIT, NEED, NEED_AT = 5, 6, 7, 8, 9
+DEPTH, OUT_COUNT, INPUT_COUNT, LOGGING, PYTHON_VARIANTS = 10, 11, 12, 13, 14
+CONTROL_FIELDS = 16
+
+RETRACT, INSERT = 0, 1
+STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END = 0, 1, 2, 3
+
+# What the driver hands back.
+DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD, SWITCH, DIVISION, BROKEN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+ITERATOR_WORDS = 5  # started, cursor, end, level, source
+OUT_ROWS = 8192

@@ -1,0 +1,115 @@
+"""Raw memory for kernels: words at addresses that Python owns, and the hash of a few words.
+
+One compiled kernel serves every relation because it takes addresses, not arrays. Nothing here checks bounds: the
+capacities in the tables of `layout` are checked before a kernel writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+# Functions that run only inside an entry point. Division by zero is checked where it can happen.
+kernel = njit(nogil=True, error_model="numpy")
+
+
+def entry_point(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A kernel that Python calls: compiled once for its only signature, and cached on disk.
+
+    Numba's cache looks at the file of the entry point alone; ours is stamped with all kernels' sources, so that it is
+    fresh whenever one of them changes.
+    """
+
+    def compile_entry(function: Callable[..., Any]) -> Callable[..., Any]:
+        dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
+        dispatcher._cache._cache_file._source_stamp = sources_digest()
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        compiled: Callable[..., Any] = dispatcher
+        return compiled
+
+    return compile_entry
+
+
+@cache
+def sources_digest() -> str:
+    """A digest of the sources of all kernels."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_I64 = ir.IntType(64)
+_I32 = ir.IntType(32)
+
+
+@intrinsic
+def load64(typing_context: Any, address: Any, index: Any) -> Any:
+    """The word at address + 8 * index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
+        return builder.load(builder.gep(pointer, [arguments[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def store64(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes the word at address + 8 * index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
+        builder.store(arguments[2], builder.gep(pointer, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def load32(typing_context: Any, address: Any, index: Any) -> Any:
+    """The 32-bit integer at address + 4 * index, sign-extended."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I32.as_pointer())
+        return builder.sext(builder.load(builder.gep(pointer, [arguments[1]])), _I64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def store32(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes the low 32 bits of the value at address + 4 * index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I32.as_pointer())
+        builder.store(builder.trunc(arguments[2], _I32), builder.gep(pointer, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+HASH_START = -7046029254386353131
+HASH_STEP = -4417276706812531889
+
+
+@kernel
+def hash_word(state, word):
+    """One step of the hash: `state` starts as HASH_START and takes in the words in order."""
+    state = (state ^ word) * HASH_STEP
+    return state ^ ((state >> 32) & 0xFFFFFFFF)
+
+
+@kernel
+def hash_end(state):
+    """The 32-bit hash of the words taken in."""
+    state = state * HASH_START
+    return (state >> 32) & 0xFFFFFFFF

@@ -1,0 +1,178 @@
+"""The end of a stratum and of an epoch: what came and what left, and the overlay committed or dropped.
+
+`settle` turns the overlay of a finished stratum into presence differences: a row that died and returned is no change.
+`keep` makes the overlay the state; `drop` undoes it from the log. `compare` does what `settle` does after a Bootstrap
+into fresh memory: it marks the new rows against the old ones.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.apply import with_stamp
+from tidelog.engine.local.kernels.arrange import arrange_row, unarrange_row
+from tidelog.engine.local.kernels.index import find_or_add, find_row, remove_row
+from tidelog.engine.local.kernels.memory import entry_point, load64, store64
+
+
+@entry_point("int64(int64[:,::1], int64, int64[::1], int64[::1])")
+def settle(S, relation, came, left):
+    """Writes the lines that came and left, from the log, and stamps them 1 and -1; -1 if the state is broken."""
+    columns = S[relation, k.COLUMNS]
+    came_count = 0
+    left_count = 0
+    for place in range(S[relation, k.LOG_COUNT]):
+        entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
+        line = load64(entry, 0)
+        row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+        meta = load64(row, columns + k.META)
+        stamp = meta >> k.STAMP_SHIFT
+        present = stamp >= 0
+        if (load64(row, columns + k.TOTAL) > 0) != present or (present and load64(row, columns + k.COUNT) < 1):
+            return -1
+        if load64(entry, 1) < 0:
+            came[came_count] = line
+            came_count += 1
+            store64(row, columns + k.META, with_stamp(meta, 1))
+        elif stamp < 0:
+            left[left_count] = line
+            left_count += 1
+            store64(row, columns + k.META, with_stamp(meta, -1))
+        else:
+            store64(row, columns + k.META, with_stamp(meta, 0))
+    S[relation, k.CAME_COUNT] = came_count
+    S[relation, k.LEFT_COUNT] = left_count
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64)")
+def compare(S, A, old, new):
+    """After a Bootstrap: stamps the rows of the fresh line `new` of S against those of line `old`.
+
+    Rows that are in both get stamp 0, the others come; rows only in the old one are added, dead, and leave. The caller
+    has made room for them in the rows, in CAME and in LEFT. Returns the number of arrangement to grow, or -1: call
+    again then.
+    """
+    columns = S[new, k.COLUMNS]
+    stride = S[new, k.WIDTH] * 8
+    came_count = 0
+    for line in range(S[new, k.USED]):
+        row = S[new, k.ROWS] + line * stride
+        meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+        if meta >> k.STAMP_SHIFT == -1:
+            continue
+        if S[old, k.USED] > 0 and find_row(S, old, row) >= 0:
+            store64(row, columns + k.META, with_stamp(meta, 0))
+        else:
+            store64(S[new, k.CAME], came_count, line)
+            came_count += 1
+            store64(row, columns + k.META, with_stamp(meta, 1))
+    S[new, k.CAME_COUNT] = came_count
+    left_count = 0
+    for line in range(S[old, k.USED]):
+        row = S[old, k.ROWS] + line * stride
+        if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+            continue
+        dead = find_or_add(S, new, row)
+        if dead < 0:
+            dead = -1 - dead
+            there = S[new, k.ROWS] + dead * stride
+            store64(there, columns + k.TOTAL, 0)
+            store64(there, columns + k.COUNT, 0)
+            store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
+        elif load64(S[new, k.ROWS] + dead * stride, columns + k.META) >> k.STAMP_SHIFT != -1:
+            continue
+        store64(S[new, k.LEFT], left_count, dead)
+        left_count += 1
+        arrangement = S[new, k.FIRST_ARRANGEMENT]
+        while arrangement >= 0:
+            if not arrange_row(S, A, arrangement, dead):
+                return arrangement
+            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+    S[new, k.LEFT_COUNT] = left_count
+    return -1
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def keep(S, A, relation):
+    """The overlay becomes the state: rows that left are removed, stamps and marks are cleared."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    for place in range(S[relation, k.LOG_COUNT]):
+        line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
+        row = S[relation, k.ROWS] + line * stride
+        meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+        store64(row, columns + k.META, with_stamp(meta, 0))
+    for place in range(S[relation, k.CAME_COUNT]):
+        row = S[relation, k.ROWS] + load64(S[relation, k.CAME], place) * stride
+        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
+    for place in range(S[relation, k.LEFT_COUNT]):
+        line = load64(S[relation, k.LEFT], place)
+        arrangement = S[relation, k.FIRST_ARRANGEMENT]
+        while arrangement >= 0:
+            unarrange_row(S, A, arrangement, line)
+            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+        remove_row(S, relation, line)
+    S[relation, k.LOG_COUNT] = 0
+    S[relation, k.CAME_COUNT] = 0
+    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.PENDING_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def drop(S, A, relation):
+    """The overlay is undone: new rows are removed, the others get their old numbers back."""
+    columns = S[relation, k.COLUMNS]
+    for place in range(S[relation, k.LOG_COUNT]):
+        entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
+        line = load64(entry, 0)
+        if load64(entry, 1) < 0:
+            arrangement = S[relation, k.FIRST_ARRANGEMENT]
+            while arrangement >= 0:
+                unarrange_row(S, A, arrangement, line)
+                arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+            remove_row(S, relation, line)
+        else:
+            row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+            store64(row, columns + k.TOTAL, load64(entry, 1))
+            store64(row, columns + k.COUNT, load64(entry, 2))
+            store64(row, columns + k.META, load64(entry, 3))
+    S[relation, k.LOG_COUNT] = 0
+    S[relation, k.CAME_COUNT] = 0
+    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.PENDING_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")
+def net(S, scratch, relation, rows, signs, verdict):
+    """What a list of inserts and deletes comes to: the last one per row counts, and only if it changes anything.
+
+    `scratch` is the line of an empty store for rows of this width, with room for all. Writes +1, -1 or 0 per row into
+    `verdict`; returns the number of rows that are not 0.
+    """
+    columns = S[relation, k.COLUMNS]
+    stride = S[scratch, k.WIDTH] * 8
+    address = rows.ctypes.data
+    for i in range(signs.size):
+        line = find_or_add(S, scratch, address + i * columns * 8)
+        if line < 0:
+            line = -1 - line
+            store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
+        else:
+            verdict[load64(S[scratch, k.ROWS] + line * stride, columns + k.TOTAL)] = 0
+        store64(S[scratch, k.ROWS] + line * stride, columns + k.TOTAL, i)
+        verdict[i] = signs[i]
+    changes = 0
+    for i in range(signs.size):
+        if verdict[i] == 0:
+            continue
+        line = find_row(S, relation, address + i * columns * 8)
+        fact = 0
+        if line >= 0:
+            fact = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) & k.INPUT_BIT
+        if (verdict[i] > 0) == (fact != 0):
+            verdict[i] = 0
+        else:
+            changes += 1
+    return changes

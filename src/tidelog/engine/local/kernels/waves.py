@@ -1,0 +1,225 @@
+"""The waves of one stratum: RETRACT or INSERT until no batch is left, with no Python between rules or waves.
+
+`drive` is a state machine over the control words: choose the next variant with a delta, enumerate into the buffer,
+apply the buffer, and at the end of the wave mark the whole next batch before it is enumerated. A phase begins at the
+end of wave -1, which makes wave 0 of the input facts that are pending. It returns when it is done, or when Python must
+do something first (memory, an expression, a look at the clock), and goes on where it was.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.apply import add_pending, insert_instances, retract_instances, with_rank, with_stamp
+from tidelog.engine.local.kernels.arrange import arrange_row
+from tidelog.engine.local.kernels.join import enumerate_instances
+from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, store64
+
+
+@kernel
+def has_delta(S, V, variant, phase, wave):
+    """Whether the variant has anything to do in this wave."""
+    if wave == 0:
+        bit = 1 if phase == k.RETRACT else 4
+    else:
+        bit = 2 if phase == k.RETRACT else 8
+    if V[variant, k.ACTIVE] & bit == 0:
+        return False
+    kind = V[variant, k.KIND]
+    if kind == k.KIND_RULE:
+        return True
+    if kind == k.KIND_INSIDE:
+        return S[V[variant, k.DELTA], k.BATCH_COUNT] > 0
+    if (kind == k.KIND_NEGATED) == (phase == k.INSERT):
+        return S[V[variant, k.DELTA], k.LEFT_COUNT] > 0
+    return S[V[variant, k.DELTA], k.CAME_COUNT] > 0
+
+
+@kernel
+def has_room(S, relation, rows, logging):
+    """Whether `rows` more rows fit everywhere; the index stays at most two thirds full."""
+    if S[relation, k.USED] + rows > S[relation, k.CAPACITY] + S[relation, k.FREE_COUNT]:
+        return False
+    if (S[relation, k.LIVE] + rows) * 3 > (S[relation, k.MASK] + 1) * 2:
+        return False
+    if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY]:
+        return False
+    return logging == 0 or S[relation, k.LOG_COUNT] + rows <= S[relation, k.LOG_CAPACITY]
+
+
+@kernel
+def start_variant(control, V, variant, registers, iterators):
+    """Sets the registers to the variant's constants and the nest to its first iterator."""
+    for i in range(V[variant, k.REGISTERS]):
+        registers[i] = load64(V[variant, k.CONSTANTS], i)
+    iterators[0, 0] = 0
+    control[k.DEPTH] = 0
+    control[k.OUT_COUNT] = 0
+
+
+@kernel
+def apply_buffer(control, S, relation, out):
+    """Applies the buffer to the head's relation. 0, GROW (nothing done), or BROKEN."""
+    count = control[k.OUT_COUNT]
+    if count == 0:
+        return 0
+    if not has_room(S, relation, count, control[k.LOGGING]):
+        control[k.NEED] = relation
+        control[k.NEED_AT] = count
+        return k.GROW
+    if control[k.PHASE] == k.RETRACT:
+        if retract_instances(S, relation, out.ctypes.data, count) < 0:
+            return k.BROKEN
+    else:
+        insert_instances(S, relation, out.ctypes.data, count, control[k.WAVE], control[k.LOGGING])
+    control[k.INSTANCES] += count
+    control[k.OUT_COUNT] = 0
+    return 0
+
+
+@kernel
+def end_retract(S, inside, wave):
+    """The pending rows die with the next wave; how many there are."""
+    batch = 0
+    for i in range(inside.size):
+        relation = inside[i]
+        columns = S[relation, k.COLUMNS]
+        stride = S[relation, k.WIDTH] * 8
+        for place in range(S[relation, k.PENDING_COUNT]):
+            row = S[relation, k.ROWS] + load64(S[relation, k.PENDING_ROWS], place) * stride
+            store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), -(wave + 1)))
+        batch += take_pending(S, relation)
+    return batch
+
+
+@kernel
+def take_pending(S, relation):
+    """What was pending is now the batch."""
+    pending = S[relation, k.PENDING_ROWS]
+    count = S[relation, k.PENDING_COUNT]
+    S[relation, k.PENDING_ROWS] = S[relation, k.BATCH]
+    S[relation, k.BATCH] = pending
+    S[relation, k.BATCH_COUNT] = count
+    S[relation, k.PENDING_COUNT] = 0
+    return count
+
+
+@kernel
+def end_insert(control, S, A, inside, wave):
+    """The pending rows enter with the next wave, into every arrangement first. Their number, or -1: grow `NEED`."""
+    for i in range(inside.size):
+        relation = inside[i]
+        for place in range(S[relation, k.PENDING_COUNT]):
+            line = load64(S[relation, k.PENDING_ROWS], place)
+            arrangement = S[relation, k.FIRST_ARRANGEMENT]
+            while arrangement >= 0:
+                if not arrange_row(S, A, arrangement, line):
+                    control[k.NEED] = arrangement
+                    return -1
+                arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+    batch = 0
+    for i in range(inside.size):
+        relation = inside[i]
+        columns = S[relation, k.COLUMNS]
+        stride = S[relation, k.WIDTH] * 8
+        top = S[relation, k.TOP]
+        for place in range(S[relation, k.PENDING_COUNT]):
+            row = S[relation, k.ROWS] + load64(S[relation, k.PENDING_ROWS], place) * stride
+            meta = load64(row, columns + k.META)
+            top = max(top, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+            store64(row, columns + k.META, with_stamp(meta, wave + 1))
+        S[relation, k.TOP] = top
+        batch += take_pending(S, relation)
+    return batch
+
+
+@kernel
+def revive_dead(S, inside):
+    """After wave 0 of INSERT: each dead row that still has an instance returns, above everything that is there."""
+    top = 0
+    for i in range(inside.size):
+        top = max(top, S[inside[i], k.TOP])
+    for i in range(inside.size):
+        relation = inside[i]
+        columns = S[relation, k.COLUMNS]
+        for place in range(S[relation, k.LOG_COUNT]):
+            line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
+            row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+            meta = load64(row, columns + k.META)
+            if meta >> k.STAMP_SHIFT < 0 and load64(row, columns + k.TOTAL) > 0:
+                store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), top + 1))
+                store64(row, columns + k.COUNT, load64(row, columns + k.TOTAL))
+                add_pending(S, relation, line)
+
+
+@kernel
+def room_to_revive(control, S, inside):
+    for i in range(inside.size):
+        relation = inside[i]
+        if S[relation, k.PENDING_COUNT] + S[relation, k.LOG_COUNT] > S[relation, k.PENDING_CAPACITY]:
+            control[k.NEED] = relation
+            control[k.NEED_AT] = S[relation, k.LOG_COUNT]
+            return False
+    return True
+
+
+@entry_point(
+    "int64(int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
+    " int64[::1], int64[:,::1], int64[::1])"
+)
+def drive(control, S, A, V, inside, registers, iterators, out, inputs, scratch):
+    """Runs the phase in the control words until it is DONE or Python is needed; the other results say for what."""
+    while True:
+        state = control[k.STATE]
+        if state == k.STATE_NEXT:
+            variant = control[k.VARIANT]
+            while variant < V.shape[0] and (
+                V[variant, k.IN_PYTHON] != 0 or not has_delta(S, V, variant, control[k.PHASE], control[k.WAVE])
+            ):
+                variant += 1
+            control[k.VARIANT] = variant
+            if variant < V.shape[0]:
+                start_variant(control, V, variant, registers, iterators)
+                control[k.STATE] = k.STATE_ENUMERATE
+            else:
+                control[k.STATE] = k.STATE_END
+                if control[k.PYTHON_VARIANTS] != 0:
+                    return k.PYTHON
+        elif state == k.STATE_ENUMERATE:
+            variant = control[k.VARIANT]
+            status = enumerate_instances(
+                control, S, A, V[variant, k.CODE], V[variant, k.KIND], registers, iterators, out, inputs, scratch
+            )
+            if status == k.DIVISION:
+                return k.DIVISION
+            control[k.FINISHED] = 1 if status == k.DONE else 0
+            control[k.STATE] = k.STATE_APPLY
+        elif state == k.STATE_APPLY:
+            status = apply_buffer(control, S, V[control[k.VARIANT], k.HEAD], out)
+            if status != 0:
+                return status
+            if control[k.FINISHED] != 0:
+                control[k.VARIANT] += 1
+                control[k.STATE] = k.STATE_NEXT
+            else:
+                control[k.STATE] = k.STATE_ENUMERATE
+            if control[k.PHASE] == k.RETRACT and control[k.INSTANCES] > control[k.KILL_LIMIT]:
+                return k.SWITCH
+            if control[k.INSTANCES] > control[k.YIELD_AT]:
+                return k.YIELD
+        else:
+            wave = control[k.WAVE]
+            if control[k.PHASE] == k.RETRACT:
+                batch = end_retract(S, inside, wave + 1)
+            else:
+                if wave == 0 and control[k.LOGGING] != 0:
+                    if not room_to_revive(control, S, inside):
+                        return k.GROW
+                    revive_dead(S, inside)
+                batch = end_insert(control, S, A, inside, wave + 1)
+                if batch < 0:
+                    return k.GROW_ARRANGEMENT
+            control[k.WAVE] = wave + 1
+            control[k.VARIANT] = 0
+            control[k.STATE] = k.STATE_NEXT
+            if batch == 0 and wave >= 0:
+                return k.DONE

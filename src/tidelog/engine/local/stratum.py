@@ -1,0 +1,350 @@
+"""One stratum at work: its variants in code, and the two ways to run them, `update` and `bootstrap`.
+
+Both are waves driven by the kernel `drive`. Update runs RETRACT, then INSERT, over the committed rows with a log;
+Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wave 0 through its hidden fact alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tidelog.check.types import BOOL
+from tidelog.diagnostics.errors import EvaluationError, InternalError
+from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
+from tidelog.engine.local.kernels import entry
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.waves import drive
+from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.values import Values, Words
+from tidelog.plan.variant import deltas, plan_variant
+from tidelog.rules.ir import Rule, Stratum
+
+YIELD_INSTANCES = 8_000_000
+NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
+# When each kind of variant runs (bits of layout.ACTIVE).
+IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
+IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATED: 0}
+
+
+class LocalStratum:
+    """The state of one stratum in the local engine; see `maintain.epoch.StratumState`."""
+
+    def __init__(
+        self,
+        stratum: Stratum,
+        numbers: Mapping[str, int],
+        desk: Desk,
+        values: Values,
+        check: Callable[[str], None],
+    ) -> None:
+        self.stratum = stratum
+        self.desk = desk
+        self.values = values
+        self.instances = 0
+        self.waves = 0
+        self.work = 0
+        self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
+        self._check = check
+        self._numbers = numbers
+        self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
+        self._below = sorted(
+            {numbers[atom.relation] for rule in stratum.rules for atom in (*rule.positives, *rule.negatives)}
+            - set(self._inside.tolist())
+        )
+        self._encoder = Encoder(numbers, desk.arrangement, values)
+        self._variants: list[Encoded] = []
+        self._planned_for: tuple[int, ...] | None = None
+        self.replaced: dict[int, Store] = {}
+        self._committed_instances = 0
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return self.stratum.relations
+
+    def has_rules(self) -> bool:
+        return bool(self.stratum.rules)
+
+    def is_touched(self) -> bool:
+        return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
+
+    def new_below(self) -> int:
+        new = sum(int(self.desk.S[relation, k.CAME_COUNT]) for relation in self._below)
+        return new + sum(len(inserted) for inserted, _ in self.facts.values())
+
+    def rows_below(self) -> int:
+        rows = sum(len(self.desk.stores[relation]) for relation in self._below)
+        return rows + sum(len(inserted) for inserted, _ in self.facts.values())
+
+    def top_rank(self) -> int:
+        return int(self.desk.S[self._inside, k.TOP].max())
+
+    def stores(self) -> list[Store]:
+        return [self.desk.stores[relation] for relation in self._inside.tolist()]
+
+    # The two ways
+
+    def update(self, kill_limit: int) -> bool:
+        """The ranked Update: RETRACT, then INSERT. False when RETRACT passed the limit: then `drop` must follow."""
+        self._prepare(IN_UPDATE)
+        for store in self.stores():
+            store.line[k.CHANGED] = 1
+        for relation, (_, deleted) in self.facts.items():
+            store = self.desk.stores[relation]
+            store.make_room(len(deleted))
+            if entry.retract_facts(self.desk.S, relation, np.ascontiguousarray(deleted)) < 0:
+                raise self._broken()
+        killed = self._run(k.RETRACT, kill_limit, logging=True)
+        if killed is None:
+            return False
+        waves = self.waves
+        for relation, (inserted, _) in self.facts.items():
+            store = self.desk.stores[relation]
+            store.make_room(len(inserted))
+            entry.insert_facts(self.desk.S, relation, np.ascontiguousarray(inserted), 1)
+        born = self._run(k.INSERT, 1 << 62, logging=True)
+        assert born is not None
+        self.waves += waves
+        self.work = killed + born
+        facts = sum(len(inserted) - len(deleted) for inserted, deleted in self.facts.values())
+        self.instances += born - killed + facts
+        for store in self.stores():
+            if not store.settle():
+                raise self._broken()
+            self._mark_changed(store)
+        return True
+
+    def bootstrap(self) -> None:
+        """Derives the stratum from the rows below it and its facts, into fresh stores."""
+        facts = 0
+        for relation in self._inside.tolist():
+            old = self.desk.replace(relation)
+            self.replaced[relation] = old
+            fresh = self.desk.stores[relation]
+            fresh.line[k.CHANGED] = 1
+            for rows in (self._old_facts(relation, old), self.facts.get(relation, (None, None))[0]):
+                if rows is not None and len(rows):
+                    fresh.make_room(len(rows))
+                    entry.insert_facts(self.desk.S, relation, np.ascontiguousarray(rows), 0)
+                    facts += len(rows)
+        self._prepare(IN_BOOTSTRAP)
+        born = self._run(k.INSERT, 1 << 62, logging=False)
+        assert born is not None
+        self.work = born
+        self.instances = born + facts
+        for relation, old in self.replaced.items():
+            fresh = self.desk.stores[relation]
+            fresh.compare(old)
+            self._mark_changed(fresh)
+
+    def _old_facts(self, relation: int, old: Store) -> Words:
+        """The input facts of the store that is replaced, less those that this epoch deletes."""
+        lines = old.lines(int(old.saved[k.USED]))
+        lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
+        deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
+        if len(deleted):
+            gone = np.empty(len(deleted), dtype=np.int64)
+            entry.look_up_many(self.desk.S, self.desk.shadow(relation), np.ascontiguousarray(deleted), gone)
+            lines = np.setdiff1d(lines, gone, assume_unique=True)
+        return old.columns_of(lines)
+
+    # The end of the epoch
+
+    def keep(self) -> None:
+        """Makes the overlay the state."""
+        for store in self.stores():
+            store.keep()
+            store.line[k.CHANGED] = 0
+        self.replaced.clear()
+        self.facts = {}
+
+    def drop(self) -> None:
+        """Undoes what this epoch did to the stratum (its facts stay, for another try)."""
+        if self.replaced:
+            for relation, old in self.replaced.items():
+                self.desk.restore(relation, old)
+            self.replaced.clear()
+        else:
+            for store in self.stores():
+                store.drop()
+        for store in self.stores():
+            store.line[k.CHANGED] = 0
+        self.instances = self._committed_instances
+
+    def begin(self) -> None:
+        """Before an epoch: what `drop` goes back to."""
+        self._committed_instances = self.instances
+
+    def _mark_changed(self, store: Store) -> None:
+        store.line[k.CHANGED] = 1 if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT] else 0
+
+    def _is_changed(self, relation: int) -> bool:
+        line = self.desk.S[relation]
+        return bool(line[k.CAME_COUNT] or line[k.LEFT_COUNT])
+
+    def _broken(self) -> InternalError:
+        names = ", ".join(self.relations)
+        return InternalError(f"the counts of {names} do not add up; the last commit is intact", code="E901")
+
+    # Plans
+
+    def _prepare(self, active: Mapping[int, int]) -> None:
+        """Plans and encodes the variants for the present sizes, and builds the arrangements that will be probed."""
+        signature = tuple(len(self.desk.stores[r]).bit_length() // 3 for r in (*self._below, *self._inside.tolist()))
+        if self._planned_for != signature:
+            self._planned_for = signature
+            self._encode()
+        self._active = active
+        for number, encoded in enumerate(self._variants):
+            self._table[number, k.ACTIVE] = active[encoded.kind]
+            if active[encoded.kind] == 0 or (
+                encoded.kind in (k.KIND_BELOW, k.KIND_NEGATED) and not self._is_changed(encoded.delta)
+            ):
+                continue
+            for relation, keys in encoded.probes:
+                self.desk.stores[relation].arrange(keys)
+
+    def _encode(self) -> None:
+        inside = frozenset(self.relations)
+        names = {number: name for name, number in self._numbers.items()}
+        sizes = {names[i]: len(store) for i, store in enumerate(self.desk.stores)}
+        self._variants = [
+            self._encoder.encode(plan_variant(rule, delta, sizes.__getitem__), inside)
+            for rule in self.stratum.rules
+            for delta in deltas(rule)
+        ]
+        segments = [segment for encoded in self._variants for segment in encoded.segments]
+        self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
+        for number, encoded in enumerate(self._variants):
+            first = encoded.segments[0]
+            line = self._table[number]
+            line[k.CODE], line[k.CONSTANTS] = first.code.ctypes.data, first.constants.ctypes.data
+            line[k.REGISTERS] = len(first.constants)
+            line[k.KIND], line[k.DELTA], line[k.HEAD] = encoded.kind, encoded.delta, encoded.head
+            line[k.IN_PYTHON] = 1 if encoded.in_python else 0
+        self._registers = np.zeros(max((len(s.constants) for s in segments), default=1), dtype=np.int64)
+        depth = max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1)
+        self._iterators = np.zeros((depth, k.ITERATOR_WORDS), dtype=np.int64)
+        self._out = np.empty(k.OUT_ROWS * (max((s.emits for s in segments), default=1) + 1), dtype=np.int64)
+        self._scratch = np.empty(max((store.columns for store in self.desk.stores), default=1) + 1, dtype=np.int64)
+
+    # Waves
+
+    def _run(self, phase: int, kill_limit: int, *, logging: bool) -> int | None:
+        """Runs one phase to its end; the instances that it met, or None when it gave up at the limit."""
+        control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+        control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
+        control[k.KILL_LIMIT], control[k.YIELD_AT] = kill_limit, YIELD_INSTANCES
+        control[k.LOGGING] = 1 if logging else 0
+        control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
+        desk = self.desk
+        while True:
+            status = drive(
+                control,
+                desk.S,
+                desk.A,
+                self._table,
+                self._inside,
+                self._registers,
+                self._iterators,
+                self._out,
+                NO_INPUTS,
+                self._scratch,
+            )
+            if status == k.DONE:
+                self.waves = int(control[k.WAVE])
+                return int(control[k.INSTANCES])
+            if status == k.GROW:
+                desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
+            elif status == k.GROW_ARRANGEMENT:
+                number = int(control[k.NEED])
+                desk.stores[int(desk.A[number, k.RELATION])].grow_arrangement(number)
+            elif status == k.PYTHON:
+                self._run_in_python(control)
+            elif status == k.YIELD:
+                control[k.YIELD_AT] = control[k.INSTANCES] + YIELD_INSTANCES
+                self._check(self._variants[min(int(control[k.VARIANT]), len(self._variants) - 1)].variant.rule.text)
+            elif status == k.SWITCH:
+                return None
+            elif status == k.DIVISION:
+                raise self._division(self._variants[int(control[k.VARIANT])].variant.rule)
+            else:
+                raise self._broken()
+
+    def _run_in_python(self, control: Words) -> None:
+        """The variants of this wave whose expressions need Python."""
+        for number, encoded in enumerate(self._variants):
+            phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+            if encoded.in_python and entry.has_delta(self.desk.S, self._table, number, phase, wave):
+                try:
+                    self._feed(control, encoded, encoded.segments, NO_INPUTS)
+                except ZeroDivisionError:
+                    raise self._division(encoded.variant.rule) from None
+
+    def _feed(self, control: Words, encoded: Encoded, segments: tuple[Segment, ...], inputs: Words) -> None:
+        """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
+        segment = segments[0]
+        own = control.copy()
+        own[k.DEPTH], own[k.OUT_COUNT], own[k.INPUT_COUNT] = 0, 0, len(inputs)
+        registers = segment.constants.copy()
+        iterators = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
+        width = segment.emits + 1
+        out = np.empty(k.OUT_ROWS * width, dtype=np.int64)
+        address = segment.code.ctypes.data
+        while True:
+            status = entry.enumerate_some(
+                own,
+                self.desk.S,
+                self.desk.A,
+                address,
+                encoded.kind,
+                registers,
+                iterators,
+                out,
+                inputs,
+                self._scratch,
+            )
+            if status == k.DIVISION:
+                raise self._division(encoded.variant.rule)
+            count = int(own[k.OUT_COUNT])
+            if count and segment.after is not None:
+                rows = self._evaluate(segment.after, out[: count * width].reshape(count, width))
+                self._feed(control, encoded, segments[1:], rows)
+            elif count:
+                control[k.OUT_COUNT] = count
+                applied = entry.apply_some(control, self.desk.S, encoded.head, out)
+                if applied == k.GROW:
+                    self.desk.stores[encoded.head].make_room(count)
+                    applied = entry.apply_some(control, self.desk.S, encoded.head, out)
+                if applied != 0:
+                    raise self._broken()
+            own[k.OUT_COUNT] = 0
+            if status == k.DONE:
+                return
+
+    def _evaluate(self, step: PythonStep, rows: Words) -> Words:
+        """Rows of the buffer (their last column is the level) → the rows that go on, with the new column if any."""
+        columns = [rows[:, column] for column, _ in step.arguments]
+        if columns:
+            distinct, codes = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+            decoded = [self.values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
+            results = [step.function.call(*arguments) for arguments in zip(*decoded, strict=True)]
+        else:
+            codes = np.zeros(len(rows), dtype=np.int64)
+            results = [step.function.call()]
+        words = self.values.encode(results, step.result)[codes.reshape(-1)]
+        if step.is_filter:
+            assert step.result == BOOL
+            return np.ascontiguousarray(rows[words != 0])
+        if step.compare is not None:
+            return np.ascontiguousarray(rows[words == rows[:, step.compare]])
+        return np.concatenate([rows[:, :-1], words[:, None], rows[:, -1:]], axis=1)
+
+    def _division(self, rule: Rule) -> EvaluationError:
+        names = ", ".join(self.relations)
+        return EvaluationError(
+            f"division by zero in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact",
+            code="E601",
+            help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+        )

@@ -1,0 +1,137 @@
+"""Values ↔ words: how Arrow columns become 64-bit words and come back.
+
+Integers up to 64 bits and Booleans are words themselves (an unsigned 64-bit number by its bit pattern). All other
+values are interned: equal values have equal ids, in one pool per type, for as long as the engine lives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, is_word
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema import arrow_schema, arrow_type
+
+Words = npt.NDArray[np.int64]
+Value = bool | int | str
+
+
+class Pool:
+    """The interned values of one type; an id is a place in `values`."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.ids: dict[Value, int] = {}
+
+    def intern(self, value: Value) -> int:
+        """The id of the value, a new one if need be."""
+        known = self.ids.get(value)
+        if known is None:
+            known = self.ids[value] = len(self.values)
+            self.values.append(value)
+        return known
+
+
+class Values:
+    """All pools of an engine, and the way in and out of words."""
+
+    def __init__(self) -> None:
+        self._pools: dict[Type, Pool] = {}
+
+    def pool(self, type_: Type) -> Pool:
+        """The pool of an interned type."""
+        return self._pools.setdefault(type_, Pool())
+
+    def word(self, value: Value, type_: Type) -> int:
+        """The word of one value that fits its type; interns it."""
+        if not is_word(type_):
+            return self.pool(type_).intern(value)
+        return _signed(int(value))
+
+    def find(self, value: Value, type_: Type) -> int | None:
+        """The word of one value, or None for a value that was never interned (and so is in no row)."""
+        if not is_word(type_):
+            return self.pool(type_).ids.get(value)
+        return _signed(int(value))
+
+    def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
+        """The Python values of a column of words."""
+        if not is_word(type_):
+            values = self.pool(type_).values
+            return [values[i] for i in words.tolist()]
+        if isinstance(type_, BoolType):
+            words = words != 0
+        elif isinstance(type_, BitType):
+            words = words.view(np.uint64)
+        decoded: list[Value] = words.tolist()
+        return decoded
+
+    def encode(self, values: list[Any], type_: Type) -> Words:
+        """The words of a column of Python values that fit the type."""
+        if not is_word(type_):
+            intern = self.pool(type_).intern
+            return np.fromiter((intern(value) for value in values), np.int64, len(values))
+        if isinstance(type_, BitType):
+            return np.array(values, dtype=np.uint64).view(np.int64)
+        return np.array(values, dtype=np.int64)
+
+    def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
+        """One line per row, one word per column; the table has the relation's schema (more columns are ignored)."""
+        words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
+        for i, column in enumerate(relation.columns):
+            words[:, i] = self._column_to_words(table.column(column.name), column.type)
+        return words
+
+    def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
+        """The rows as an Arrow table of the relation's schema."""
+        arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
+        if not arrays:
+            # A table cannot have rows without columns: the count travels in an empty struct.
+            return empty_rows(len(words))
+        return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
+
+    def _column_to_words(self, column: pa.ChunkedArray, type_: Type) -> Words:
+        if not is_word(type_):
+            encoded = column.combine_chunks().dictionary_encode()
+            if isinstance(encoded, pa.ChunkedArray):
+                encoded = encoded.combine_chunks()
+            distinct = encoded.dictionary.to_pylist()
+            if not isinstance(type_, StringType):
+                distinct = [int(text) for text in distinct]
+            ids = self.encode(distinct, type_)
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+            return ids[codes] if len(ids) else np.empty(0, np.int64)
+        words: Words = column.to_numpy()
+        if isinstance(type_, BitType) and type_.width > 32:
+            return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
+        return words.astype(np.int64)
+
+    def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
+        match type_:
+            case BoolType():
+                return pa.array(words != 0)
+            case BitType(width) if width <= 64:
+                return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
+            case SignedType(width) if width <= 64:
+                return pa.array(words).cast(arrow_type(type_))
+        distinct, codes = np.unique(words, return_inverse=True)
+        texts = self.decode(distinct, type_)
+        if not isinstance(type_, StringType):
+            texts = [str(value) for value in texts]
+        dictionary = pa.array(texts, pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(pa.string())
+
+
+def _signed(value: int) -> int:
+    """The word with the bits of an integer of up to 64 bits."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def empty_rows(count: int) -> pa.Table:
+    """A table of `count` rows without columns."""
+    batch = pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    return pa.Table.from_batches([batch])

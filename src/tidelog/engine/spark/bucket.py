@@ -1,0 +1,56 @@
+"""A column of values → the bucket of each: which task maintains the rows that carry the value at their pivot.
+
+The bucket depends on the value alone, not on where or how it is stored, so that all parts of a database agree in every
+process and forever: the state on disk is cut by it. Words go through a mix whose every output bit depends on every
+input bit; text through CRC-32 of its UTF-8, once per distinct text.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.rules.ir import Constant
+from tidelog.rules.schema import arrow_type
+
+
+def bucket_of_column(column: pa.ChunkedArray, buckets: int) -> npt.NDArray[np.int64]:
+    """The bucket, from 0, of each value of a column without nulls, of a type of `tidelog.rules.schema`."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks)
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        distinct = [zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()]
+        words = np.array(distinct, dtype=np.uint64)[encoded.indices.to_numpy()] if distinct else np.empty(0, np.uint64)
+    elif pa.types.is_boolean(array.type):
+        words = pc.cast(array, pa.uint64()).to_numpy()
+    else:
+        words = array.to_numpy().astype(np.int64 if pa.types.is_signed_integer(array.type) else np.uint64)
+    return (_mix(words.view(np.uint64)) % np.uint64(buckets)).astype(np.int64)
+
+
+def bucket_of_constant(constant: Constant, buckets: int) -> int:
+    """The bucket of a value that is written in the program."""
+    type_ = arrow_type(constant.type)
+    value = str(constant.value) if pa.types.is_string(type_) else constant.value
+    return int(bucket_of_column(pa.chunked_array([pa.array([value], type_)]), buckets)[0])
+
+
+def rows_of_bucket(table: pa.Table, column: int, buckets: int, bucket: int) -> pa.Table:
+    """The rows of the table whose value in the column belongs to the bucket."""
+    if buckets == 1:
+        return table
+    return table.filter(pa.array(bucket_of_column(table.column(column), buckets) == bucket))
+
+
+def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finaliser of SplitMix64."""
+    mixed = words + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

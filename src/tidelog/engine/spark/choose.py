@@ -1,0 +1,176 @@
+"""Rules and sizes → the jobs of an epoch: which strata run together, and by which of three plans.
+
+    decomposed    the pivot cuts the strata into buckets; one task per bucket runs its whole fixpoint
+    single task   one task runs everything; what a small stratum costs anyway is the job, not the work
+    frames        rounds of DataFrame joins, for what is too large for one task and has no pivot
+
+The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
+any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
+program, the sizes and the user's wishes, made anew before each job, when the sizes below are known; state moves
+between plans without loss, because ranks stay true however buckets are cut (a stratum that comes from frames, which
+keeps no ranks, is bootstrapped).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.pivot import Decomposition, find_pivots
+from tidelog.engine.spark.separate import separate
+from tidelog.rules.ir import Relation, RuleProgram, Stratum
+
+SINGLE_TASK_ROWS = 100_000
+"""Up to this many rows, read and held, a stratum is done in one task; measured, a second core gains nothing below."""
+
+RECURSIVE_SINGLE_TASK_ROWS = 1_000
+"""The same where rules are recursive: ten thousand edges may stand for a million rows of their closure."""
+
+FRAMES_ROWS = 20_000_000
+"""Above this many rows a stratum without a pivot leaves the single task, at about 100 bytes a row in one process."""
+
+
+class Plan(StrEnum):
+    """How strata are run; the value is what reports call the place."""
+
+    DECOMPOSED = "decomposed"
+    SINGLE_TASK = "single task"
+    FRAMES = "frames"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Strata, in their order, that one job maintains (frames: one stratum, several jobs).
+
+    `pivots` has the pivot column of each relation for a decomposed segment and is empty otherwise.
+    """
+
+    strata: tuple[Stratum, ...]
+    plan: Plan
+    pivots: Mapping[str, int]
+    reason: str
+    is_wish: bool = False
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return tuple(name for stratum in self.strata for name in stratum.relations)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The relations below that rules of the segment mention, each once, in order of mention."""
+        own = set(self.relations)
+        rules = (rule for stratum in self.strata for rule in stratum.rules)
+        mentioned = (atom.relation for rule in rules for atom in rule.positives + rule.negatives)
+        return tuple(dict.fromkeys(name for name in mentioned if name not in own))
+
+
+class Chooser:
+    """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata.
+
+    Raises UsageError when a wish names no derived relation or a plan that cannot be.
+    """
+
+    def __init__(self, program: RuleProgram, wishes: Mapping[str, str] | None = None) -> None:
+        self._program = program
+        self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
+        self._wishes = self._checked(wishes or {})
+
+    def choose(self, rows: Mapping[str, int], after: Segment | None = None) -> Segment | None:
+        """The next segment after one (None: the first), given how many rows each relation has (absent: none).
+
+        Strata without rules belong to no segment. None when no rules are left.
+        """
+        strata = self._program.strata
+        start = 0 if after is None else 1 + strata.index(after.strata[-1])
+        segment: Segment | None = None
+        for index in range(start, len(strata)):
+            if not strata[index].rules:
+                continue
+            alone = self._alone(index, rows)
+            joined = alone if segment is None else self._join(segment, alone)
+            if joined is None:
+                return segment
+            segment = joined
+        return segment
+
+    def _alone(self, index: int, rows: Mapping[str, int]) -> Segment:
+        stratum = self._program.strata[index]
+        wish = self._wishes.get(index)
+        decomposition = self._pivots((stratum,))
+        segment = Segment((stratum,), Plan.SINGLE_TASK, {}, "")
+        size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
+        limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
+        if wish is not None:
+            pivots = (decomposition.pivots or {}) if wish is Plan.DECOMPOSED else {}
+            return Segment((stratum,), wish, pivots, "as `plans` asks", is_wish=True)
+        if size <= limit:
+            return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
+        if decomposition.pivots is not None:
+            return Segment((stratum,), Plan.DECOMPOSED, decomposition.pivots, decomposition.reason)
+        if size <= FRAMES_ROWS:
+            return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
+        return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
+
+    def _join(self, first: Segment, second: Segment) -> Segment | None:
+        """One segment for both, or None when they need a job each."""
+        strata = first.strata + second.strata
+        plans = {first.plan, second.plan}
+        is_wish = first.is_wish or second.is_wish
+        if plans == {Plan.SINGLE_TASK}:
+            reason = first.reason if first.reason == second.reason else f"{first.reason}; {second.reason}"
+            return Segment(strata, Plan.SINGLE_TASK, {}, reason, is_wish)
+        held_back = any(part.is_wish and part.plan is Plan.SINGLE_TASK for part in (first, second))
+        if Plan.FRAMES in plans or held_back:
+            return None
+        decomposition = self._pivots(strata)
+        if decomposition.pivots is None:
+            return None
+        return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_wish)
+
+    def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
+        names = tuple(name for stratum in strata for name in stratum.relations)
+        if names not in self._known_pivots:
+            rules = [rule for stratum in strata for rule in stratum.rules]
+            self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
+        return self._known_pivots[names]
+
+    def _checked(self, wishes: Mapping[str, str]) -> dict[int, Plan]:
+        checked: dict[int, Plan] = {}
+        for name, wish in wishes.items():
+            place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
+            if place is None:
+                raise UsageError(f"`plans` names `{name}`, which is no relation that rules derive", code="E705")
+            if wish not in set(Plan):
+                listed = ", ".join(f"{plan.value!r}" for plan in Plan)
+                raise UsageError(f"there is no plan {wish!r}", code="E705", help=f"the plans are {listed}")
+            decomposition = self._pivots((self._program.strata[place],))
+            if wish == Plan.DECOMPOSED and decomposition.pivots is None:
+                raise UsageError(f"`{name}` cannot be decomposed: {decomposition.reason}", code="E705")
+            checked[place] = Plan(wish)
+        return checked
+
+
+def show_choice(
+    program: RuleProgram, rows: Mapping[str, int] | None = None, plans: Mapping[str, str] | None = None
+) -> str:
+    """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations."""
+    separated = separate(program).rules
+    sizes = dict.fromkeys(separated.relations, SINGLE_TASK_ROWS) if rows is None else rows
+    chooser = Chooser(separated, plans)
+    lines: list[str] = []
+    segment = chooser.choose(sizes)
+    while segment is not None:
+        lines.append(f"{segment.plan.value}, because {segment.reason}")
+        lines.extend(f"  {_shown(stratum, segment, separated.relations)}" for stratum in segment.strata)
+        segment = chooser.choose(sizes, after=segment)
+    return "\n".join(lines) if lines else "no rules, no jobs"
+
+
+def _shown(stratum: Stratum, segment: Segment, relations: Mapping[str, Relation]) -> str:
+    names = []
+    for name in stratum.relations:
+        by = f" by {relations[name].columns[segment.pivots[name]].name}" if name in segment.pivots else ""
+        names.append(f"{name}{by}")
+    return f"{', '.join(names)} ({len(stratum.rules)} rules{', recursive' if stratum.recursive else ''})"

@@ -1,0 +1,117 @@
+"""Nothing → a Spark session that suits Tidelog: local, small, quiet.
+
+The settings follow from one measurement: a Spark job costs 0.1 to 0.7 s however little it does. So partitions are as
+many as cores (not 200), adaptive execution is off (it runs each shuffle as a job of its own), and everything that
+serves people who watch clusters (the web page, the progress bar, warnings) is off. Tidelog works with any session,
+classic or Connect; this is only the one it makes when it is given none.
+
+Nothing here imports pyspark before it is asked for a session, so the package works without Java.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tidelog.diagnostics.errors import MissingDependencyError
+
+_INSTALL_PYSPARK = 'pip install "tidelog[spark]"'
+_INSTALL_JAVA = "sudo apt-get install -y openjdk-17-jre-headless"
+
+_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def require_pyspark() -> None:
+    """Raises MissingDependencyError, with the command to run, when PySpark cannot be imported."""
+    try:
+        import pyspark.sql  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"the Spark engine needs PySpark: {error}", code="E701", help=f"run `{_INSTALL_PYSPARK}`"
+        ) from error
+
+
+def require_java() -> None:
+    """Raises MissingDependencyError, with the command to run, when there is no Java to start Spark with."""
+    if _find_java() is None:
+        raise MissingDependencyError(
+            "the Spark engine needs Java 17 or newer, and no `java` was found on the PATH or under JAVA_HOME",
+            code="E702",
+            help=f"on Debian or Ubuntu run `{_INSTALL_JAVA}`; elsewhere install a JDK 17 and set JAVA_HOME",
+        )
+
+
+def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
+    """The session of this process, or a new local one with `cores` tasks at a time (all cores when None).
+
+    Raises MissingDependencyError when PySpark or Java is missing or does not start.
+    """
+    require_pyspark()
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    require_java()
+    tasks = cores or os.cpu_count() or 1
+    # Workers must run the Python that has Tidelog, whatever `python3` is on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(f"local[{tasks}]").appName("tidelog")
+    builder = builder.config("spark.driver.memory", memory).config("spark.sql.shuffle.partitions", str(tasks))
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    try:
+        with _java_talks_to_a_file() as log:
+            return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        said = log.read_text(errors="replace").strip()[-2000:]
+        raise MissingDependencyError(
+            f"Spark does not start with the Java at {_find_java()}: {error}\n{said}",
+            code="E702",
+            help=f"Spark needs Java 17 or newer; on Debian or Ubuntu run `{_INSTALL_JAVA}`",
+        ) from error
+
+
+def _find_java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return str(Path(home) / "bin" / "java")
+    return shutil.which("java")
+
+
+@contextlib.contextmanager
+def _java_talks_to_a_file() -> Iterator[Path]:
+    """While open, a process that is started writes its standard error to the file that is yielded.
+
+    Java greets with warnings that no setting silences, and the JVM keeps for life the standard error it starts with.
+    What matters of it (a failed job) comes back as a Python exception.
+    """
+    handle, name = tempfile.mkstemp(prefix="tidelog-spark-", suffix=".log")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    kept = os.dup(2)
+    try:
+        os.dup2(handle, 2)
+        yield Path(name)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(handle)

@@ -1,0 +1,103 @@
+"""One epoch over the strata of a program: in order, each left alone, repaired, or derived anew.
+
+Every stratum works in an overlay over the state of the last commit. Nothing is committed before the last stratum is
+done: until then any failure drops all overlays, and the state is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Protocol
+
+from tidelog.engine.interface import StratumReport
+from tidelog.maintain.switch import Decision, decide, gave_up
+
+
+class StratumState(Protocol):
+    """What the epoch needs of a stratum, whoever holds its rows."""
+
+    @property
+    def relations(self) -> tuple[str, ...]: ...
+
+    @property
+    def instances(self) -> int:
+        """All rule instances of the committed state, input facts included."""
+
+    @property
+    def waves(self) -> int:
+        """The waves of the last `update` or `bootstrap`."""
+
+    @property
+    def work(self) -> int:
+        """The instances born or killed by the last `update` or `bootstrap`."""
+
+    def is_touched(self) -> bool:
+        """Whether a fact of the stratum or a row that its rules read has changed in this epoch."""
+
+    def has_rules(self) -> bool: ...
+
+    def new_below(self) -> int: ...
+
+    def rows_below(self) -> int: ...
+
+    def top_rank(self) -> int: ...
+
+    def update(self, kill_limit: int) -> bool:
+        """The ranked Update; False when it gave up at the limit. Then `drop` must follow."""
+
+    def bootstrap(self) -> None: ...
+
+    def drop(self) -> None:
+        """Undoes what this epoch did to the stratum."""
+
+
+def maintain(
+    strata: Sequence[StratumState],
+    *,
+    anew: bool = False,
+    on_stratum: Callable[[StratumState, str], None] | None = None,
+) -> tuple[StratumReport, ...]:
+    """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
+
+    `anew`: every stratum with rules is bootstrapped, touched or not; so a database begins.
+    """
+    reports = []
+    for stratum in strata:
+        if not (anew and stratum.has_rules()) and not stratum.is_touched():
+            continue
+        started = perf_counter()
+        decision = _decide(stratum, anew)
+        if on_stratum is not None:
+            on_stratum(stratum, decision.strategy)
+        if decision.strategy == "update" and not stratum.update(decision.kill_limit):
+            stratum.drop()
+            decision = Decision("bootstrap", gave_up(decision, stratum.instances), 0)
+        if decision.strategy == "bootstrap":
+            stratum.bootstrap()
+        if stratum.has_rules():
+            reports.append(
+                StratumReport(
+                    stratum.relations,
+                    decision.strategy,
+                    "local",
+                    decision.reason,
+                    stratum.waves,
+                    stratum.work,
+                    perf_counter() - started,
+                )
+            )
+    return tuple(reports)
+
+
+def _decide(stratum: StratumState, anew: bool) -> Decision:
+    if not stratum.has_rules():
+        return Decision("update", "input facts", 1 << 62)
+    if anew:
+        return Decision("bootstrap", "the database is opened", 0)
+    return decide(
+        instances=stratum.instances,
+        new_below=stratum.new_below(),
+        rows_below=stratum.rows_below(),
+        top_rank=stratum.top_rank(),
+    )

@@ -1,0 +1,40 @@
+"""The switch: whether a stratum is repaired (Update) or derived anew (Bootstrap) in this epoch.
+
+Update's cost is the rule instances that die or are born; Bootstrap's is all of them. While RETRACT runs, the share of
+all instances that it has killed says which will win, without a clock: up to 0.42 Update was measured to win, at 0.5
+they tie, past 0.7 Update loses several times over (`docs/decisions/0002-ranked-update.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KILLED_SHARE = 0.45
+# Below this many instances both are faster than the difference could be noticed.
+ALWAYS_UPDATE = 20_000
+RANK_LIMIT = 1 << 29
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`kill_limit`: RETRACT gives up when it has killed more instances than this."""
+
+    strategy: str
+    reason: str
+    kill_limit: int
+
+
+def decide(*, instances: int, new_below: int, rows_below: int, top_rank: int) -> Decision:
+    """What to try first for a stratum with so many instances, of whose lower rows so many are new."""
+    if top_rank >= RANK_LIMIT:
+        return Decision("bootstrap", "the ranks have grown near their limit", 0)
+    if instances == 0 and new_below * 2 >= rows_below:
+        return Decision("bootstrap", "nothing was derived yet and most of what the rules read is new", 0)
+    limit = max(ALWAYS_UPDATE, int(KILLED_SHARE * instances))
+    return Decision("update", "the change is repaired", limit)
+
+
+def gave_up(decision: Decision, instances: int) -> str:
+    """Why Bootstrap follows an Update that hit its limit."""
+    share = decision.kill_limit / instances if instances else 1.0
+    return f"Update had killed more than {share:.0%} of {instances} rule instances"

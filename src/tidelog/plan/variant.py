@@ -1,0 +1,166 @@
+"""Rule → variants: for each position of the body where a delta may stand, the order in which the rest is joined.
+
+The positions of a body are its positive literals, then its negated ones, then the rule's own hidden fact. A variant
+starts from a delta at one position and joins forward: first what costs nothing (conditions, assignments, negations
+whose variables are bound), then the literal with the most bound columns in the smallest relation, never through a
+cross product while a literal is connected. Planning is quadratic in the length of the body.
+
+    P(x, z) :- P(x, y), E(y, z).      delta at E(y, z):   batch of E, probe P by column 1, emit P(x, z)
+
+An expression that may fail (a division) runs only after every literal that stands before it in the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from tidelog.check import typed
+from tidelog.rules.ir import Assign, Atom, Condition, Constant, Literal, Negative, Positive, Rule, Term, Variable
+
+Sizes = Callable[[str], int]
+
+
+class DeltaKind(Enum):
+    """Where the delta stands: in a positive literal, in a negated one, or in the rule's hidden fact."""
+
+    POSITIVE = "positive"
+    NEGATIVE = "negative"
+    RULE = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """`position` counts through positives, then negatives, then the hidden fact."""
+
+    kind: DeltaKind
+    position: int
+    atom: Atom | None
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Looks up the rows of a positive literal by the columns that are bound so far (`keys`: none means a scan)."""
+
+    atom: Atom
+    position: int
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Antijoin:
+    """Goes on where no row of a negated literal matches; all its terms are bound."""
+
+    atom: Atom
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Binds a variable to the value of an expression; where it is bound already (by a delta), compares."""
+
+    variable: Variable
+    expression: typed.Expression
+    compare: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Goes on where the Boolean expression is true."""
+
+    expression: typed.Expression
+
+
+Step = Join | Antijoin | Let | Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One rule, one position of the delta, and the steps after it; then the head is emitted."""
+
+    rule: Rule
+    delta: Delta
+    steps: tuple[Step, ...]
+
+
+def deltas(rule: Rule) -> tuple[Delta, ...]:
+    """All positions of a rule's body, in their order."""
+    positives = [Delta(DeltaKind.POSITIVE, i, atom) for i, atom in enumerate(rule.positives)]
+    offset = len(positives)
+    negatives = [Delta(DeltaKind.NEGATIVE, offset + i, atom) for i, atom in enumerate(rule.negatives)]
+    return (*positives, *negatives, Delta(DeltaKind.RULE, offset + len(negatives), None))
+
+
+def plan_variant(rule: Rule, delta: Delta, sizes: Sizes) -> Variant:
+    """The steps for a delta at one position; `sizes` gives the present number of rows of a relation."""
+    positions = _positions(rule)
+    bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
+    waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
+    steps: list[Step] = []
+    while waiting:
+        ready = next((i for i in waiting if _is_ready(rule.body, i, waiting, bound)), None)
+        if ready is None:
+            ready = min(
+                (i for i in waiting if isinstance(rule.body[i], Positive)),
+                key=lambda i: _join_cost(rule.body[i], bound, sizes, i),
+            )
+        waiting.remove(ready)
+        steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
+    return Variant(rule, delta, tuple(steps))
+
+
+def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> tuple[int, ...]:
+    """The columns of an atom whose value is known: constants, and variables that are bound."""
+    return tuple(
+        i
+        for i, term in enumerate(terms)
+        if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in bound)
+    )
+
+
+def _positions(rule: Rule) -> dict[int, int]:
+    """Index in the body → position, for the literals that have one."""
+    positives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
+    negatives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Negative)]
+    return {index: position for position, index in enumerate(positives + negatives)}
+
+
+def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: set[str]) -> bool:
+    """Whether a literal can run now without enumerating anything."""
+    literal = body[index]
+    match literal:
+        case Positive():
+            return False
+        case Negative(atom):
+            return len(bound_columns(atom.terms, bound)) == len(atom.terms)
+        case Condition(expression) | Assign(expression=expression):
+            if not typed.variables(expression) <= bound:
+                return False
+            return not typed.may_fail(expression) or waiting[0] == index
+
+
+def _join_cost(literal: Literal, bound: set[str], sizes: Sizes, index: int) -> tuple[bool, float, int]:
+    """Smaller is better: connected before not, then an estimate of the rows met, then the order as written."""
+    assert isinstance(literal, Positive)
+    terms = literal.atom.terms
+    known = len(bound_columns(terms, bound))
+    rows = max(sizes(literal.atom.relation), 1)
+    share = 1.0 - known / len(terms) if terms else 0.0
+    return (known == 0 and len(terms) > 0, float(rows) ** share, index)
+
+
+def _step(literal: Literal, position: int, bound: set[str]) -> Step:
+    match literal:
+        case Positive(atom):
+            keys = bound_columns(atom.terms, bound)
+            bound.update(term.name for term in atom.terms if isinstance(term, Variable))
+            return Join(atom, position, keys)
+        case Negative(atom):
+            return Antijoin(atom, position)
+        case Condition(expression):
+            return Filter(expression)
+        case Assign(variable, expression):
+            compare = variable.name in bound
+            bound.add(variable.name)
+            return Let(variable, expression, compare)
