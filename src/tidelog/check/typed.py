@@ -103,10 +103,12 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and everything below it."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    """The expression and everything below it, each before what is below it."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
 
 
 def variables(expression: Expression) -> frozenset[str]:
@@ -117,6 +119,8 @@ def variables(expression: Expression) -> frozenset[str]:
 def may_fail(expression: Expression) -> bool:
     """True when evaluation can raise: a division or a remainder whose divisor is not a literal other than zero."""
     return any(
-        isinstance(node, Binary) and node.op in ("/", "%") and not (isinstance(node.right, Lit) and node.right.value != 0)
+        isinstance(node, Binary)
+        and node.op in ("/", "%")
+        and not (isinstance(node.right, Lit) and node.right.value != 0)
         for node in walk(expression)
     )

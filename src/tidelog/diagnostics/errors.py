@@ -1,13 +1,13 @@
 """The error tree. Whatever goes wrong on the user's side is one of these, and nothing half done is left behind.
 
-    TidelogError                     exit code of the command line
-    ├── ProgramError                 1   the program's text is wrong; `.diagnostics` has all of it
-    ├── EvaluationError              1   a rule failed while running (division by zero); names rule, stratum, epoch
-    ├── UsageError                   2   a call or an option that cannot be (an unknown engine, a closed database)
-    │   └── MissingDependencyError   2   something must be installed; the message has the command
-    ├── DataError                    3   rows that do not fit: names the place, the value and the type wanted
-    ├── TransactionError             3   a write that cannot be (into a derived relation, after the commit)
-    └── InternalError                70  our bug
+TidelogError                     exit code of the command line
+├── ProgramError                 1   the program's text is wrong; `.diagnostics` has all of it
+├── EvaluationError              1   a rule failed while running (division by zero); names rule, stratum, epoch
+├── UsageError                   2   a call or an option that cannot be (an unknown engine, a closed database)
+│   └── MissingDependencyError   2   something must be installed; the message has the command
+├── DataError                    3   rows that do not fit: names the place, the value and the type wanted
+├── TransactionError             3   a write that cannot be (into a derived relation, after the commit)
+└── InternalError                70  our bug
 """
 
 from __future__ import annotations

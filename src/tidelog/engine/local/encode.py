@@ -270,7 +270,7 @@ class _Encoding:
             return self._tail(k.T_OR, self._temporary(), high, right)
         if op in ("<<", ">>"):
             width = _width(expression.type)[0]
-            mask = self._constant((1 << (width - 1).bit_length()) - 1)
+            mask = self._constant(max(8, 1 << (width - 1).bit_length()) - 1)
             right = self._tail(k.T_AND, self._temporary(), right, mask)
         return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
 

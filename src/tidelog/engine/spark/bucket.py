@@ -20,18 +20,8 @@ from tidelog.rules.schema import arrow_type
 
 def bucket_of_column(column: pa.ChunkedArray, buckets: int) -> npt.NDArray[np.int64]:
     """The bucket, from 0, of each value of a column without nulls, of a type of `tidelog.rules.schema`."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks)
-    if pa.types.is_string(array.type):
-        encoded = array.dictionary_encode()
-        distinct = [zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()]
-        words = np.array(distinct, dtype=np.uint64)[encoded.indices.to_numpy()] if distinct else np.empty(0, np.uint64)
-    elif pa.types.is_boolean(array.type):
-        words = pc.cast(array, pa.uint64()).to_numpy()
-    else:
-        words = array.to_numpy().astype(np.int64 if pa.types.is_signed_integer(array.type) else np.uint64)
-    return (_mix(words.view(np.uint64)) % np.uint64(buckets)).astype(np.int64)
+    words = [_words(chunk) for chunk in column.chunks] or [np.empty(0, np.uint64)]
+    return (_mix(np.concatenate(words)) % np.uint64(buckets)).astype(np.int64)
 
 
 def bucket_of_constant(constant: Constant, buckets: int) -> int:
@@ -46,6 +36,19 @@ def rows_of_bucket(table: pa.Table, column: int, buckets: int, bucket: int) -> p
     if buckets == 1:
         return table
     return table.filter(pa.array(bucket_of_column(table.column(column), buckets) == bucket))
+
+
+def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
+    """One word per value: an integer's own bits, the check sum of a text."""
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        sums = np.array([zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()], dtype=np.uint64)
+        places: npt.NDArray[np.int32] = encoded.indices.to_numpy()
+        return sums[places]
+    if pa.types.is_boolean(array.type):
+        array = pc.cast(array, pa.uint8())
+    values: npt.NDArray[np.integer] = array.to_numpy()
+    return values.astype(np.int64 if pa.types.is_signed_integer(array.type) else np.uint64).view(np.uint64)
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -1,6 +1,6 @@
 """Births and deaths: what a buffer of rule instances (head, level) does to the rows of the head's relation.
 
-The rules of `update-algorithm`: `total` counts every instance, `count` those of a level below the row's rank. In RETRACT
+`total` counts every instance of a row, `count` those of a level below its rank (docs/decisions/0002). In RETRACT
 a row whose count reaches zero dies with the next wave. In INSERT a row that is absent is remembered (PENDING) with the
 lowest level seen and enters with the next wave. Bootstrap is INSERT into an empty stratum.
 """

@@ -1,0 +1,42 @@
+# `make` lists what there is. Every target sets up what it needs; a second run finds it done.
+
+PYTHON_IN_VENV := .venv/bin/python
+SET_UP := .venv/set-up
+
+# Set-up notes here which Java it found, for shells that have none on the PATH.
+export JAVA_HOME := $(or $(shell cat .venv/java-home 2>/dev/null),$(JAVA_HOME))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types unit soak bench fmt clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(SET_UP) ## Make .venv with all that is needed, and find or install Java
+
+$(SET_UP): requirements.lock pyproject.toml scripts/setup.sh
+	@scripts/setup.sh
+
+demo: $(SET_UP) ## Who can reach what in a network that changes, on Spark (about a minute and a half)
+	@$(PYTHON_IN_VENV) examples/network/demo.py
+
+test: lint types unit ## Everything that has to pass: lint, types, tests
+
+lint: $(SET_UP) ## Style and format, without changing anything
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+
+types: $(SET_UP) ## mypy, strict
+	@.venv/bin/mypy
+
+unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
+	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
+
+fmt: $(SET_UP) ## Format the code and mend what ruff can mend
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+clean: ## Back to a fresh clone: removes .venv, caches and the demo's output
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out spark-warehouse
+	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf src/*.egg-info

@@ -1,0 +1,54 @@
+"""`tidelog run`: one epoch from files to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tidelog.cli.options import debug_option, program_argument
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(short_help="Read facts, derive everything, write the results.")
+@program_argument
+@click.option(
+    "-F",
+    "--facts",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Read input relations from here: Edge.csv, .tsv, .facts or .parquet for `Edge` (text also as .gz).",
+)
+@click.option("-D", "--output", metavar="DIR", type=_FOLDER, help="Write output relations here; made if missing.")
+@click.option(
+    "--engine", type=click.Choice(("local", "spark")), default="local", show_default=True, help="Where to run."
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(("csv", "tsv", "parquet")),
+    default="csv",
+    show_default=True,
+    help="The kind of files to write.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@debug_option
+def run(program: Path, facts: Path | None, output: Path | None, engine: str, format_name: str, as_json: bool) -> None:
+    """Runs a program once: reads facts, derives everything, writes the output relations.
+
+    A CSV or TSV file may start with a line of the column names, in any order; otherwise its columns are those of the
+    relation. Without -F only the facts in the program's text count; without -D nothing is written.
+
+    \b
+    Example:
+      tidelog run reach.dl -F facts -D out --format parquet
+    """
+    from tidelog.cli.run_once import run_once
+    from tidelog.cli.summary import print_json, print_table
+
+    summary = run_once(program, facts, output, engine, format_name)
+    if as_json:
+        print_json(summary)
+    else:
+        print_table(summary)

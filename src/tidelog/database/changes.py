@@ -1,0 +1,171 @@
+"""What an epoch changed: for each output relation the exact rows that came and went.
+
+A `Delta` keeps the rows where the engine left them and converts when asked. As Python rows they come in value order;
+as tables in whatever order is cheapest. Summed over all epochs, the changes of a relation are its contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.diagnostics.errors import MissingDependencyError, UsageError
+from tidelog.engine.interface import ChangeRows
+from tidelog.io.rows import to_tuples
+from tidelog.io.sort import sort_by_value
+from tidelog.io.values import Row
+from tidelog.rules.ir import Relation, Role
+from tidelog.rules.schema import arrow_schema
+
+WEIGHT = "_weight"
+
+
+class Delta:
+    """The rows of one relation that came and went in one epoch.
+
+    `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
+    for a row that came and -1 for one that went.
+    """
+
+    def __init__(self, session: Session, relation: Relation, rows: ChangeRows | None) -> None:
+        self._session = session
+        self._relation = relation
+        self._rows = rows
+
+    @cached_property
+    def inserted(self) -> list[Row]:
+        """The rows that came, in value order."""
+        return self._tuples(self._table(+1))
+
+    @cached_property
+    def deleted(self) -> list[Row]:
+        """The rows that went, in value order."""
+        return self._tuples(self._table(-1))
+
+    def to_arrow(self) -> pa.Table:
+        """The relation's columns and `_weight` (int64), which is +1 for a row that came and -1 for one that went."""
+        self._check_weight_is_free()
+        return pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)])
+
+    def to_pandas(self) -> Any:
+        """`to_arrow()` as a pandas DataFrame."""
+        return table_to_pandas(self.to_arrow())
+
+    def to_spark(self) -> Any:
+        """`to_arrow()` as a Spark DataFrame; only on the Spark engine."""
+        self._check_weight_is_free()
+        if self._rows is None:
+            with self._session.engine() as engine:
+                inserted = deleted = engine.frame(self._relation.name).limit(0)
+        else:
+            with self._session.lock:
+                inserted, deleted = self._rows.inserted_frame(), self._rows.deleted_frame()
+        from pyspark.sql.functions import lit
+
+        came = inserted.withColumn(WEIGHT, lit(+1).cast("bigint"))
+        went = deleted.withColumn(WEIGHT, lit(-1).cast("bigint"))
+        return went.unionByName(came)
+
+    def __len__(self) -> int:
+        return sum(self._counts())
+
+    def __iter__(self) -> Iterator[tuple[Row, int]]:
+        merged = sort_by_value(
+            pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)]), self._relation
+        )
+        weights = merged.column(merged.num_columns - 1).to_pylist()
+        return iter(list(zip(to_tuples(merged, self._relation), weights)))
+
+    def __repr__(self) -> str:
+        inserted, deleted = self._counts()
+        return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
+
+    def _counts(self) -> tuple[int, int]:
+        if self._rows is None:
+            return 0, 0
+        with self._session.lock:
+            return self._rows.inserted_count(), self._rows.deleted_count()
+
+    def _table(self, sign: int) -> pa.Table:
+        if self._rows is None:
+            return arrow_schema(self._relation).empty_table()
+        with self._session.lock:
+            return self._rows.inserted() if sign > 0 else self._rows.deleted()
+
+    def _tuples(self, table: pa.Table) -> list[Row]:
+        return to_tuples(sort_by_value(table, self._relation), self._relation)
+
+    def _check_weight_is_free(self) -> None:
+        if any(column.name == WEIGHT for column in self._relation.columns):
+            raise UsageError(
+                f"`{self._relation.name}` has a column `{WEIGHT}` of its own, so its changes do not fit in one table",
+                code="E606",
+                help="use `.inserted` and `.deleted`, or iterate",
+            )
+
+
+class Changes(Mapping[str, Delta]):
+    """What one epoch changed, by output relation.
+
+    Like a `Counter`, it iterates over what is there (the relations that changed, in the program's order), and gives
+    an empty `Delta` for an output relation that did not change. Any other name is an error.
+    """
+
+    def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
+        self._session = session
+        self._outputs = declared(session.program, Role.OUTPUT)
+        self._rows = {
+            name: rows[name]
+            for name in self._outputs
+            if name in rows and rows[name].inserted_count() + rows[name].deleted_count()
+        }
+
+    def __getitem__(self, name: str) -> Delta:
+        relation = self._outputs.get(name)
+        if relation is None:
+            raise self._no_output(name)
+        return Delta(self._session, relation, self._rows.get(name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        deltas = (repr(delta).removeprefix("<Delta ").removesuffix(">") for delta in self.values())
+        return f"<Changes {', '.join(deltas) or 'none'}>"
+
+    def _no_output(self, name: str) -> Exception:
+        relation = declared(self._session.program).get(name)
+        if relation is None:
+            return unknown_relation(name, self._outputs, UsageError, "E604")
+        return UsageError(
+            f"`{name}` is an {relation.role.value} relation; changes cover output relations",
+            code="E605",
+            help=f"declare it as `output relation {name}(...)`"
+            if relation.role is Role.INTERNAL
+            else f"read it with `db.relation({name!r})`",
+        )
+
+
+def table_to_pandas(table: pa.Table) -> Any:
+    """The table as a pandas DataFrame. Raises MissingDependencyError, with the command, where pandas is missing."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pandas is not installed", code="E607", help="pip install 'pandas>=2.2,<3'"
+        ) from error
+    return table.to_pandas()
+
+
+def _weighted(table: pa.Table, sign: int) -> pa.Table:
+    return table.append_column(WEIGHT, pa.array([sign] * table.num_rows, pa.int64()))

@@ -1,0 +1,94 @@
+"""Program text → a checked program, ready to be opened as a database."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.spans import Source
+from tidelog.diagnostics.suggest import suggest
+from tidelog.rules.compile_rules import CompiledRules, compile_rules
+
+if TYPE_CHECKING:
+    from tidelog.database.database import Database
+    from tidelog.engine.interface import Engine
+
+ENGINES = ("local", "spark")
+
+
+class Program:
+    """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it."""
+
+    def __init__(self, name: str, stages: CompiledRules) -> None:
+        self.name = name
+        self.stages = stages
+
+    def open(self, engine: str = "local", *, spark: Any = None) -> Database:
+        """A new database, in memory, with the facts of the program's text applied.
+
+        `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
+        one or a new local one. Raises UsageError for an option that cannot be, EvaluationError when a rule fails on
+        the program's own facts.
+        """
+        from tidelog.database.database import Database
+
+        return Database(self.stages.rules, self._engine(engine, spark))
+
+    def __repr__(self) -> str:
+        typed = self.stages.typed
+        return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
+
+    def _engine(self, engine: str, spark: Any) -> Engine:
+        if engine not in ENGINES:
+            meant = suggest(engine, ENGINES)
+            raise UsageError(
+                f"there is no engine {engine!r}",
+                code="E601",
+                help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
+            )
+        if engine == "local":
+            if spark is not None:
+                raise UsageError(
+                    "a Spark session was given to the local engine",
+                    code="E603",
+                    help="open the program with `engine='spark'`",
+                )
+            from tidelog.engine.local.engine import LocalEngine
+
+            return LocalEngine(self.stages.rules)
+        from tidelog.engine.spark.engine import SparkEngine
+
+        return SparkEngine(self.stages.rules, spark=spark)
+
+
+def compile(path_or_text: str | os.PathLike[str]) -> Program:
+    """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
+
+    Raises ProgramError with all diagnostics, UsageError when the file cannot be read.
+    """
+    source = read_source(path_or_text)
+    return Program(source.name, compile_rules(source))
+
+
+def read_source(path_or_text: str | os.PathLike[str]) -> Source:
+    """The text of a program and the name under which errors point at it."""
+    if isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text.endswith(".dl")):
+        return Source("<text>", path_or_text)
+    path = Path(path_or_text)
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the program {path}: {error.strerror}", code="E608", help=_similar_file(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the program {path} is not UTF-8 text: byte {error.start}", code="E608") from error
+
+
+def _similar_file(path: Path) -> str | None:
+    if path.exists() or not path.parent.is_dir():
+        return None
+    meant = suggest(path.name, [file.name for file in path.parent.glob("*.dl")])
+    return f"did you mean `{path.with_name(meant)}`?" if meant else None

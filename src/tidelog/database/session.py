@@ -1,0 +1,81 @@
+"""The engine of one database behind its lock: everything that touches the state goes through here.
+
+Engines are not thread-safe, so one call at a time reaches the engine; a reader that comes during a commit waits for
+it and then sees the new epoch, never half of one. At most one transaction is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.engine.interface import Engine, EpochReport
+from tidelog.rules.ir import Relation, Role, RuleProgram
+
+
+class Session:
+    """The program, its engine, and who may use it now. `report` is that of the last epoch."""
+
+    def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport) -> None:
+        self.program = program
+        self.engine_name = engine.name
+        self.report = report
+        self.lock = Lock()
+        self._engine: Engine | None = engine
+        self._writer: object | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._engine is None
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """The engine, for this block alone. Raises UsageError when the database is closed."""
+        with self.lock:
+            if self._engine is None:
+                raise UsageError("the database is closed", code="E602", help="open it again with `program.open()`")
+            yield self._engine
+
+    def begin(self, transaction: object) -> None:
+        """Makes the transaction the open one. Raises TransactionError when there is one already."""
+        with self.engine():
+            if self._writer is not None:
+                raise TransactionError(
+                    "another transaction of this database is open",
+                    code="E404",
+                    help="leave its `with` block first; a database has one writer at a time",
+                )
+            self._writer = transaction
+
+    def end(self, transaction: object) -> None:
+        """Gives up the writer's place."""
+        if self._writer is transaction:
+            self._writer = None
+
+    def close(self) -> None:
+        """Frees what the engine holds; a second call does nothing."""
+        with self.lock:
+            engine, self._engine = self._engine, None
+            if engine is not None:
+                engine.close()
+
+
+def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:
+    """The relations that the user declared, in the program's order; only those of the roles, if any are given."""
+    wanted = roles or (Role.INPUT, Role.OUTPUT, Role.INTERNAL)
+    return {name: relation for name, relation in program.relations.items() if relation.role in wanted}
+
+
+def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: str) -> TidelogError:
+    """The error for a name that is no relation, with the one that was probably meant."""
+    known = list(known)
+    meant = suggest(name, known)
+    listed = ", ".join(f"`{relation}`" for relation in known) or "none"
+    return error(
+        f"there is no relation `{name}`",
+        code=code,
+        help=f"did you mean `{meant}`?" if meant else f"the relations are {listed}",
+    )

@@ -1,0 +1,44 @@
+"""A misspelt name and the names that exist → the one that was probably meant.
+
+The distance counts insertions, deletions, replacements and swaps of neighbours as one step each. A guess is offered
+only when it is near for its length: one step for short names, a third of the letters for long ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 100
+
+
+def suggest(name: str, candidates: Iterable[str]) -> str | None:
+    """The nearest candidate (the first of equals, in order of the alphabet), or None when none is near."""
+    if len(name) > _LONGEST:
+        return None
+    allowed = max(1, len(name) // 3)
+    best: tuple[int, str] | None = None
+    for candidate in sorted(set(candidates)):
+        if candidate == name or abs(len(candidate) - len(name)) > allowed:
+            continue
+        if candidate.lower() == name.lower():
+            return candidate
+        distance = edit_distance(name, candidate)
+        # Two letters that share nothing are one step apart, and no hint.
+        if distance <= allowed and distance < max(len(name), len(candidate)) and (best is None or distance < best[0]):
+            best = (distance, candidate)
+    return best[1] if best else None
+
+
+def edit_distance(left: str, right: str) -> int:
+    """The number of steps from one word to the other; costs the product of their lengths."""
+    before: list[int] = []
+    previous = list(range(len(right) + 1))
+    for row, char in enumerate(left, start=1):
+        current = [row]
+        for column, other in enumerate(right, start=1):
+            step = min(previous[column] + 1, current[column - 1] + 1, previous[column - 1] + (char != other))
+            if row > 1 and column > 1 and char == right[column - 2] and left[row - 2] == other:
+                step = min(step, before[column - 2] + 1)
+            current.append(step)
+        before, previous = previous, current
+    return previous[-1]

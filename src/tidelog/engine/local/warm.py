@@ -1,0 +1,21 @@
+"""Compiles the kernels and puts them into Numba's cache on disk: `python -m tidelog.engine.local.warm`.
+
+Set-up runs this once; without it the first database that is opened pays for the compilation.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+
+def warm() -> float:
+    """Compiles whatever is not in the cache; the seconds that it took."""
+    started = perf_counter()
+    from tidelog.engine.local import engine
+
+    assert engine.LocalEngine is not None
+    return perf_counter() - started
+
+
+if __name__ == "__main__":
+    print(f"kernels ready ({warm():.1f} s)")

@@ -1,0 +1,116 @@
+"""A directory of Parquet files that a driver and its tasks share, on any file system that pyarrow knows.
+
+Files are written once, under names never used again, in one folder per epoch; `manifest.json` is the only file that is
+ever replaced, by a rename. Here names are relative to the directory; `state` knows what the files mean.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+MANIFEST = "manifest.json"
+
+
+class StateDirectory:
+    """A directory of state files, on any file system that pyarrow knows. Travels to tasks as its address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address if "://" in address else str(Path(address).absolute())
+
+    def __reduce__(self) -> tuple[type[StateDirectory], tuple[str]]:
+        return StateDirectory, (self.address,)
+
+    @cached_property
+    def _opened(self) -> tuple[pafs.FileSystem, str]:
+        if "://" in self.address:
+            filesystem, path = pafs.FileSystem.from_uri(self.address)
+            return filesystem, path
+        return pafs.LocalFileSystem(), self.address
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self._opened[0], pafs.LocalFileSystem)
+
+    def spark_path(self, name: str) -> str:
+        """The address of a file for Spark, whose file system of choice may be another."""
+        return f"{self.address}/{name}" if "://" in self.address else f"file://{self.address}/{name}"
+
+    def new_name(self, epoch: int, relation: str, kind: str) -> str:
+        """A name, never used before, for a file of this epoch."""
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", relation)
+        return f"epoch-{epoch}/{plain}.{kind}.{uuid.uuid4().hex[:12]}.parquet"
+
+    def make(self, epoch: int) -> None:
+        """Makes the directory of an epoch's files, and the state's own if need be."""
+        self._opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
+
+    def write(self, name: str, table: pa.Table) -> None:
+        """Writes a table; what is read back has the same columns, all nullable."""
+        plain = pa.table({column: table.column(column) for column in table.column_names})
+        pq.write_table(plain, self._path(name), filesystem=self._opened[0])
+
+    def read(self, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
+        """The named columns of some files (at least one), as one table."""
+        tables = [
+            pq.read_table(self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None)
+            for name in names
+        ]
+        return pa.concat_tables(tables)
+
+    def parts(self, name: str) -> list[str]:
+        """The Parquet files that Spark wrote under a name of ours (to it, a folder)."""
+        selector = pafs.FileSelector(self._path(name), recursive=True)
+        found = self._opened[0].get_file_info(selector)
+        return sorted(
+            f"{name}/{info.base_name}"
+            for info in found
+            if info.type == pafs.FileType.File and info.base_name.startswith("part-")
+        )
+
+    def row_count(self, names: Iterable[str]) -> int:
+        """How many rows the files have; reads their footers only."""
+        filesystem = self._opened[0]
+        return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
+
+    def publish(self, manifest: str) -> None:
+        """Makes this text the manifest, in one step."""
+        filesystem, root = self._opened
+        draft = f"{root}/{MANIFEST}.{uuid.uuid4().hex[:12]}"
+        with filesystem.open_output_stream(draft) as stream:
+            stream.write(manifest.encode())
+        filesystem.move(draft, f"{root}/{MANIFEST}")
+
+    def has_manifest(self) -> bool:
+        info = self._opened[0].get_file_info(f"{self._opened[1]}/{MANIFEST}")
+        return bool(info.type != pafs.FileType.NotFound)
+
+    def sweep(self, epoch: int, keep: Iterable[str]) -> None:
+        """Deletes the files of an epoch except those to keep; a file already gone is no error."""
+        kept = set(keep)
+        filesystem = self._opened[0]
+        folder = self._path(f"epoch-{epoch}")
+        found = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
+        files = [info.path for info in found if info.type == pafs.FileType.File]
+        kept_paths = {self._path(name) for name in kept}
+        for path in files:
+            if path not in kept_paths:
+                filesystem.delete_file(path)
+        if not kept_paths.intersection(files) and filesystem.get_file_info(folder).type != pafs.FileType.NotFound:
+            filesystem.delete_dir(folder)
+
+    def remove(self) -> None:
+        """Deletes the whole directory, if it is on this machine's disk."""
+        if self.is_local:
+            shutil.rmtree(self._opened[1], ignore_errors=True)
+
+    def _path(self, name: str) -> str:
+        return f"{self._opened[1]}/{name}"

@@ -1,0 +1,175 @@
+"""The state of a database on Spark: Parquet files, and one manifest that says which of them count.
+
+A relation is cut into buckets (one, unless its stratum is decomposed). A bucket is base files and at most one delta
+file; a row of the delta stands for the row of the base with the same columns, and a `_total` of 0 says that it is gone:
+
+    visible = base without the rows of the delta + the rows of the delta with _total > 0
+
+An epoch reads the old delta, lays its own changes over it and writes a new one, or a new base when the delta would be
+a large part of it. So every bucket is read with at most one anti-join, by pyarrow in tasks and by Spark alike.
+Files are never changed, and their names never used again. An epoch becomes visible when its manifest is renamed into
+place: before that instant nothing has happened, after it everything has.
+
+Columns are named by position (`c0`, `c1`, ...): names of the program may differ only in case, which Spark ignores, or
+be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engine.spark.bucket import rows_of_bucket
+from tidelog.engine.spark.directory import StateDirectory
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import arrow_schema
+
+TOTAL = "_total"
+NUMBERS = ("_rank", "_count", TOTAL)
+FORMAT = 1
+
+DELTA_SHARE = 0.2
+"""A delta larger than this part of its base is made part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The files of one bucket of one relation, with how many rows they have."""
+
+    base: tuple[str, ...] = ()
+    base_rows: int = 0
+    delta: str | None = None
+    delta_rows: int = 0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.base, self.delta) if self.delta else self.base
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One relation: `rows` of it are visible; `counted` if they have their numbers.
+
+    `column` is the position whose value decides the bucket, None when there is only one bucket.
+    """
+
+    rows: int
+    counted: bool
+    column: int | None
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(name for bucket in self.buckets for name in bucket.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The rows of one relation that came (`_total` 1) and went (`_total` 0) in an epoch."""
+
+    files: tuple[str, ...]
+    inserted: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is visible. `label` names this very state: no two attempts at an epoch share one."""
+
+    epoch: int
+    label: str
+    relations: Mapping[str, Stored] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One bucket of many, by the value of a column: a part of a relation as a task wants it."""
+
+    column: int
+    buckets: int
+    bucket: int
+
+
+def positional(relation: Relation) -> Relation:
+    """The same relation with columns named by position."""
+    return replace(relation, columns=tuple(Column(f"c{i}", column.type) for i, column in enumerate(relation.columns)))
+
+
+def read_rows(
+    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None = None, numbers: bool = False
+) -> pa.Table:
+    """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation."""
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    columns = values + (list(NUMBERS) if numbers else [TOTAL])
+    if stored is None:
+        return _empty(relation, columns)
+    buckets = stored.buckets
+    is_cut_alike = cut is not None and stored.column == cut.column and len(buckets) == cut.buckets
+    if cut is not None and is_cut_alike:
+        buckets = buckets[cut.bucket : cut.bucket + 1]
+    tables = [read_bucket(directory, bucket, columns) for bucket in buckets]
+    table = pa.concat_tables([*(table for table in tables if table is not None), _empty(relation, columns)])
+    return table if cut is None or is_cut_alike else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
+
+
+def read_bucket(directory: StateDirectory, bucket: Bucket, columns: Sequence[str]) -> pa.Table | None:
+    """The visible rows of a bucket, None when it has no files. `columns` end in `_total`."""
+    base = directory.read(bucket.base, columns) if bucket.base else None
+    if bucket.delta is None:
+        return base
+    delta = directory.read([bucket.delta], columns)
+    merged = delta if base is None else overlay(base, delta)
+    return merged.filter(pc.greater(merged[TOTAL], 0))
+
+
+def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
+    """Both tables' rows; where both have a row with the same values, the one from above."""
+    values = [name for name in below.column_names if name not in NUMBERS]
+    if not above.num_rows:
+        return below
+    if not values:
+        return above
+    rest = below.join(above.select(values), values, join_type="left anti", use_threads=False)
+    return pa.concat_tables([rest.select(above.column_names), above])
+
+
+def write_bucket(
+    directory: StateDirectory, epoch: int, name: str, old: Bucket, changed: pa.Table, whole: Callable[[], pa.Table]
+) -> Bucket:
+    """The bucket after an epoch that `changed` some rows; `whole` gives all its visible rows, if they are needed.
+
+    Costs the delta so far and the change, now and then the whole bucket.
+    """
+    if not changed.num_rows:
+        return old
+    if old.delta_rows + changed.num_rows > DELTA_SHARE * old.base_rows:
+        table = whole()
+        if not table.num_rows:
+            return Bucket()
+        file = directory.new_name(epoch, name, "base")
+        directory.write(file, table)
+        return Bucket((file,), table.num_rows)
+    if old.delta is not None:
+        changed = overlay(directory.read([old.delta], changed.column_names), changed)
+    file = directory.new_name(epoch, name, "delta")
+    directory.write(file, changed)
+    return replace(old, delta=file, delta_rows=changed.num_rows)
+
+
+def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
+    """The reverse of `dataclasses.asdict`."""
+    return Bucket(tuple(value["base"]), value["base_rows"], value["delta"], value["delta_rows"])
+
+
+def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:
+    schema = arrow_schema(positional(relation))
+    numbers = [pa.field(name, pa.int64()) for name in columns if name in NUMBERS]
+    return pa.schema([column.with_nullable(True) for column in schema] + numbers).empty_table()

@@ -1,0 +1,180 @@
+"""Rows as a Python user has them ↔ an Arrow table of a relation's schema.
+
+A row is a tuple or a list with one value per column, or a dict by column name; for a relation of one column a bare
+value will do. Data that is already a table goes through `tables`. Rows are checked to the last value before anything
+is done with them: a call either takes all of its rows or raises a DataError that names relation, row, column, value
+and the type wanted. Rows are counted from 1.
+
+The cost of the common case (tuples of plain Python values) is one pass per column at C speed; only a column that
+looks odd is checked value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place
+from tidelog.io.values import Row, Value, fit, misfit, quoted
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import arrow_schema, arrow_type
+
+_ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
+
+
+def to_table(rows: Any, relation: Relation) -> pa.Table:
+    """The rows as a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
+    table = as_arrow(rows)
+    if table is not None:
+        return fit_table(table, relation)
+    if isinstance(rows, pa.Array | pa.ChunkedArray):
+        rows = rows.to_pylist()
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise DataError(
+            f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",
+            code="E501",
+            help=_single_row_help(rows),
+        )
+    return _table_of_rows(rows if isinstance(rows, list) else list(rows), relation)
+
+
+def to_row(row: Any, relation: Relation) -> Row:
+    """One row as a tuple of plain Python values, checked like the rows of `to_table`."""
+    cells = _cells(row, relation, "the row")
+    values: list[Value] = []
+    for cell, column in zip(cells, relation.columns):
+        value = fit(cell, column.type)
+        if value is None:
+            raise misfit("the row", relation, column, cell)
+        values.append(value)
+    return tuple(values)
+
+
+def to_tuples(table: pa.Table, relation: Relation) -> list[Row]:
+    """The rows of a table with the relation's schema as Python tuples, in the table's order."""
+    if not relation.columns:
+        return [()] * table.num_rows
+    columns = [_python_column(table.column(index), column) for index, column in enumerate(relation.columns)]
+    return list(zip(*columns))
+
+
+def empty_rows(count: int) -> pa.Table:
+    """A table of `count` rows without columns, as a relation without columns has them."""
+    return pa.table({"_": pa.nulls(count)}).select([])
+
+
+def _table_of_rows(rows: list[Any], relation: Relation) -> pa.Table:
+    if not rows:
+        return arrow_schema(relation).empty_table()
+    columns = _columns_of_tuples(rows, relation)
+    if columns is None:
+        cells = [_cells(row, relation, row_place(index)) for index, row in enumerate(rows)]
+        columns = list(zip(*cells))
+    if not relation.columns:
+        return empty_rows(len(rows))
+    arrays = [_arrow_column(values, column, relation) for values, column in zip(columns, relation.columns)]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
+
+
+def _columns_of_tuples(rows: list[Any], relation: Relation) -> list[Sequence[Any]] | None:
+    """The columns of rows that are all tuples or lists of the right length; None when a closer look is needed."""
+    if not set(map(type, rows)) <= {tuple, list} or set(map(len, rows)) != {len(relation.columns)}:
+        return None
+    return list(zip(*rows))
+
+
+def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
+    """The values of one row in column order."""
+    if isinstance(row, Mapping):
+        return _cells_by_name(row, relation, place)
+    if isinstance(row, str | bytes | bytearray) or not isinstance(row, Sequence):
+        if len(relation.columns) == 1:
+            return (row,)
+        raise DataError(
+            f"{place} for `{relation.name}` is {_a(row)}, not a row: {quoted(row)}",
+            code="E501",
+            help='one row is written `[("a", "b")]`, a list with one tuple; ' + columns_help("", relation, []),
+        )
+    if len(row) != len(relation.columns):
+        raise DataError(
+            f"{place} for `{relation.name}` has {_number(len(row), 'value')} where the relation has"
+            f" {_number(len(relation.columns), 'column')}: {quoted(tuple(row))}",
+            code="E502",
+            help=columns_help("", relation, []),
+        )
+    return row
+
+
+def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str) -> Sequence[Any]:
+    names = [column.name for column in relation.columns]
+    missing = [name for name in names if name not in row]
+    if len(row) != len(names) - len(missing):
+        unknown = next(key for key in row if key not in names)
+        raise DataError(
+            f"{place} for `{relation.name}` has a key {quoted(unknown)}, which is no column",
+            code="E503",
+            help=columns_help(str(unknown), relation, missing),
+        )
+    if missing:
+        raise DataError(
+            f"{place} for `{relation.name}` lacks the column `{missing[0]}`",
+            code="E503",
+            help=columns_help("", relation, []),
+        )
+    return [row[name] for name in names]
+
+
+def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:
+    target = arrow_type(column.type)
+    is_wide = pa.types.is_string(target) and not isinstance(column.type, StringType)
+    if not is_wide and set(map(type, values)) == {_python_type(column.type)}:
+        try:
+            array = pa.array(values, target)
+        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+            pass  # the loop below finds out which value it is
+        else:
+            if not out_of_range(array, column.type):
+                return array
+    fitted: list[Value] = []
+    for index, given in enumerate(values):
+        value = fit(given, column.type)
+        if value is None:
+            raise misfit(row_place(index), relation, column, given)
+        fitted.append(str(value) if is_wide else value)
+    return pa.array(fitted, target)
+
+
+def _python_column(array: pa.ChunkedArray, column: Column) -> list[Value]:
+    values: list[Value] = array.to_pylist()
+    if isinstance(column.type, BitType | SignedType) and column.type.width > 64:
+        return [int(value) for value in values]
+    return values
+
+
+def _python_type(type_: Type) -> type:
+    match type_:
+        case BoolType():
+            return bool
+        case BitType() | SignedType():
+            return int
+        case StringType():
+            return str
+
+
+def _single_row_help(rows: Any) -> str:
+    if isinstance(rows, Mapping):
+        return f"one row is written as a list with one dict: `[{quoted(rows)}]`"
+    return _ROWS_HELP
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

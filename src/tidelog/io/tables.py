@@ -1,0 +1,195 @@
+"""Any Arrow-shaped data → a table of a relation's schema.
+
+Takes Arrow tables, record batches and readers, pandas and polars DataFrames, and whatever else speaks the Arrow C
+stream or the dataframe interchange protocol; none of those libraries needs to be installed. Columns are found by
+name, in any order. Integers may come in any width as long as every value is in the column's range; strings in any of
+Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a fraction.
+
+Invariant: what comes out has exactly `arrow_schema(relation)`, no null, and every value within the declared width
+(`bit<12>` travels in a uint16, so Arrow's own check is not enough).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, integer_range
+from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.io.values import fit, fit_text, misfit, wanted
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import arrow_schema, arrow_type
+
+Place = Callable[[int], str]
+"""Says where a row (counted from 0 within the data) stands: `row 3`, `edge.parquet: row 17`."""
+
+
+def row_place(index: int) -> str:
+    """The place of a row among the rows of one call, counted from 1."""
+    return f"row {index + 1}"
+
+
+def is_spark_frame(rows: object) -> bool:
+    """True for a Spark DataFrame, classic or Connect, without importing pyspark."""
+    return any(
+        kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+    )
+
+
+def as_arrow(rows: Any) -> pa.Table | None:
+    """The data as an Arrow table when it is a table of some kind; None when it has to be read as Python rows."""
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if _is_pandas_frame(rows):
+        # The index is no column; through the C stream a filtered frame would bring it along.
+        return _from_foreign(lambda: pa.Table.from_pandas(rows, preserve_index=False), rows)
+    if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
+        if isinstance(rows, Iterable) and _is_series(rows):
+            return None
+        return _from_foreign(lambda: pa.table(rows), rows)
+    if hasattr(rows, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return _from_foreign(lambda: from_dataframe(rows), rows)
+    return None
+
+
+def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> pa.Table:
+    """The same rows with the relation's schema. Raises DataError (E503 to E506) and names the first misfit."""
+    _check_names(table.column_names, relation)
+    if not relation.columns:
+        return table
+    columns = [_fit_column(table.column(column.name), column, relation, place) for column in relation.columns]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(relation))
+
+
+def out_of_range(array: pa.ChunkedArray | pa.Array, type_: Type) -> bool:
+    """True when an array of the column's Arrow type has a value outside the declared width."""
+    if not isinstance(type_, BitType | SignedType) or type_.width in (8, 16, 32, 64) or not len(array):
+        return False
+    low, high = integer_range(type_)
+    extremes = pc.min_max(array).as_py()
+    return bool(extremes["min"] < low or extremes["max"] > high)
+
+
+def _check_names(names: list[str], relation: Relation) -> None:
+    declared = [column.name for column in relation.columns]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"rows for `{relation.name}` have two columns named `{twice}`", code="E503")
+    unknown = [name for name in names if name not in declared]
+    missing = [name for name in declared if name not in names]
+    if unknown:
+        raise DataError(
+            f"rows for `{relation.name}` have a column `{unknown[0]}`, which the relation does not have",
+            code="E503",
+            help=columns_help(unknown[0], relation, missing),
+        )
+    if missing:
+        raise DataError(
+            f"rows for `{relation.name}` lack the column `{missing[0]}`",
+            code="E503",
+            help=columns_help("", relation, []),
+        )
+
+
+def columns_help(name: str, relation: Relation, missing: list[str]) -> str:
+    """What the relation's columns are, and which of the missing ones `name` may have meant."""
+    declared = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    meant = suggest(name, missing)
+    hint = f"did you mean `{meant}`? " if meant else ""
+    return f"{hint}the columns are `{relation.name}({declared})`"
+
+
+def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> pa.ChunkedArray:
+    target = arrow_type(declared.type)
+    if not len(column):
+        # Where there are no values their type is anyone's guess: pandas makes such a column float or object.
+        return pa.chunked_array([], target)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        index = pc.index(pc.is_null(column), True).as_py()
+        raise misfit(place(index), relation, declared, None)
+    if not _is_same_kind(column.type, declared.type):
+        raise DataError(
+            f"column `{declared.name}` of the rows for `{relation.name}` holds `{column.type}` values"
+            f" where {wanted(declared.type)} is wanted",
+            code="E506",
+            help=_column_remedy(column.type, declared.type),
+        )
+    if pa.types.is_string(target) and isinstance(declared.type, BitType | SignedType):
+        return _fit_wide(column, declared, relation, place)
+    try:
+        fitted = column.cast(target)
+    except pa.ArrowInvalid as error:
+        raise _first_misfit(column, declared, relation, place) from error
+    if out_of_range(fitted, declared.type):
+        raise _first_misfit(column, declared, relation, place)
+    return fitted
+
+
+def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
+    is_text = pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+    match type_:
+        case BoolType():
+            return bool(pa.types.is_boolean(found))
+        case StringType():
+            return bool(is_text)
+        case BitType(width) | SignedType(width):
+            is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
+            return bool(pa.types.is_integer(found) or (width > 64 and (is_text or is_whole_decimal)))
+
+
+def _fit_wide(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> pa.ChunkedArray:
+    texts = []
+    for index, value in enumerate(column.cast(pa.string()).to_pylist()):
+        number = fit_text(value, declared.type)
+        if number is None:
+            raise misfit(place(index), relation, declared, value)
+        texts.append(str(number))
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _first_misfit(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> DataError:
+    for index, value in enumerate(scalar.as_py() for scalar in column):
+        if fit(value, declared.type) is None:
+            return misfit(place(index), relation, declared, value)
+    return DataError(f"column `{declared.name}` of the rows for `{relation.name}` cannot be converted", code="E506")
+
+
+def _column_remedy(found: pa.DataType, type_: Type) -> str | None:
+    if pa.types.is_floating(found) and isinstance(type_, BitType | SignedType):
+        return "convert the column first, for example `.astype('int64')`; a missing value makes pandas use floats"
+    if pa.types.is_binary(found) and isinstance(type_, StringType):
+        return "decode the column to text first"
+    return None
+
+
+def _is_pandas_frame(rows: object) -> bool:
+    return any(
+        kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+    )
+
+
+def _is_series(rows: object) -> bool:
+    """A single column (of pandas, polars or Arrow) that offers the C stream: its items are bare values, not rows."""
+    return any(kind.__name__ in ("Series", "Array", "ChunkedArray") for kind in type(rows).__mro__)
+
+
+def _from_foreign(convert: Callable[[], pa.Table], rows: object) -> pa.Table:
+    """Runs a conversion that another library takes part in; whatever it raises becomes a DataError with the cause."""
+    try:
+        return convert()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"the {type(rows).__name__} cannot be read as an Arrow table: {error}",
+            code="E501",
+            help="a column of mixed Python objects has no Arrow type; give it one type, or pass the rows as tuples",
+        ) from error

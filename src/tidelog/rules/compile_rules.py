@@ -1,0 +1,32 @@
+"""Source text → everything that the front end knows of it: the stages in their order.
+
+parse → check → lower (with stratify)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidelog.check.check import check
+from tidelog.check.program import TypedProgram
+from tidelog.diagnostics.spans import Source
+from tidelog.rules.ir import RuleProgram
+from tidelog.rules.lower import lower
+from tidelog.syntax import ast
+from tidelog.syntax.parse import parse
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRules:
+    """A program that is right, after each stage."""
+
+    ast: ast.Program
+    typed: TypedProgram
+    rules: RuleProgram
+
+
+def compile_rules(source: Source) -> CompiledRules:
+    """All stages of the front end. Raises ProgramError with all errors of the first stage that has any."""
+    tree = parse(source)
+    typed = check(tree)
+    return CompiledRules(tree, typed, lower(typed))

@@ -1,0 +1,77 @@
+"""`RuleProgram` → text: what `tidelog show --stage rules` and `--stage strata` print."""
+
+from __future__ import annotations
+
+from tidelog.check.show import show_expression, show_value
+from tidelog.rules.ir import (
+    Assign,
+    Atom,
+    Condition,
+    Constant,
+    Literal,
+    Negative,
+    Positive,
+    Relation,
+    Role,
+    Rule,
+    RuleProgram,
+    Term,
+    Variable,
+)
+
+
+def show_rules(program: RuleProgram) -> str:
+    """The relations with their roles, and every rule with its id."""
+    lines = [_relation(relation) for relation in program.relations.values()]
+    if program.rules:
+        lines.append("")
+    lines += [f"[{rule.id}] {show_rule(rule)}" for rule in program.rules]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def show_strata(program: RuleProgram) -> str:
+    """The strata in their order, each with its relations and rules."""
+    lines: list[str] = []
+    for number, stratum in enumerate(program.strata):
+        names = ", ".join(stratum.relations)
+        lines.append(f"stratum {number}{' (recursive)' if stratum.recursive else ''}: {names}")
+        lines += [f"    [{rule.id}] {show_rule(rule)}" for rule in stratum.rules]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def show_rule(rule: Rule) -> str:
+    """The flat rule on one line, as the engines see it."""
+    body = ", ".join(_literal(literal) for literal in rule.body)
+    return f"{_atom(rule.head)} :- {body}." if body else f"{_atom(rule.head)}."
+
+
+def _relation(relation: Relation) -> str:
+    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    role = "" if relation.role is Role.INTERNAL else f"{relation.role.value} "
+    return f"{role}relation {relation.name}({columns})"
+
+
+def _literal(literal: Literal) -> str:
+    match literal:
+        case Positive(atom):
+            return _atom(atom)
+        case Negative(atom):
+            return f"not {_atom(atom)}"
+        case Condition(expression):
+            return show_expression(expression)
+        case Assign(variable, expression):
+            return f"var {variable.name} = {show_expression(expression)}"
+
+
+def _atom(atom: Atom) -> str:
+    return f"{atom.relation}({', '.join(_term(term) for term in atom.terms)})"
+
+
+def _term(term: Term) -> str:
+    match term:
+        case Variable(name):
+            return name
+        case Constant(value):
+            return show_value(value)
+        case _:
+            return "_"

@@ -1,0 +1,145 @@
+"""Relations and rules → strata, in an order in which each reads only itself and those before it.
+
+A stratum is a strongly connected component of the graph "the head depends on the relations of the body" (Tarjan's
+algorithm, without recursion: a chain of ten thousand relations is an ordinary program). Components come out in
+dependency order; among those that are free to stand anywhere, the order of declaration decides.
+
+A negated literal inside a component has no meaning that all would agree on. The error walks the shortest cycle that
+leads from the negated relation back to the head, one labelled source line for each step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.report import Diagnostic, Label
+from tidelog.rules.ir import Atom, Relation, Role, Rule, Stratum
+
+Graph = Mapping[str, Sequence[str]]
+
+
+def stratify(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[Stratum, ...]:
+    """The strata, every relation in exactly one. Raises ProgramError for each negation inside a stratum.
+
+    Linear in the size of the program; an error costs a search of its stratum.
+    """
+    rules_of: dict[str, list[Rule]] = {name: [] for name in relations}
+    for rule in rules:
+        rules_of[rule.head.relation].append(rule)
+    graph = {name: _dependencies(rules_of[name]) for name in relations}
+    components = strongly_connected(graph)
+    stratum_of = {name: number for number, component in enumerate(components) for name in component}
+    cycles = [
+        _walk_cycle(rule, atom, rules_of, stratum_of, relations)
+        for rule in rules
+        for atom in rule.negatives
+        if stratum_of[atom.relation] == stratum_of[rule.head.relation]
+    ]
+    if cycles:
+        raise ProgramError(tuple(sorted(cycles, key=lambda cycle: cycle.span.start)))
+    order = {name: place for place, name in enumerate(relations)}
+    strata = []
+    for component in components:
+        names = tuple(sorted(component, key=order.__getitem__))
+        members = sorted((rule for name in names for rule in rules_of[name]), key=lambda rule: rule.id)
+        recursive = any(name in graph[head] for head in names for name in names)
+        strata.append(Stratum(names, tuple(members), recursive))
+    return tuple(strata)
+
+
+def strongly_connected(graph: Graph) -> list[list[str]]:
+    """The strongly connected components of a graph, each after those that it points to."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_: list[str] = []
+    is_open: set[str] = set()
+    components: list[list[str]] = []
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(graph[root]))]
+        index[root] = lowest[root] = len(index)
+        open_.append(root)
+        is_open.add(root)
+        while work:
+            node, successors = work[-1]
+            for successor in successors:
+                if successor not in index:
+                    index[successor] = lowest[successor] = len(index)
+                    open_.append(successor)
+                    is_open.add(successor)
+                    work.append((successor, iter(graph[successor])))
+                    break
+                if successor in is_open:
+                    lowest[node] = min(lowest[node], index[successor])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[node])
+                if lowest[node] == index[node]:
+                    component: list[str] = []
+                    while not component or component[-1] != node:
+                        component.append(open_.pop())
+                        is_open.discard(component[-1])
+                    components.append(component)
+    return components
+
+
+def _dependencies(rules: Sequence[Rule]) -> list[str]:
+    """The relations that the bodies mention, in their order."""
+    return list(dict.fromkeys(atom.relation for rule in rules for atom in (*rule.positives, *rule.negatives)))
+
+
+def _walk_cycle(
+    rule: Rule,
+    negated: Atom,
+    rules_of: Mapping[str, list[Rule]],
+    stratum_of: Mapping[str, int],
+    relations: Mapping[str, Relation],
+) -> Diagnostic:
+    """The error for a negated literal whose relation depends on the head: its steps, from the head back to the head."""
+    head = rule.head.relation
+    steps = _shortest_way(negated.relation, head, rules_of, stratum_of)
+    labels = [Label(negated.span, f"`{head}` depends on `not {_shown(negated.relation)}` here", primary=True)]
+    for user, atom, is_negated in steps:
+        if relations[user].role is not Role.HIDDEN:
+            prefix = "not " if is_negated else ""
+            labels.append(Label(atom.span, f"`{user}` depends on `{prefix}{_shown(atom.relation)}` here"))
+    return Diagnostic(
+        Code.NEGATIVE_CYCLE,
+        f"relation `{head}` depends on its own negation",
+        tuple(labels),
+        notes=("a negated relation must be complete before the rule that negates it runs",),
+    )
+
+
+def _shortest_way(
+    start: str, end: str, rules_of: Mapping[str, list[Rule]], stratum_of: Mapping[str, int]
+) -> list[tuple[str, Atom, bool]]:
+    """The steps (relation, the literal through which it depends on the next, whether that is negated)."""
+    came_from: dict[str, tuple[str, Atom, bool]] = {}
+    queue = deque([start])
+    while queue and end not in came_from and start != end:
+        node = queue.popleft()
+        for rule in rules_of[node]:
+            literals = [(atom, False) for atom in rule.positives] + [(atom, True) for atom in rule.negatives]
+            for atom, is_negated in literals:
+                target = atom.relation
+                if stratum_of[target] == stratum_of[start] and target not in came_from and target != start:
+                    came_from[target] = (node, atom, is_negated)
+                    queue.append(target)
+    steps: list[tuple[str, Atom, bool]] = []
+    node = end
+    while node != start:
+        steps.append(came_from[node])
+        node = steps[-1][0]
+    return steps[::-1]
+
+
+def _shown(relation: str) -> str:
+    """The name that the user wrote: a hidden projection is called after its relation."""
+    return relation.split("#", 1)[0]

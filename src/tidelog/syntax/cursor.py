@@ -1,0 +1,145 @@
+"""A place in a list of tokens, with the few moves that the parser is made of.
+
+A rule of the grammar that cannot go on records one diagnostic and raises `Failure`; the parser catches it where it can
+start again. Everything found wrong on the way is in `diagnostics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Source, Span
+from tidelog.syntax import ast
+from tidelog.syntax.tokens import Kind, Token
+
+MAX_NESTING = 100
+
+
+class Failure(Exception):  # noqa: N818 (it never leaves the parser)
+    """The text cannot be parsed from here on; the reason is among the diagnostics."""
+
+
+class Cursor:
+    def __init__(self, source: Source, tokens: list[Token], diagnostics: list[Diagnostic], nesting: int = 0) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.diagnostics = diagnostics
+        self.index = 0
+        self.nesting = nesting
+        self.holes = 0  # strings with `${}` so far
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def finished(self) -> bool:
+        """True at the end of the text."""
+        return self.tokens[self.index].kind is Kind.END
+
+    def peek(self, distance: int = 1) -> Token:
+        """A token further on; the last one is END for ever."""
+        return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
+
+    def next(self) -> Token:
+        """Takes the token."""
+        token = self.tokens[self.index]
+        if token.kind is not Kind.END:
+            self.index += 1
+        return token
+
+    def at(self, text: str) -> bool:
+        """True at this keyword or operator."""
+        token = self.tokens[self.index]
+        return token.text == text and token.kind in (Kind.OPERATOR, Kind.KEYWORD)
+
+    def accept(self, text: str) -> bool:
+        """Takes the keyword or operator if it is here."""
+        if self.at(text):
+            self.index += 1
+            return True
+        return False
+
+    def expect(self, text: str, *others: str) -> Token:
+        """Takes the keyword or operator, or fails; `others` are what else could have stood here."""
+        if self.at(text):
+            return self.next()
+        self.unexpected(" or ".join(f"`{each}`" for each in (*others, text)))
+
+    def name(self, what: str, kind: Kind) -> ast.Name:
+        """Takes a name of the kind (UPPER or LOWER), or fails saying what it would have been."""
+        token = self.token
+        if token.kind is kind:
+            self.next()
+            return ast.Name(token.text, span=self.span(token))
+        if token.kind in (Kind.UPPER, Kind.LOWER):
+            letter = "a capital letter" if kind is Kind.UPPER else "a small letter or `_`"
+            fixed = token.text[0].swapcase() + token.text[1:]
+            self.fail(
+                Code.WRONG_CASE,
+                f"{what} begins with {letter}",
+                f"`{token.text}` does not",
+                help=f"for example `{fixed}`",
+            )
+        if token.kind in (Kind.KEYWORD, Kind.RESERVED):
+            self.fail(
+                Code.RESERVED_WORD,
+                f"`{token.text}` is a reserved word",
+                f"{what} must have another name",
+            )
+        self.unexpected(what)
+
+    def span(self, first: Token, last: Token | None = None) -> Span:
+        return Span(self.source, first.start, (last or first).end)
+
+    def since(self, first: Token) -> Span:
+        """The span from a token to the last one taken."""
+        return Span(
+            self.source, first.start, max(first.start, self.tokens[self.index - 1].end) if self.index else first.end
+        )
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        """Fails at the token: something else was expected."""
+        token = self.token
+        found = "the end of the program" if not token.text else f"`{_shortened(token.text)}`"
+        self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {found}", f"expected {wanted}")
+
+    def not_yet(self, what: str, token: Token | None = None) -> NoReturn:
+        """Fails at a word of the wider language."""
+        self.fail(Code.NOT_YET, f"{what} not part of the language yet", "", at=token)
+
+    def fail(
+        self, code: Code, message: str, label: str, *, help: str | None = None, at: Token | None = None
+    ) -> NoReturn:
+        token = at or self.token
+        # The lexer has spoken about this token already.
+        if token.kind is not Kind.ERROR:
+            self.report(code, message, self.span(token), label, help=help)
+        raise Failure
+
+    def report(self, code: Code, message: str, span: Span, label: str, *, help: str | None = None) -> None:
+        self.diagnostics.append(diagnostic(code, message, span, label, help=help))
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Counts one level of nesting, and fails past the limit: the parser's own stack is finite."""
+        if self.nesting >= MAX_NESTING:
+            self.too_deep(self.span(self.token))
+        self.nesting += 1
+        try:
+            yield
+        finally:
+            self.nesting -= 1
+
+    def too_deep(self, span: Span) -> NoReturn:
+        message = "expression is nested too deeply"
+        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {MAX_NESTING} levels")
+        raise Failure
+
+
+def _shortened(text: str) -> str:
+    line = text.split("\n", 1)[0]
+    return line if len(text) <= 40 else f"{line[:37]}..."

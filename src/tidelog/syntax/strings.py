@@ -1,0 +1,117 @@
+"""String tokens → the text they stand for, and where in the source each of its characters is.
+
+Escapes are decoded first, then `${}` is looked for in the result: inside an expression a quote is written `\\"`. The
+forms: `"…"` with escapes, `[|…|]` as it stands, `$[|…|]` as it stands but with `${}`. Strings in quotes that follow
+one another are one string.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Source, Span
+from tidelog.syntax.lex import lex_until_brace
+from tidelog.syntax.tokens import Token
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<gap>\s+\\)|x(?P<hex>[0-9a-fA-F]+)|o(?P<oct>[0-7]+)|(?P<dec>[0-9]+)|u\{(?P<uni>[0-9a-fA-F]+)\}|(?P<char>.))",
+    re.ASCII,
+)
+_SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_SIMPLE |= {"\\": "\\", '"': '"', "'": "'", "&": ""}
+_BASES = {"hex": 16, "oct": 8, "dec": 10, "uni": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a literal says. Character i stands at `offsets[i]` of the source; there is one offset more, for the end."""
+
+    text: str
+    offsets: tuple[int, ...]
+
+    def __add__(self, other: Decoded) -> Decoded:
+        return Decoded(self.text + other.text, self.offsets[:-1] + other.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """The tokens between `${` and `}`, ending with END."""
+
+    tokens: list[Token]
+    span: Span
+
+
+def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -> Decoded:
+    """The text of `"…"`; an escape that means nothing is reported and left out."""
+    written, last = token.text, token.end
+    chars: list[str] = []
+    offsets: list[int] = []
+    position = 1
+    while position < len(written) - 1:
+        start = position
+        if written[position] == "\\":
+            match = _ESCAPE.match(written, position)
+            assert match is not None, "the lexer lets no lone backslash through"
+            position = match.end()
+            char = _unescape(match)
+            if char is None:
+                span = Span(source, min(token.start + start, last), min(token.start + position, last))
+                message = f"unknown escape `{match.group()}` in a string"
+                diagnostics.append(diagnostic(Code.BAD_ESCAPE, message, span, "", help=r"a backslash is written `\\`"))
+                continue
+        else:
+            position += 1
+            char = written[start]
+        chars.append(char)
+        offsets.extend([min(token.start + start, last)] * len(char))
+    offsets.append(min(token.start + position, last))
+    return Decoded("".join(chars), tuple(offsets))
+
+
+def decode_raw(token: Token) -> Decoded:
+    """The text of `[|…|]` or `$[|…|]`."""
+    start = token.text.index("[|") + 2
+    text = token.text[start:-2]
+    first = token.start + start
+    return Decoded(text, tuple(min(first + index, token.end) for index in range(len(text) + 1)))
+
+
+def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnostic]) -> list[str | Hole]:
+    """The texts and the `${}` of a string, in order; empty texts are left out."""
+    text, offsets = decoded.text, decoded.offsets
+    parts: list[str | Hole] = []
+    position = 0
+    while (start := text.find("${", position)) >= 0:
+        if start > position:
+            parts.append(text[position:start])
+        tokens, found, end = lex_until_brace(source, text, start + 2, offsets)
+        diagnostics.extend(found)
+        opening = Span(source, offsets[start], offsets[start + 2])
+        if end >= len(text):
+            if not found:
+                message = "`${` is not closed in its string"
+                diagnostics.append(diagnostic(Code.UNTERMINATED_STRING, message, opening, "it begins here"))
+            return parts
+        parts.append(Hole(tokens, Span(source, offsets[start], offsets[end + 1])))
+        position = end + 1
+    if position < len(text):
+        parts.append(text[position:])
+    return parts
+
+
+def _unescape(match: re.Match[str]) -> str | None:
+    group = match.lastgroup
+    if group == "gap":
+        return ""
+    if group == "char":
+        return _SIMPLE.get(match.group("char"))
+    assert group is not None
+    digits = match.group(group).lstrip("0") or "0"
+    # More digits than any character needs; also keeps the conversion short.
+    number = int(digits, _BASES[group]) if len(digits) <= 8 else -1
+    if 0 <= number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF:
+        return chr(number)
+    return None

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidelog.cli.main import main
+
+GOOD = "input relation A(x: u8)\noutput relation B(x: u8)\nB(x) :- A(x).\n"
+
+
+def test_a_program_without_errors_exits_with_0_and_says_so_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "good.dl"
+    path.write_text(GOOD)
+    assert main(["check", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"{path}: no errors in 2 relations and 1 rules\n"
+
+
+def test_all_errors_of_all_programs_are_printed_and_the_exit_code_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = tmp_path / "bad.dl", tmp_path / "good.dl"
+    bad.write_text("input relation A(x: u8)\noutput relation B(x: u8)\nB(y) :- A(x).\nB(z) :- AA(z).\n")
+    good.write_text(GOOD)
+    assert main(["check", str(bad), str(good)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{bad}:3:3" in err
+    assert f"{bad}:4:9" in err
+    assert "did you mean" in err
+    assert f"{bad}: 2 errors\n" in err
+    assert f"{good}: no errors" in err

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidelog.cli.main import main
+
+PROGRAM = """\
+input relation A(x: u8)
+input relation B(x: u8)
+output relation C(x: u8)
+C(y) :- A(x), not B(x), var y = x + 1.
+"""
+
+
+@pytest.mark.parametrize(
+    ("stage", "part"),
+    [
+        ("ast", "C(y) :- A(x), not B(x), var y = x + 1."),
+        ("types", "x: u8, y: u8"),
+        ("rules", "[0] C(y) :- A(x)"),
+        ("strata", "stratum 2: C"),
+        ("plan", "Δ not B(x)"),
+    ],
+)
+def test_each_stage_prints_itself_on_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str, part: str
+) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM)
+    assert main(["show", str(path), "--stage", stage]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert part in out

@@ -1,0 +1,98 @@
+"""Rows come and go for many epochs: the index, the reuse of lines and the arrangements stay right."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from tidelog.diagnostics.spans import Source
+from tidelog.engine.interface import Operation
+from tidelog.engine.local.engine import LocalEngine
+from tidelog.rules.compile_rules import compile_rules
+
+JOIN = """
+input relation A(k: u32, v: u32)
+input relation B(k: u32, w: u32)
+output relation J(v: u32, w: u32)
+J(v, w) :- A(k, v), B(k, w).
+"""
+
+
+def engine(text: str) -> LocalEngine:
+    made = LocalEngine(compile_rules(Source("<test>", text)).rules)
+    made.open()
+    return made
+
+
+def table(names: str, rows: list[tuple[int, ...]]) -> pa.Table:
+    return pa.table({name: pa.array([row[i] for row in rows], pa.uint32()) for i, name in enumerate(names)})
+
+
+def rows(found: pa.Table) -> set[tuple[int, ...]]:
+    return {tuple(row.values()) for row in found.to_pylist()}
+
+
+def test_a_relation_is_the_set_of_its_facts_through_many_inserts_and_deletes() -> None:
+    made, held, rng = engine("input relation A(k: u32, v: u32)"), set[tuple[int, int]](), random.Random(5)
+    for _ in range(300):
+        batch = [(rng.randrange(40), rng.randrange(40)) for _ in range(rng.choice([1, 3, 50, 400]))]
+        sign = rng.choice([1, -1])
+        made.commit([Operation("A", sign, table("kv", batch))])
+        held = held | set(batch) if sign > 0 else held - set(batch)
+        assert made.count("A") == len(held)
+        assert rows(made.table("A")) == held
+        probe = (rng.randrange(40), rng.randrange(40))
+        assert made.contains("A", probe) == (probe in held)
+
+
+def test_lines_of_deleted_rows_are_used_again() -> None:
+    made = engine("input relation A(k: u32, v: u32)")
+    batch = table("kv", [(i, i) for i in range(1000)])
+    for _ in range(20):
+        made.commit([Operation("A", 1, batch)])
+        made.commit([Operation("A", -1, batch)])
+    made.commit([Operation("A", 1, batch)])
+    assert made.bytes("A") < 1000 * 6 * 8 * 4
+
+
+@pytest.mark.parametrize("keys", [1, 7, 5000], ids=["one bucket", "few buckets", "many buckets"])
+def test_a_join_is_right_while_buckets_grow_shrink_and_move(keys: int) -> None:
+    made, rng = engine(JOIN), random.Random(keys)
+    a: set[tuple[int, int]] = set()
+    b: set[tuple[int, int]] = set()
+    for epoch in range(30):
+        operations = []
+        for name, held in (("A", a), ("B", b)):
+            size = 30 if keys < 100 else 1500
+            new = {(rng.randrange(keys), rng.randrange(60)) for _ in range(size)}
+            old = set(rng.sample(sorted(held), len(held) // 2)) if epoch % 3 == 2 else set()
+            operations.append(Operation(name, -1, table("kv" if name == "A" else "kw", sorted(old))))
+            operations.append(Operation(name, 1, table("kv" if name == "A" else "kw", sorted(new))))
+            held -= old
+            held |= new
+        made.commit(operations)
+        by_key: dict[int, list[int]] = {}
+        for key, w in b:
+            by_key.setdefault(key, []).append(w)
+        assert rows(made.table("J")) == {(v, w) for key, v in a for w in by_key.get(key, ())}
+
+
+def test_a_relation_grows_past_a_hundred_thousand_rows() -> None:
+    made = engine(JOIN)
+    count = 120_000
+    made.commit([Operation("A", 1, table("kv", [(i, i + 1) for i in range(count)]))])
+    made.commit([Operation("B", 1, table("kw", [(i, i + 2) for i in range(0, count, 2)]))])
+    assert made.count("J") == count // 2
+    made.commit([Operation("A", -1, table("kv", [(i, i + 1) for i in range(0, count, 4)]))])
+    assert rows(made.table("J")) == {(i + 1, i + 2) for i in range(2, count, 4)}
+
+
+def test_the_last_operation_on_a_row_counts() -> None:
+    made = engine("input relation A(k: u32, v: u32)")
+    one = table("kv", [(1, 1)])
+    assert made.commit([Operation("A", 1, one), Operation("A", -1, one)]) is None
+    assert made.commit([Operation("A", -1, one), Operation("A", 1, one)]) is not None
+    assert made.commit([Operation("A", 1, one)]) is None
+    assert rows(made.table("A")) == {(1, 1)}

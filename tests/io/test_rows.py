@@ -1,0 +1,143 @@
+"""Python rows → tables: what is taken, and how what is not taken is refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.io.declare import relation
+from tidelog.check.types import BOOL, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.rows import to_row, to_table, to_tuples
+from tidelog.rules.schema import arrow_schema
+
+EDGE = relation("Edge", src=STRING, dst=STRING)
+HOST = relation("Host", name=STRING)
+ALL = relation(
+    "All", flag=BOOL, tiny=S8, odd=BitType(12), unsigned=U64, signed=S64, wide=U128, wide_signed=S128, text=STRING
+)
+EXTREMES = [
+    (False, -128, 0, 0, -(2**63), 0, -(2**127), ""),
+    (True, 127, 4095, 2**64 - 1, 2**63 - 1, 2**128 - 1, 2**127 - 1, "ünï\n\0 𝄞"),
+]
+
+
+class Named(NamedTuple):
+    x: str
+    y: str
+
+
+def refusal(rows: Any, to: Any = EDGE) -> str:
+    with pytest.raises(DataError) as caught:
+        to_table(rows, to)
+    return f"{caught.value.code}: {caught.value.message}"
+
+
+def test_extreme_values_of_every_type_survive_the_way_to_arrow_and_back() -> None:
+    table = to_table(EXTREMES, ALL)
+    assert table.schema == arrow_schema(ALL)
+    assert to_tuples(table, ALL) == EXTREMES
+    assert [tuple(map(type, row)) for row in to_tuples(table, ALL)] == [tuple(map(type, row)) for row in EXTREMES]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", "b"), ("c", "d")],
+        [["a", "b"], ["c", "d"]],
+        (row for row in [("a", "b"), ["c", "d"]]),
+        [{"dst": "b", "src": "a"}, {"src": "c", "dst": "d"}],
+        [("a", "b"), {"src": "c", "dst": "d"}],
+        [Named("a", "b"), ("c", "d")],
+        np.array([["a", "b"], ["c", "d"]]).tolist(),
+    ],
+)
+def test_rows_of_every_shape_are_taken(rows: Any) -> None:
+    assert to_tuples(to_table(rows, EDGE), EDGE) == [("a", "b"), ("c", "d")]
+
+
+def test_bare_values_are_rows_of_a_relation_with_one_column() -> None:
+    assert to_tuples(to_table(["a", ("b",), {"name": "c"}], HOST), HOST) == [("a",), ("b",), ("c",)]
+    numbers = relation("Number", n=U32)
+    assert to_tuples(to_table([1, np.int64(2)], numbers), numbers) == [(1,), (2,)]
+    assert to_tuples(to_table(pa.array([1, 2]), numbers), numbers) == [(1,), (2,)]
+
+
+def test_a_relation_without_columns_takes_empty_rows() -> None:
+    flag = relation("Flag")
+    assert to_tuples(to_table([(), ()], flag), flag) == [(), ()]
+    assert to_tuples(to_table([], flag), flag) == []
+    assert "has 1 value where the relation has 0 columns" in refusal([("a",)], flag)
+
+
+def test_no_rows_make_an_empty_table() -> None:
+    assert to_table([], ALL) == arrow_schema(ALL).empty_table()
+
+
+def test_numpy_scalars_are_taken_for_their_python_kind() -> None:
+    numbers = relation("N", flag=BOOL, n=U8)
+    assert to_tuples(to_table([(np.bool_(True), np.int64(255))], numbers), numbers) == [(True, 255)]
+
+
+@pytest.mark.parametrize(
+    ("row", "part"),
+    [
+        ((1, 1), "E504: row 2, column `flag` of `P`: `1` is not a bool"),
+        ((True, True), "E504: row 2, column `n` of `P`: `True` is not a bit<12> (0 to 4095)"),
+        ((True, np.bool_(True)), "column `n` of `P`"),
+        ((True, 1.0), "E504: row 2, column `n` of `P`: `1.0` is not a bit<12> (0 to 4095)"),
+        ((True, "1"), "E504: row 2, column `n` of `P`: `'1'` is not a bit<12> (0 to 4095)"),
+        ((True, -1), "`-1` is not a bit<12> (0 to 4095)"),
+        ((True, 4096), "`4096` is not a bit<12> (0 to 4095)"),
+        ((True, 2**200), "is not a bit<12> (0 to 4095)"),
+        ((True, b"1"), "`b'1'` (bytes) is not a bit<12>"),
+        ((True, None), "E505: row 2, column `n` of `P`: null where a bit<12> (0 to 4095) is wanted"),
+        ((True,), "E502: row 2 for `P` has 1 value where the relation has 2 columns: (True,)"),
+        ((True, 1, 2), "E502: row 2 for `P` has 3 values where the relation has 2 columns: (True, 1, 2)"),
+        ({"flag": True}, "E503: row 2 for `P` lacks the column `n`"),
+        ({"flag": True, "m": 1}, "E503: row 2 for `P` has a key 'm', which is no column"),
+        ({"flag": True, "n": 1, "m": 1}, "E503: row 2 for `P` has a key 'm', which is no column"),
+        (5, "E501: row 2 for `P` is an int, not a row: 5"),
+        ("ab", "E501: row 2 for `P` is a str, not a row: 'ab'"),
+        (b"ab", "E501: row 2 for `P` is a bytes, not a row"),
+        (None, "E501: row 2 for `P` is a NoneType, not a row: None"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named_with_its_place_value_and_the_type_wanted(row: Any, part: str) -> None:
+    pairs = relation("P", flag=BOOL, n=BitType(12))
+    assert part in refusal([(True, 4095), row, (False, 0)], pairs)
+
+
+def test_text_for_a_wide_integer_in_a_python_row_is_refused() -> None:
+    wide = relation("W", n=U128)
+    assert "`'1'` is not a u128" in refusal([("1",)], wide)
+    assert "is not a u128" in refusal([(2**128,)], wide)
+
+
+def test_a_string_that_is_not_unicode_is_refused() -> None:
+    assert "row 2, column `name` of `Host`" in refusal(["a", "\ud800"], HOST)
+
+
+def test_a_single_row_given_for_a_list_of_rows_is_refused_with_the_way_to_write_it() -> None:
+    for rows in (("a", "b"), "ab", {"src": "a", "dst": "b"}, 5):
+        with pytest.raises(DataError) as caught:
+            to_table(rows, EDGE)
+        assert caught.value.code == "E501"
+        assert caught.value.help is not None
+        assert "list" in caught.value.help
+
+
+def test_a_misspelt_key_brings_the_column_that_was_meant() -> None:
+    with pytest.raises(DataError) as caught:
+        to_table([{"scr": "a", "dst": "b"}], EDGE)
+    assert caught.value.help == "did you mean `src`? the columns are `Edge(src: string, dst: string)`"
+
+
+def test_one_row_is_checked_like_many() -> None:
+    assert to_row({"dst": "b", "src": "a"}, EDGE) == ("a", "b")
+    assert to_row("a", HOST) == ("a",)
+    with pytest.raises(DataError, match="the row, column `dst` of `Edge`: `1` is not a string"):
+        to_row(("a", 1), EDGE)

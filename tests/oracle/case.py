@@ -1,0 +1,45 @@
+"""A case, one test: a program and what is done to it. It prints itself as a Python script that repeats it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.oracle.history import History, Transaction
+from tests.oracle.program import Program
+from tests.oracle.write import write
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Case:
+    program: Program
+    history: History
+
+    def __repr__(self) -> str:
+        return f"Case:\n{script(self)}"
+
+
+def script(case: Case) -> str:
+    """Python that opens the program and makes the transactions through the public API."""
+    lines = [
+        "import tidelog",
+        f"program = tidelog.compile(r'''\n{write(case.program)}''')",
+        'db = program.open(engine="local")',
+    ]
+    for transaction in case.history:
+        lines += _script_of(transaction)
+    return "\n".join([*lines, ""])
+
+
+def _script_of(transaction: Transaction) -> list[str]:
+    calls = [
+        f"    tx.{'insert' if write.sign > 0 else 'delete'}({write.relation!r}, {list(write.rows)!r})"
+        for write in transaction.writes
+    ] or ["    pass"]
+    if not transaction.fails:
+        return ["with db.transaction() as tx:", *calls]
+    return [
+        "try:",
+        *(f"    {line}" for line in ("with db.transaction() as tx:", *calls, "    raise KeyboardInterrupt")),
+        "except KeyboardInterrupt:",
+        "    pass",
+    ]

@@ -1,0 +1,1 @@
+"""Properties that hold for every program and every history, tested on random ones. `check` has them as functions."""

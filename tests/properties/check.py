@@ -1,0 +1,147 @@
+"""The properties, as functions of a case: each returns when it holds and raises AssertionError with what went wrong.
+
+The Hypothesis tests and the soak run share them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.oracle.case import Case
+from tests.oracle.evaluate import evaluate
+from tests.oracle.history import Transaction, Write, apply, difference
+from tests.oracle.program import Program, Relations, Row
+from tests.oracle.recount import recount
+from tests.properties.replay import Changes, Replay
+
+INSTANCE_LIMIT = 20_000
+
+
+def oracle(program: Program, facts: Relations) -> Relations:
+    """The right answer. Raises TooLargeError for cases that are not worth the wait."""
+    return evaluate(program, facts, INSTANCE_LIMIT)
+
+
+def difference_of_outputs(program: Program, before: Relations, after: Relations) -> Changes:
+    """What `changes` has to be: per output relation that changed, the rows that came and those that went."""
+    changes = {}
+    for relation in program.named("output"):
+        old, new = before[relation.name], after[relation.name]
+        if old != new:
+            changes[relation.name] = (new - old, old - new)
+    return changes
+
+
+def agrees_with_oracle(case: Case, engine: str = "local", recounted: bool = False, **options: Any) -> Replay:
+    """After every transaction, the relations and the changes are the oracle's; if asked, the state is recounted."""
+    program = case.program
+    facts: Relations = {}
+    expected = oracle(program, facts)
+    with Replay(program, engine, **options) as replay:
+        nothing: Relations = {relation.name: frozenset() for relation in program.relations}
+        assert_same(difference_of_outputs(program, nothing, expected), replay.initial(), "changes of opening")
+        for number, transaction in enumerate(case.history):
+            before, facts = expected, apply(facts, transaction)
+            expected = oracle(program, facts)
+            changes = replay.run(transaction)
+            assert_same(expected, replay.relations(), f"relations after transaction {number}")
+            assert_same(difference_of_outputs(program, before, expected), changes, f"changes of transaction {number}")
+            if recounted:
+                mistakes = recount(program, facts, replay.state())
+                assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
+        return replay
+
+
+def cut_differently(case: Case, **options: Any) -> None:
+    """One transaction with everything, the history as it is, and one transaction per row end in the same place."""
+    program = case.program
+    committed = [transaction for transaction in case.history if not transaction.fails]
+    whole = [Transaction(tuple(write for transaction in committed for write in transaction.writes))]
+    singles = [
+        Transaction((Write(write.sign, write.relation, (row,)),))
+        for transaction in committed
+        for write in transaction.writes
+        for row in write.rows
+    ]
+    ends = [_end_of(program, cut, options) for cut in (committed, whole, singles)]
+    for name, end in zip(("one transaction", "one row at a time"), ends[1:], strict=True):
+        assert_same(ends[0][0], end[0], f"relations after the same writes, {name}")
+        assert_same(ends[0][1], end[1], f"sum of changes after the same writes, {name}")
+        assert_same(ends[0][2], end[2], f"totals after the same writes, {name}")
+
+
+def undone(case: Case, **options: Any) -> None:
+    """Each transaction followed by its inverse restores relations and totals; the changes are each other's mirror."""
+    program = case.program
+    facts: Relations = {}
+    with Replay(program, **options) as replay:
+        for number, transaction in enumerate(case.history):
+            after = apply(facts, transaction)
+            relations, totals = replay.relations(), _totals(replay)
+            there = replay.run(transaction)
+            back = replay.run(Transaction(tuple(difference(after, facts))))
+            mirrored = {name: (inserted, deleted) for name, (deleted, inserted) in back.items()}
+            assert_same(there, mirrored, f"changes of transaction {number} and of its inverse")
+            assert_same(relations, replay.relations(), f"relations after transaction {number} and its inverse")
+            assert_same(totals, _totals(replay), f"totals after transaction {number} and its inverse")
+            replay.run(transaction)
+            facts = after
+
+
+def rolled_back(case: Case, **options: Any) -> None:
+    """A transaction that raises leaves relations and state as they were, and the next one finds nothing of it."""
+    with Replay(case.program, **options) as replay:
+        for number, transaction in enumerate(case.history):
+            relations, state = replay.relations(), replay.state()
+            assert replay.run(Transaction(transaction.writes, fails=True)) == {}
+            assert_same(relations, replay.relations(), f"relations after transaction {number} was rolled back")
+            assert_same(state, replay.state(), f"state after transaction {number} was rolled back")
+            assert replay.run(Transaction(())) == {}, "an empty transaction reports changes"
+            replay.run(transaction)
+
+
+def assert_same(expected: Any, found: Any, what: str) -> None:
+    """Raises AssertionError with the parts that differ, relation by relation."""
+    if expected == found:
+        return
+    lines = [what]
+    for name in sorted({*expected, *found}):
+        left, right = expected.get(name), found.get(name)
+        if left != right:
+            lines.append(f"  {name}: expected {_shown(left)}")
+            lines.append(f"  {' ' * len(name)}  found    {_shown(right)}")
+    raise AssertionError("\n".join(lines))
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case frozenset():
+            return "{" + ", ".join(map(str, sorted(value))) + "}"
+        case (frozenset() as inserted, frozenset() as deleted):
+            return f"inserted {_shown(inserted)}, deleted {_shown(deleted)}"
+        case _:
+            return str(value)
+
+
+def _end_of(
+    program: Program, transactions: list[Transaction], options: dict[str, Any]
+) -> tuple[Relations, dict[str, frozenset[Row]], dict[str, dict[Row, int]]]:
+    """The relations, the sum of all changes, and the totals after the transactions."""
+    with Replay(program, **options) as replay:
+        summed: dict[str, frozenset[Row]] = {}
+        for changes in (replay.initial(), *(replay.run(transaction) for transaction in transactions)):
+            for name, (inserted, deleted) in changes.items():
+                had = summed.get(name, frozenset())
+                assert not inserted & had, f"{name}: inserted again {_shown(inserted & had)}"
+                assert deleted <= had, f"{name}: deleted without being there {_shown(deleted - had)}"
+                summed[name] = (had | inserted) - deleted
+        return replay.relations(), {name: rows for name, rows in summed.items() if rows}, _totals(replay)
+
+
+def _totals(replay: Replay) -> dict[str, dict[Row, int]]:
+    derived = replay.program.derived
+    return {
+        name: {row: numbers.total for row, numbers in rows.items()}
+        for name, rows in replay.state().items()
+        if name in derived
+    }

@@ -1,0 +1,11 @@
+"""How Hypothesis runs the properties: without deadlines, for a case may be the one that compiles the kernels."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.load_profile("ci")

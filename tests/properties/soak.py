@@ -1,0 +1,96 @@
+"""Long runs of the properties on seeded random cases, for as long as one likes:
+
+    python -m tests.properties.soak --seconds 600 --seed 1
+
+Case number n of a run is made from the seed and n alone, so a failure names everything that is needed to repeat it. A
+failing case is made smaller and printed as a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+
+from tests.oracle.case import Case, script
+from tests.oracle.evaluate import TooLargeError
+from tests.oracle.generate import random_case
+from tests.oracle.shrink import shrink
+from tests.properties.check import agrees_with_oracle, cut_differently, rolled_back, undone
+
+
+def invariants(case: Case) -> object:
+    return agrees_with_oracle(case, recounted=True)
+
+
+PROPERTIES: dict[str, Callable[[Case], object]] = {
+    "oracle": invariants,
+    "undo": undone,
+    "rollback": rolled_back,
+    "cuts": cut_differently,
+}
+
+
+def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
+    """Runs cases until the time is over; prints progress to standard error. False at the first failure."""
+    start = time.monotonic()
+    shown = start
+    number = first
+    done: Counter[str] = Counter()
+    while time.monotonic() - start < seconds:
+        case = random_case(random.Random(f"{seed}/{number}"))
+        for name in names:
+            failure = _failure(PROPERTIES[name], case)
+            if failure is None:
+                done[name] += 1
+            elif isinstance(failure, TooLargeError):
+                done["too large"] += 1
+                break
+            else:
+                _report(seed, number, name, case, failure)
+                return False
+        number += 1
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"{shown - start:6.0f} s, case {number}: {_counts(done)}", file=sys.stderr)
+    print(f"no failure in {number - first} cases: {_counts(done)}", file=sys.stderr)
+    return True
+
+
+def _failure(check: Callable[[Case], object], case: Case) -> Exception | None:
+    try:
+        check(case)
+    except Exception as error:
+        return error
+    return None
+
+
+def _report(seed: int, number: int, name: str, case: Case, failure: Exception) -> None:
+    check = PROPERTIES[name]
+    small = shrink(case, lambda smaller: type(_failure(check, smaller)) is type(failure), seconds=60)
+    print(f"# property {name} fails: --seed {seed} --first {number} --property {name}")
+    print(script(small))
+    traceback.print_exception(_failure(check, small) or failure, file=sys.stdout)
+
+
+def _counts(done: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in done.items())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs the properties on random cases for a while.")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--property", choices=sorted(PROPERTIES), action="append", help="may be given more than once")
+    options = parser.parse_args()
+    names = options.property or list(PROPERTIES)
+    return 0 if soak(options.seed, options.seconds, names, options.first) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

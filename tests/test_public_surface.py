@@ -1,0 +1,76 @@
+"""The names that users see, and that to import them costs nothing."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import tidelog
+
+SURFACE = {
+    "compile": None,
+    "Program": {"open"},
+    "Database": {"close", "initial", "relation", "report", "transaction"},
+    "Transaction": {"changes", "delete", "insert", "report"},
+    "Changes": {"get", "items", "keys", "values"},
+    "Delta": {"deleted", "inserted", "to_arrow", "to_pandas", "to_spark"},
+    "EpochReport": {"deleted", "epoch", "inserted", "rows", "seconds", "strata"},
+    "TidelogError": {"exit_code"},
+    "ProgramError": {"exit_code"},
+    "EvaluationError": {"exit_code"},
+    "UsageError": {"exit_code"},
+    "MissingDependencyError": {"exit_code"},
+    "DataError": {"exit_code"},
+    "TransactionError": {"exit_code"},
+    "InternalError": {"exit_code"},
+}
+TEXT = "input relation A(x: u8)\noutput relation B(x: u8)\nB(x) :- A(x)."
+HEAVY = ("pyarrow", "numpy", "numba", "pyspark", "pandas", "rich", "click")
+
+
+def test_the_module_exports_exactly_these_names() -> None:
+    assert sorted(tidelog.__all__) == sorted(SURFACE)
+    assert dir(tidelog) == sorted(SURFACE)
+
+
+@pytest.mark.parametrize(("name", "members"), [item for item in SURFACE.items() if item[1] is not None])
+def test_each_class_has_exactly_these_public_members(name: str, members: set[str]) -> None:
+    found = {member for member in dir(getattr(tidelog, name)) if not member.startswith("_")}
+    assert found - set(dir(Exception)) == members
+
+
+def test_a_program_knows_its_name_and_its_stages() -> None:
+    assert set(vars(tidelog.compile(TEXT))) == {"name", "stages"}
+
+
+def test_the_parameters_of_the_entry_points_are_these() -> None:
+    assert list(inspect.signature(tidelog.compile).parameters) == ["path_or_text"]
+    assert list(inspect.signature(tidelog.Program.open).parameters) == ["self", "engine", "spark"]
+    assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]
+    assert list(inspect.signature(tidelog.Transaction.delete).parameters) == ["self", "relation", "rows"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Databse'"):
+        tidelog.Databse  # noqa: B018
+
+
+def loaded_after(statements: str) -> set[str]:
+    script = f"import sys\n{statements}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(run.stdout.split()) & set(HEAVY)
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    assert loaded_after("import tidelog") == set()
+
+
+def test_compiling_a_program_loads_no_heavy_library() -> None:
+    assert loaded_after(f"import tidelog; tidelog.compile({TEXT!r})") == set()
+
+
+def test_the_local_engine_does_not_load_spark() -> None:
+    assert not loaded_after(f"import tidelog; tidelog.compile({TEXT!r}).open().close()") & {"pyspark", "pandas"}
