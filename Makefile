@@ -32,6 +32,12 @@ types: $(SET_UP) ## mypy, strict
 unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
 
+soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--seconds 600 --seed 1"
+	@$(PYTHON_IN_VENV) -m tests.properties.soak $(ARGS)
+
+bench: $(SET_UP) ## Transitive closure: bootstrap and single changes, in figures
+	@$(PYTHON_IN_VENV) -m tidelog.bench.closure $(ARGS)
+
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .

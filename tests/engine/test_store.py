@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
@@ -26,7 +27,7 @@ def engine(text: str) -> LocalEngine:
     return made
 
 
-def table(names: str, rows: list[tuple[int, ...]]) -> pa.Table:
+def table(names: str, rows: Sequence[tuple[int, ...]]) -> pa.Table:
     return pa.table({name: pa.array([row[i] for row in rows], pa.uint32()) for i, name in enumerate(names)})
 
 

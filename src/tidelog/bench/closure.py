@@ -68,7 +68,8 @@ def loaded(edges: Edges) -> tuple[LocalEngine, float]:
 def single_changes(engine: LocalEngine, edges: Edges, times: int) -> tuple[list[float], list[float]]:
     """Seconds for deleting, and for inserting again, one random edge after the other."""
     picks = np.random.default_rng(2).integers(0, len(edges), times)
-    deletes, inserts = [], []
+    deletes: list[float] = []
+    inserts: list[float] = []
     for pick in picks:
         table = edge_table(edges[pick : pick + 1])
         for sign, seconds in ((-1, deletes), (1, inserts)):
