@@ -21,4 +21,4 @@ def check(program: ast.Program) -> TypedProgram:
     if diagnostics:
         raise ProgramError(tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.span.start)))
     relations = {name: signature.relation() for name, signature in signatures.items()}
-    return TypedProgram(relations, tuple(rule for rule in checked if rule is not None))
+    return TypedProgram(relations, tuple(rule.typed() for rule in checked))

@@ -29,17 +29,16 @@ Filter = ast.Negative | ast.Condition
 Arranged = list[ast.Expression | None]
 
 
-def check_rule(
-    rule: ast.Rule, signatures: Mapping[str, Signature], diagnostics: list[Diagnostic]
-) -> program.Rule | None:
-    """The typed rule, or None when anything was reported."""
-    before = len(diagnostics)
-    checker = _RuleChecker(rule, signatures, diagnostics)
-    checker.read()
-    return checker.typed() if len(diagnostics) == before else None
+def check_rule(rule: ast.Rule, signatures: Mapping[str, Signature], diagnostics: list[Diagnostic]) -> CheckedRule:
+    """Reads the rule and reports what is wrong with it."""
+    checked = CheckedRule(rule, signatures, diagnostics)
+    checked.read()
+    return checked
 
 
-class _RuleChecker:
+class CheckedRule:
+    """A rule with all that was found out about it; `typed` is for programs in which nothing was reported."""
+
     def __init__(self, rule: ast.Rule, signatures: Mapping[str, Signature], diagnostics: list[Diagnostic]) -> None:
         self._rule = rule
         self._signatures = signatures

@@ -1,6 +1,6 @@
 """What a database asks of an engine, whatever runs it: the local one or Spark.
 
-Rows cross this border as Arrow tables with the schema of `tidelog.rules.schema.arrow_schema(relation)` (or, on Spark, as
+Rows cross this border as Arrow tables with the schema of `rules.schema.arrow_schema(relation)` (or, on Spark, as
 DataFrames with the same column names). An engine holds the committed state; `commit` either moves it to the next
 epoch or raises and leaves it exactly as it was.
 """
@@ -8,10 +8,14 @@ epoch or raises and leaves it exactly as it was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+
+from tidelog.maintain.report import EpochReport, StratumReport
+
+__all__ = ["ChangeRows", "Engine", "EpochReport", "Operation", "Outcome", "StratumReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,31 +25,6 @@ class Operation:
     relation: str
     sign: int
     rows: Any
-
-
-@dataclass(frozen=True, slots=True)
-class StratumReport:
-    """What one stratum cost in one epoch, and why it was done that way."""
-
-    relations: tuple[str, ...]
-    strategy: str  # "bootstrap", "update", "recompute", "unchanged"
-    place: str  # "local", "decomposed", "single task", "frames"
-    reason: str
-    rounds: int
-    instances: int  # rule instances born or killed
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class EpochReport:
-    """What an epoch did: `strata` in their order, `seconds` for all of it, `rows` per relation after it."""
-
-    epoch: int
-    strata: tuple[StratumReport, ...]
-    seconds: float
-    inserted: int  # rows that came to output relations
-    deleted: int  # rows that left output relations
-    rows: Mapping[str, int] = field(default_factory=dict)
 
 
 class ChangeRows(Protocol):

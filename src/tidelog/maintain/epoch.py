@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Protocol
 
-from tidelog.engine.interface import StratumReport
+from tidelog.maintain.report import StratumReport
 from tidelog.maintain.switch import Decision, decide, gave_up
 
 

@@ -88,7 +88,7 @@ class Cursor:
             self.fail(
                 Code.RESERVED_WORD,
                 f"`{token.text}` is a reserved word",
-                f"{what} must have another name",
+                f"it cannot be {what}",
             )
         self.unexpected(what)
 
@@ -105,7 +105,14 @@ class Cursor:
         """Fails at the token: something else was expected."""
         token = self.token
         found = "the end of the program" if not token.text else f"`{_shortened(token.text)}`"
-        self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {found}", f"expected {wanted}")
+        message = f"expected {wanted}, found {found}"
+        before = self.tokens[self.index - 1] if self.index else token
+        if "\n" in self.source.text[before.end : token.start] and token.kind is not Kind.ERROR:
+            # What is missing belongs to the line before, not to the one that happens to follow.
+            gap = Span(self.source, before.end, before.end + 1)
+            self.report(Code.UNEXPECTED_TOKEN, message, gap, f"expected {wanted}")
+            raise Failure
+        self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}")
 
     def not_yet(self, what: str, token: Token | None = None) -> NoReturn:
         """Fails at a word of the wider language."""

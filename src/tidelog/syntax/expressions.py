@@ -202,7 +202,9 @@ def term(cursor: Cursor) -> ast.Expression:
         case Kind.INTERNED:
             cursor.not_yet("interned strings are")
         case Kind.UPPER:
-            cursor.not_yet("structs and constructors are" if cursor.peek().text == "{" else "such an expression is")
+            if cursor.peek().kind is Kind.ERROR:
+                raise Failure
+            cursor.not_yet("structs and constructors are")
         case _:
             return _bracketed(cursor)
 

@@ -36,16 +36,22 @@ def parse(source: Source) -> ast.Program:
 
 
 def _recover(cursor: Cursor, start: int) -> None:
-    """Skips to behind the `.` that ends the rule, or to a word that begins a declaration; past `start` in any case."""
+    """Skips to behind the `.` that ends the rule, or to a line that begins a new item; past `start` in any case."""
     if cursor.index == start:
         cursor.next()
-    while not cursor.finished():
-        token = cursor.token
-        if token.kind is Kind.KEYWORD and token.text in _RELATION_WORDS + _LATER_WORDS and _begins_line(cursor, token):
-            return
-        cursor.next()
+    while not cursor.finished() and not _begins_item(cursor):
+        token = cursor.next()
         if token.text == "." and not _inside_rule(cursor, token):
             return
+
+
+def _begins_item(cursor: Cursor) -> bool:
+    """True at a word that opens a declaration on its line, or a rule at the left margin."""
+    token, text = cursor.token, cursor.source.text
+    margin = text.rfind("\n", 0, token.start) + 1
+    if token.kind is Kind.KEYWORD:
+        return token.text in _RELATION_WORDS + _LATER_WORDS and not text[margin : token.start].strip()
+    return margin == token.start and (token.kind is Kind.UPPER or token.text in ("index", "#"))
 
 
 def _inside_rule(cursor: Cursor, dot: Token) -> bool:
@@ -53,12 +59,6 @@ def _inside_rule(cursor: Cursor, dot: Token) -> bool:
     after = cursor.token
     touches = after.start == dot.end and after.kind in (Kind.LOWER, Kind.INTEGER)
     return touches or (after.kind is Kind.LOWER and cursor.peek().text == "=")
-
-
-def _begins_line(cursor: Cursor, token: Token) -> bool:
-    text = cursor.source.text
-    line_start = text.rfind("\n", 0, token.start) + 1
-    return not text[line_start : token.start].strip()
 
 
 def _item(cursor: Cursor) -> ast.Item:

@@ -60,7 +60,9 @@ def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -
             if char is None:
                 span = Span(source, min(token.start + start, last), min(token.start + position, last))
                 message = f"unknown escape `{match.group()}` in a string"
-                diagnostics.append(diagnostic(Code.BAD_ESCAPE, message, span, "", help=r"a backslash is written `\\`"))
+                plain = match.lastgroup == "char"
+                label, help = ("", r"a backslash is written `\\`") if plain else ("there is no such character", None)
+                diagnostics.append(diagnostic(Code.BAD_ESCAPE, message, span, label, help=help))
                 continue
         else:
             position += 1
