@@ -1,10 +1,9 @@
 # `make` lists what there is. Every target sets up what it needs; a second run finds it done.
 
-PYTHON_IN_VENV := .venv/bin/python
 SET_UP := .venv/set-up
 
-# Set-up notes here which Java it found, for shells that have none on the PATH.
-export JAVA_HOME := $(or $(shell cat .venv/java-home 2>/dev/null),$(JAVA_HOME))
+# Set-up notes which Java it found, for shells that have none, or an old one, on the PATH.
+PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types unit soak bench fmt clean
@@ -18,7 +17,7 @@ $(SET_UP): requirements.lock pyproject.toml scripts/setup.sh
 	@scripts/setup.sh
 
 demo: $(SET_UP) ## Who can reach what in a network that changes, on Spark (about a minute and a half)
-	@$(PYTHON_IN_VENV) examples/network/demo.py
+	@$(PYTHON) examples/network/demo.py
 
 test: lint types unit ## Everything that has to pass: lint, types, tests
 
@@ -30,13 +29,13 @@ types: $(SET_UP) ## mypy, strict
 	@.venv/bin/mypy
 
 unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
-	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
+	@$(PYTHON) -m pytest $(ARGS)
 
 soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--seconds 600 --seed 1"
-	@$(PYTHON_IN_VENV) -m tests.properties.soak $(ARGS)
+	@$(PYTHON) -m tests.properties.soak $(ARGS)
 
 bench: $(SET_UP) ## Transitive closure: bootstrap and single changes, in figures
-	@$(PYTHON_IN_VENV) -m tidelog.bench.closure $(ARGS)
+	@$(PYTHON) -m tidelog.bench.closure $(ARGS)
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .

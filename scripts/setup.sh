@@ -78,8 +78,8 @@ make_venv() {
 
 install_packages() {
     say "installing the packages of requirements.lock"
-    $VENV/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-    $VENV/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+    $VENV/bin/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+    $VENV/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 }
 
 # The major version of a Java (17 for 17.0.15, 8 for 1.8.0), 0 when it does not run.

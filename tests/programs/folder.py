@@ -72,6 +72,7 @@ def _file(path: Path, relations: dict[str, Relation]) -> tuple[int, str, tuple[R
         raise ValueError(f"{path}: the name must be + or -, one of {sorted(relations)}, and .csv")
     columns = relations[name].columns
     with path.open(encoding="utf-8", newline="") as file:
+        rows: list[Row]
         if not columns:
             rows = [() for line in file if line.strip() == "()"]
         else:

@@ -17,7 +17,7 @@ from tidelog.check.drafts import BROKEN, Draft, settle
 from tidelog.check.elaborate import elaborate
 from tidelog.check.infer import Inference
 from tidelog.check.remedy import binding_example, did_you_mean, reordered_example
-from tidelog.check.types import BOOL
+from tidelog.check.types import BOOL, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
@@ -132,14 +132,14 @@ class CheckedRule:
             self._declare(name, draft, literal.variable.span)
 
     def _head(self, atom: ast.Atom) -> None:
-        for value, wanted, why in self._columns(atom, head=True):
+        columns = self._columns(atom, head=True)
+        self._require_in_head(columns)
+        for value, wanted, why in columns:
             if isinstance(value, ast.Wildcard):
                 message = "`_` stands in a head"
                 self._report(Code.MISPLACED_WILDCARD, message, value.span, "a head needs a value for every column")
-                continue
-            for node in _unbound(value, self._scope):
-                self._unbound_in_head(node, wanted if node is value else BROKEN)
-            self._inference.expect(value, wanted, *why)
+            else:
+                self._inference.expect(value, wanted, *why)
 
     def _columns(self, atom: ast.Atom, *, head: bool) -> list[tuple[ast.Expression, Draft, list[tuple[Span, str]]]]:
         """The arguments with the type of their column and the reason for it.
@@ -225,18 +225,27 @@ class CheckedRule:
             or f"`not {wider}` holds while there is no such row at all",
         )
 
-    def _unbound_in_head(self, variable: ast.Variable, wanted: Draft) -> None:
-        guess = did_you_mean(variable.name, self._bound_at)
-        self._scope[variable.name] = BROKEN
-        type_ = settle(wanted)
-        example = binding_example(self._rule, variable.name, type_, self._signatures) if type_ else None
-        self._report(
-            Code.UNBOUND_HEAD_VARIABLE,
-            f"head variable `{variable.name}` is not bound by the body",
-            variable.span,
-            f"no positive literal mentions `{variable.name}`" if self._rule.body else "a fact has no variables",
-            help=guess or (f"bind it, for example `{example}`" if example else None),
-        )
+    def _require_in_head(self, columns: list[tuple[ast.Expression, Draft, list[tuple[Span, str]]]]) -> None:
+        missing: dict[str, tuple[ast.Variable, Type | None]] = {}
+        for value, wanted, _ in columns:
+            for node in _unbound(value, self._scope):
+                missing.setdefault(node.name, (node, settle(wanted) if node is value else None))
+        if not missing:
+            return
+        types = {name: type_ for name, (_, type_) in missing.items()}
+        example = binding_example(self._rule, types, self._signatures)
+        for name, (node, _) in missing.items():
+            help = did_you_mean(name, self._bound_at)
+            if help is None and example:
+                help, example = f"bind it, for example `{example}`", None
+            self._report(
+                Code.UNBOUND_HEAD_VARIABLE,
+                f"head variable `{name}` is not bound by the body",
+                node.span,
+                f"no positive literal mentions `{name}`" if self._rule.body else "a fact has no variables",
+                help=help,
+            )
+        self._scope.update(dict.fromkeys(missing, BROKEN))
 
     # The typed form
 

@@ -20,19 +20,21 @@ def did_you_mean(name: str, bound: Iterable[str]) -> str | None:
     return f"did you mean `{guess}`?" if guess else None
 
 
-def binding_example(rule: ast.Rule, name: str, wanted: Type, signatures: Mapping[str, Signature]) -> str | None:
-    """The rule with one more literal that binds the variable, or None where no relation has a column of its type.
+def binding_example(
+    rule: ast.Rule, missing: Mapping[str, Type | None], signatures: Mapping[str, Signature]
+) -> str | None:
+    """The rule with one more literal that binds all the missing variables, or None where no relation could.
 
-    The new literal prefers the relation that the body mentions last, its last column of the type, and beside it
-    variables that the body binds and the head does not use.
+    The new literal prefers the relation that the body mentions last, its last columns of the right types, and beside
+    them variables that the body binds and the head does not use.
     """
     mentioned = [literal.atom.relation.text for literal in rule.body if isinstance(literal, ast.Positive)]
     heads = {head.relation.text for head in rule.heads}
     for relation in dict.fromkeys([*reversed(mentioned), *(each for each in signatures if each not in heads)]):
-        columns = signatures[relation].columns if relation in signatures else ()
-        fits = [place for place, column in enumerate(columns) if column.type == wanted]
-        if fits:
-            arguments = _arguments(rule, signatures[relation], fits[-1], name, signatures)
+        signature = signatures.get(relation)
+        places = _places(signature, missing) if signature else None
+        if signature and places:
+            arguments = _arguments(rule, signature, places, signatures)
             atom = ast.Atom(ast.Name(relation, span=rule.span), arguments, span=rule.span)
             literal = ast.Positive(atom, span=rule.span)
             return _short(ast.Rule(rule.heads, (*rule.body, literal), span=rule.span))
@@ -40,13 +42,27 @@ def binding_example(rule: ast.Rule, name: str, wanted: Type, signatures: Mapping
 
 
 def reordered_example(rule: ast.Rule, early: ast.Literal, binder: Span) -> str | None:
-    """The rule with a literal moved to behind the one that binds what it needs."""
+    """The rule with a literal moved to behind the one that binds what it needs, if nothing between needs it."""
     at = next(place for place, literal in enumerate(rule.body) if literal is early)
     to = next(place for place, each in enumerate(rule.body) if each.span.start <= binder.start < each.span.end)
-    if to <= at:
+    between = rule.body[at + 1 : to + 1]
+    bound = early.variable.text if isinstance(early, ast.Assignment) else None
+    if not between or any(bound == node.name for literal in between for node in _names(*_values(literal))):
         return None
-    body = (*rule.body[:at], *rule.body[at + 1 : to + 1], early, *rule.body[to + 1 :])
-    return _short(ast.Rule(rule.heads, body, span=rule.span))
+    return _short(ast.Rule(rule.heads, (*rule.body[:at], *between, early, *rule.body[to + 1 :]), span=rule.span))
+
+
+def _places(signature: Signature, missing: Mapping[str, Type | None]) -> dict[int, str] | None:
+    """A column for each of the variables, or None when there are not enough."""
+    places: dict[int, str] = {}
+    free = list(enumerate(signature.columns))
+    for name, type_ in list(missing.items())[::-1]:
+        while free and (type_ is None or free[-1][1].type != type_):
+            free.pop()
+        if not free:
+            return None
+        places[free.pop()[0]] = name
+    return places
 
 
 def _short(rule: ast.Rule) -> str | None:
@@ -55,22 +71,17 @@ def _short(rule: ast.Rule) -> str | None:
 
 
 def _arguments(
-    rule: ast.Rule, signature: Signature, place: int, name: str, signatures: Mapping[str, Signature]
+    rule: ast.Rule, signature: Signature, places: Mapping[int, str], signatures: Mapping[str, Signature]
 ) -> tuple[ast.Argument, ...]:
     types = _variable_types(rule, signatures)
     in_heads = {node.name for head in rule.heads for each in head.arguments for node in _names(each.value)}
-    candidates = sorted(types, key=lambda variable: variable in in_heads)
+    links = [name for name in types if name not in in_heads]
     values: list[ast.Expression] = []
-    used: set[str] = set()
-    for at, column in enumerate(signature.columns):
-        link = next((each for each in candidates if types[each] == column.type and each not in used), None)
-        if at == place:
-            values.append(ast.Variable(name, span=rule.span))
-        elif link is None or link in in_heads:
-            values.append(ast.Wildcard(span=rule.span))
-        else:
-            used.add(link)
-            values.append(ast.Variable(link, span=rule.span))
+    for place, column in enumerate(signature.columns):
+        name = places.get(place) or next((each for each in links if types[each] == column.type), None)
+        values.append(ast.Variable(name, span=rule.span) if name else ast.Wildcard(span=rule.span))
+        if name in links:
+            links.remove(name)
     return tuple(ast.Argument(None, value, span=rule.span) for value in values)
 
 
@@ -87,5 +98,15 @@ def _variable_types(rule: ast.Rule, signatures: Mapping[str, Signature]) -> dict
     return types
 
 
-def _names(value: ast.Expression) -> list[ast.Variable]:
-    return [node for node in ast.walk(value) if isinstance(node, ast.Variable)]
+def _values(literal: ast.Literal) -> tuple[ast.Expression, ...]:
+    match literal:
+        case ast.Positive(atom) | ast.Negative(atom):
+            return tuple(argument.value for argument in atom.arguments)
+        case ast.Condition(expression):
+            return (expression,)
+        case ast.Assignment(value=value):
+            return (value,)
+
+
+def _names(*values: ast.Expression) -> list[ast.Variable]:
+    return [node for value in values for node in ast.walk(value) if isinstance(node, ast.Variable)]

@@ -227,6 +227,7 @@ class LocalStratum:
         depth = max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1)
         self._iterators = np.zeros((depth, k.ITERATOR_WORDS), dtype=np.int64)
         self._out = np.empty(k.OUT_ROWS * (max((s.emits for s in segments), default=1) + 1), dtype=np.int64)
+        self._hashes = np.empty(k.PIECE, dtype=np.int64)
         self._scratch = np.empty(max((store.columns for store in self.desk.stores), default=1) + 1, dtype=np.int64)
 
     # Waves
@@ -249,6 +250,7 @@ class LocalStratum:
                 self._registers,
                 self._iterators,
                 self._out,
+                self._hashes,
                 NO_INPUTS,
                 self._scratch,
             )
@@ -313,10 +315,10 @@ class LocalStratum:
                 self._feed(control, encoded, segments[1:], rows)
             elif count:
                 control[k.OUT_COUNT] = count
-                applied = entry.apply_some(control, self.desk.S, encoded.head, out)
+                applied = entry.apply_some(control, self.desk.S, encoded.head, out, self._hashes)
                 if applied == k.GROW:
                     self.desk.stores[encoded.head].make_room(count)
-                    applied = entry.apply_some(control, self.desk.S, encoded.head, out)
+                    applied = entry.apply_some(control, self.desk.S, encoded.head, out, self._hashes)
                 if applied != 0:
                     raise self._broken()
             own[k.OUT_COUNT] = 0

@@ -8,7 +8,15 @@ lowest level seen and enters with the next wave. Bootstrap is INSERT into an emp
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.index import find_or_add, find_row, log_created, touch
+from tidelog.engine.local.kernels.index import (
+    find_hashed,
+    find_or_add,
+    find_or_add_hashed,
+    find_row,
+    hash_ahead,
+    log_created,
+    touch,
+)
 from tidelog.engine.local.kernels.memory import kernel, load64, store64
 
 
@@ -31,14 +39,15 @@ def with_rank(meta, rank):
 
 
 @kernel
-def retract_instances(S, relation, buffer, count):
+def retract_instances(S, relation, buffer, count, hashes):
     """Kills `count` instances; 0, or -1 if a head is not there (the state is broken)."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
+    hash_ahead(S, relation, buffer, count, (columns + 1) * 8, hashes)
     for i in range(count):
         head = buffer + i * (columns + 1) * 8
-        line = find_row(S, relation, head)
+        line = find_hashed(S, relation, head, load64(hashes, i))
         if line < 0:
             return -1
         row = rows + line * stride
@@ -54,15 +63,16 @@ def retract_instances(S, relation, buffer, count):
 
 
 @kernel
-def insert_instances(S, relation, buffer, count, wave, logging):
+def insert_instances(S, relation, buffer, count, hashes, wave, logging):
     """Brings `count` instances to life."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
+    hash_ahead(S, relation, buffer, count, (columns + 1) * 8, hashes)
     for i in range(count):
         head = buffer + i * (columns + 1) * 8
         level = load64(head, columns)
-        line = find_or_add(S, relation, head)
+        line = find_or_add_hashed(S, relation, head, load64(hashes, i))
         if line < 0:
             line = -1 - line
             row = rows + line * stride

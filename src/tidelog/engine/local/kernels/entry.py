@@ -65,10 +65,10 @@ def enumerate_some(control, S, A, code, kind, registers, iterators, out, inputs,
     return join.enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch)
 
 
-@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1])")
-def apply_some(control, S, relation, out):
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64[::1])")
+def apply_some(control, S, relation, out, hashes):
     """See `waves.apply_buffer`."""
-    return waves.apply_buffer(control, S, relation, out)
+    return waves.apply_buffer(control, S, relation, out, hashes)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")

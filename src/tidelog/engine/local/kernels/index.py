@@ -7,7 +7,7 @@ that shrinks and grows for years probes no further than a fresh one.
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load64, store64
+from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load64, prefetch, store64
 
 
 @kernel
@@ -30,12 +30,17 @@ def same_words(left, right, columns):
 @kernel
 def find_row(S, relation, address):
     """The line of the row whose columns lie at the address, or -1."""
+    return find_hashed(S, relation, address, hash_row(address, S[relation, k.COLUMNS]))
+
+
+@kernel
+def find_hashed(S, relation, address, hashed):
+    """`find_row` for a row whose hash is known."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    hashed = hash_row(address, columns)
     at = hashed & mask
     while True:
         slot = load64(slots, at)
@@ -54,12 +59,17 @@ def find_or_add(S, relation, address):
 
     The caller has made room, and fills in total, count and meta of a new row.
     """
+    return find_or_add_hashed(S, relation, address, hash_row(address, S[relation, k.COLUMNS]))
+
+
+@kernel
+def find_or_add_hashed(S, relation, address, hashed):
+    """`find_or_add` for a row whose hash is known."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    hashed = hash_row(address, columns)
     at = hashed & mask
     while True:
         slot = load64(slots, at)
@@ -83,6 +93,30 @@ def find_or_add(S, relation, address):
     store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
     S[relation, k.LIVE] += 1
     return -1 - line
+
+
+@kernel
+def hash_ahead(S, relation, buffer, count, stride, hashes):
+    """Hashes the rows of a buffer and fetches, for each, its slot and then the row that the slot names.
+
+    The rows of a large relation are spread over memory: asked for one after the other, each costs a wait; asked for
+    together, the waits overlap.
+    """
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    rows = S[relation, k.ROWS]
+    width = S[relation, k.WIDTH]
+    for i in range(count):
+        hashed = hash_row(buffer + i * stride, columns)
+        store64(hashes, i, hashed)
+        prefetch(slots, hashed & mask)
+    for i in range(count):
+        slot = load64(slots, load64(hashes, i) & mask)
+        if slot != 0:
+            line = (slot & k.LOW_MASK) - 1
+            prefetch(rows, line * width)
+            prefetch(rows, line * width + width - 1)
 
 
 @kernel

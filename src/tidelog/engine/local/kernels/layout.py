@@ -112,3 +112,4 @@ DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD, SWITCH, DIVISION, BROKEN = 0,
 
 ITERATOR_WORDS = 5  # started, cursor, end, level, source
 OUT_ROWS = 8192
+PIECE = 128  # instances applied at a time

@@ -97,6 +97,21 @@ def store32(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), generate
 
 
+@intrinsic
+def prefetch(typing_context: Any, address: Any, index: Any) -> Any:
+    """Asks for the cache line at address + 8 * index, which will be read and written soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        pointer = builder.gep(builder.inttoptr(arguments[0], _I64.as_pointer()), [arguments[1]])
+        kind = ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        builder.call(function, [builder.bitcast(pointer, byte), _I32(1), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
 HASH_START = -7046029254386353131
 HASH_STEP = -4417276706812531889
 

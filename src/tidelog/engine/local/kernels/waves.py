@@ -57,7 +57,7 @@ def start_variant(control, V, variant, registers, iterators):
 
 
 @kernel
-def apply_buffer(control, S, relation, out):
+def apply_buffer(control, S, relation, out, hashes):
     """Applies the buffer to the head's relation. 0, GROW (nothing done), or BROKEN."""
     count = control[k.OUT_COUNT]
     if count == 0:
@@ -66,11 +66,18 @@ def apply_buffer(control, S, relation, out):
         control[k.NEED] = relation
         control[k.NEED_AT] = count
         return k.GROW
-    if control[k.PHASE] == k.RETRACT:
-        if retract_instances(S, relation, out.ctypes.data, count) < 0:
-            return k.BROKEN
-    else:
-        insert_instances(S, relation, out.ctypes.data, count, control[k.WAVE], control[k.LOGGING])
+    columns = S[relation, k.COLUMNS]
+    done = 0
+    # In pieces that the caches hold, so that what `hash_ahead` fetched is still there.
+    while done < count:
+        piece = min(count - done, k.PIECE)
+        buffer = out.ctypes.data + done * (columns + 1) * 8
+        if control[k.PHASE] == k.RETRACT:
+            if retract_instances(S, relation, buffer, piece, hashes.ctypes.data) < 0:
+                return k.BROKEN
+        else:
+            insert_instances(S, relation, buffer, piece, hashes.ctypes.data, control[k.WAVE], control[k.LOGGING])
+        done += piece
     control[k.INSTANCES] += count
     control[k.OUT_COUNT] = 0
     return 0
@@ -164,9 +171,9 @@ def room_to_revive(control, S, inside):
 
 @entry_point(
     "int64(int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
-    " int64[::1], int64[:,::1], int64[::1])"
+    " int64[::1], int64[::1], int64[:,::1], int64[::1])"
 )
-def drive(control, S, A, V, inside, registers, iterators, out, inputs, scratch):
+def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, scratch):
     """Runs the phase in the control words until it is DONE or Python is needed; the other results say for what."""
     while True:
         state = control[k.STATE]
@@ -194,7 +201,7 @@ def drive(control, S, A, V, inside, registers, iterators, out, inputs, scratch):
             control[k.FINISHED] = 1 if status == k.DONE else 0
             control[k.STATE] = k.STATE_APPLY
         elif state == k.STATE_APPLY:
-            status = apply_buffer(control, S, V[control[k.VARIANT], k.HEAD], out)
+            status = apply_buffer(control, S, V[control[k.VARIANT], k.HEAD], out, hashes)
             if status != 0:
                 return status
             if control[k.FINISHED] != 0:
