@@ -41,28 +41,34 @@ def plug(left: str, right: str) -> Callable[[tidelog.Transaction], None]:
     return lambda tx: tx.insert("Link", both_ways(left, right))
 
 
-def allow_all_zones_to_talk(tx: tidelog.Transaction) -> None:
+def let_all_zones_talk(tx: tidelog.Transaction) -> None:
     tx.insert("Allowed", [(source, target) for source in ZONES for target in ZONES])
 
 
 def an_ordinary_hour(tx: tidelog.Transaction) -> None:
-    """A host moves, a new one comes with a database, one leaves, and the outer cable is mended: one transaction."""
-    tx.delete("Link", both_ways("gw-05", "plant-05-03"))
-    tx.insert("Link", both_ways("gw-06", "plant-05-03"))
-    tx.insert("Link", both_ways("gw-09", "office-09-99"))
+    """One host moves, one comes, with a database that nobody protects, and one leaves."""
+    tx.delete("Link", both_ways("gw-05", "plant-05-02"))
+    tx.insert("Link", both_ways("gw-06", "plant-05-02"))
     tx.insert("Zone", [("office-09-99", "office")])
+    tx.insert("Link", both_ways("gw-09", "office-09-99"))
     tx.insert("Service", [("office-09-99", 5432)])
-    tx.delete("Link", [*both_ways("gw-00", "office-00-05"), ("gw-00", "office-00-05")])
+    tx.delete("Link", both_ways("gw-00", "office-00-01"))
+    tx.delete("Zone", [("office-00-01", "office")])
+
+
+def repair(tx: tidelog.Transaction) -> None:
+    tx.delete("Link", both_ways("lab-04-01", "lab-16-02"))
     tx.insert("Link", both_ways("gw-03", "gw-04"))
+    tx.insert("Link", both_ways("gw-13", "gw-14"))
 
 
 DAY = [
     ("A backbone cable is cut. The ring leads round the other way: nothing is lost.", cut("gw-03", "gw-04")),
-    ("A second cable is cut. Now the ring falls apart, and half of the sites are dark.", cut("gw-13", "gw-14")),
-    ("Somebody plugs a cable between two labs, one on each side.", plug("lab-04-02", "lab-16-03")),
-    ("The policy changes: all zones may talk to one another.", allow_all_zones_to_talk),
-    ("An ordinary hour: moves, a new host, a repair.", an_ordinary_hour),
-    ("The cable between the labs is pulled, the last one is mended.", plug("gw-13", "gw-14")),
+    ("A second cable is cut. The ring falls apart: half of the sites are dark.", cut("gw-13", "gw-14")),
+    ("Somebody plugs a cable between two labs, one on each side.", plug("lab-04-01", "lab-16-02")),
+    ("The policy changes: offices, labs and plants may talk to one another.", let_all_zones_talk),
+    ("An ordinary hour: one host moves, one comes, one leaves.", an_ordinary_hour),
+    ("Both cables are mended, and the one between the labs is pulled.", repair),
 ]
 
 
@@ -73,7 +79,7 @@ def main(engine: str = "spark") -> None:
     console.print(f"{len(network.zones)} hosts, {len(network.links)} links; engine: {engine}\n", style="dim")
     started = perf_counter()
     with program.open(engine) as db:
-        console.print(f"opened in {perf_counter() - started:.1f} s (that is Spark starting, mostly)", style="dim")
+        console.print(f"opened in {perf_counter() - started:.1f} s", style="dim")
         run(db, "The first load.", first_load(network))
         for title, write in DAY:
             run(db, title, write)

@@ -65,9 +65,9 @@ def test_an_output_that_did_not_change_has_an_empty_delta_and_is_not_iterated(ch
 
 def test_a_name_that_is_no_output_is_an_error_with_a_way_out(changes: tidelog.Changes) -> None:
     for name, code, help_ in (
-        ("Raech", "E604", "did you mean `Reach`?"),
-        ("Edge", "E605", "read it with `db.relation('Edge')`"),
-        ("Touched", "E605", "declare it as `output relation Touched(...)`"),
+        ("Raech", "E804", "did you mean `Reach`?"),
+        ("Edge", "E805", "read it with `db.relation('Edge')`"),
+        ("Touched", "E805", "declare it as `output relation Touched(...)`"),
     ):
         with pytest.raises(tidelog.UsageError) as caught:
             changes[name]

@@ -45,7 +45,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(tidelog.UsageError) as caught:
         tidelog.compile(REACH).open("sparc")
-    assert (caught.value.code, caught.value.help) == ("E601", "did you mean 'spark'?")
+    assert (caught.value.code, caught.value.help) == ("E801", "did you mean 'spark'?")
 
 
 def test_a_session_for_the_local_engine_is_refused() -> None:

@@ -92,10 +92,14 @@ def test_a_file_with_only_a_header_has_no_rows(tmp_path: Path) -> None:
 
 def test_cells_are_typed_by_the_program(tmp_path: Path) -> None:
     kinds = relation("K", flag=BOOL, odd=BitType(12), big=U64, signed=S64, wide=U128, text=STRING)
-    path = file(tmp_path, "K.csv", f"true,4095,{2**64 - 1},{-(2**63)},{2**128 - 1},007\nfalse,0x0F, 7 ,-1,0x10,true\n")
+    path = file(
+        tmp_path,
+        "K.csv",
+        f"true,4095,{2**64 - 1},{-(2**63)},{2**128 - 1},007\nfalse,0x0F, 7 ,-007,{'0' * 5000}16,true\n",
+    )
     assert read(path, kinds) == [
         (True, 4095, 2**64 - 1, -(2**63), 2**128 - 1, "007"),
-        (False, 15, 7, -1, 16, "true"),
+        (False, 15, 7, -7, 16, "true"),
     ]
 
 
@@ -110,6 +114,8 @@ def test_cells_are_typed_by_the_program(tmp_path: Path) -> None:
         (U8, "256", "`'256'` is not a u8 (0 to 255)"),
         (BitType(12), "4096", "`'4096'` is not a bit<12> (0 to 4095)"),
         (U128, "x", "`'x'` is not a u128"),
+        (U128, "9" * 5000, "is not a u128"),
+        (U8, "9" * 5000, "is not a u8"),
         (U128, str(2**128), "is not a u128"),
         (BOOL, "True", "`'True'` is not a bool"),
         (BOOL, "1", "`'1'` is not a bool"),
@@ -153,6 +159,11 @@ def test_a_line_with_too_few_or_too_many_cells_is_reported(tmp_path: Path) -> No
     assert refusal(file(tmp_path, "Edge.csv", "a,1\nb,2,3\n")) == (
         "E502: Edge.csv:2:3: the line has 3 cells where `Edge` has 2 columns"
     )
+
+
+def test_a_long_cell_before_the_bad_one_is_passed_over(tmp_path: Path) -> None:
+    path = file(tmp_path, "Edge.csv", f"{'long' * 100_000},1\nb,x\n")
+    assert "Edge.csv:2:2" in refusal(path)
 
 
 def test_the_wrong_separator_is_hinted_at(tmp_path: Path) -> None:

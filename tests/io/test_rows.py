@@ -52,7 +52,7 @@ def test_extreme_values_of_every_type_survive_the_way_to_arrow_and_back() -> Non
         [{"dst": "b", "src": "a"}, {"src": "c", "dst": "d"}],
         [("a", "b"), {"src": "c", "dst": "d"}],
         [Named("a", "b"), ("c", "d")],
-        np.array([["a", "b"], ["c", "d"]]).tolist(),
+        np.array([["a", "b"], ["c", "d"]]),
     ],
 )
 def test_rows_of_every_shape_are_taken(rows: Any) -> None:
@@ -93,6 +93,7 @@ def test_numpy_scalars_are_taken_for_their_python_kind() -> None:
         ((True, -1), "`-1` is not a bit<12> (0 to 4095)"),
         ((True, 4096), "`4096` is not a bit<12> (0 to 4095)"),
         ((True, 2**200), "is not a bit<12> (0 to 4095)"),
+        ((True, 10**5000), "`an integer of 16610 bits` is not a bit<12> (0 to 4095)"),
         ((True, b"1"), "`b'1'` (bytes) is not a bit<12>"),
         ((True, None), "E505: row 2, column `n` of `P`: null where a bit<12> (0 to 4095) is wanted"),
         ((True,), "E502: row 2 for `P` has 1 value where the relation has 2 columns: (True,)"),

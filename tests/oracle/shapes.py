@@ -129,7 +129,7 @@ HYPER_TOP = [
 ARITIES = {"E": 2, "F": 2, "N": 1, "M": 1, "Seed": 1, "Load": 3, "Store": 3, "T": 3, "Q": 4}
 DERIVED_ARITIES = {"A": 2, "B": 2, "C": 2, "D": 1, "R": 1, "Z": 0}
 HYPER_ARITIES = {"A": 1, "B": 1, "G": 1, "H": 2}
-NODE_TYPES = (bit(8), bit(64), bit(5), bit(70), signed(8), signed(64), signed(100), STRING)
+NODE_TYPES = (bit(8), bit(64), bit(5), bit(70), signed(8), signed(64), signed(100), STRING, STRING)
 
 ARITHMETIC: dict[str, tuple[str, dict[str, list[Row]]]] = {
     "distances": (

@@ -6,20 +6,40 @@ The Hypothesis tests and the soak run share them.
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
+import pytest
+
+import tidelog
 from tests.oracle.case import Case
 from tests.oracle.evaluate import evaluate
 from tests.oracle.history import Transaction, Write, apply, difference
-from tests.oracle.program import Program, Relations, Row
+from tests.oracle.program import (
+    Apply,
+    Atom,
+    Const,
+    Negative,
+    Positive,
+    Program,
+    Relation,
+    Relations,
+    Row,
+    Rule,
+    Var,
+    Wildcard,
+    bit,
+)
 from tests.oracle.recount import recount
 from tests.properties.replay import Changes, Replay
+from tidelog.maintain import switch
 
 INSTANCE_LIMIT = 20_000
+FUSE, BLOWN = "Fuse", "Blown"
 
 
-def oracle(program: Program, facts: Relations) -> Relations:
+def oracle(program: Program, facts: Relations, limit: int | None = INSTANCE_LIMIT) -> Relations:
     """The right answer. Raises TooLargeError for cases that are not worth the wait."""
-    return evaluate(program, facts, INSTANCE_LIMIT)
+    return evaluate(program, facts, limit)
 
 
 def difference_of_outputs(program: Program, before: Relations, after: Relations) -> Changes:
@@ -32,17 +52,19 @@ def difference_of_outputs(program: Program, before: Relations, after: Relations)
     return changes
 
 
-def agrees_with_oracle(case: Case, engine: str = "local", recounted: bool = False, **options: Any) -> Replay:
+def agrees_with_oracle(
+    case: Case, engine: str = "local", recounted: bool = False, limit: int | None = INSTANCE_LIMIT, **options: Any
+) -> Replay:
     """After every transaction, the relations and the changes are the oracle's; if asked, the state is recounted."""
     program = case.program
     facts: Relations = {}
-    expected = oracle(program, facts)
+    expected = oracle(program, facts, limit)
     with Replay(program, engine, **options) as replay:
         nothing: Relations = {relation.name: frozenset() for relation in program.relations}
         assert_same(difference_of_outputs(program, nothing, expected), replay.initial(), "changes of opening")
         for number, transaction in enumerate(case.history):
             before, facts = expected, apply(facts, transaction)
-            expected = oracle(program, facts)
+            expected = oracle(program, facts, limit)
             changes = replay.run(transaction)
             assert_same(expected, replay.relations(), f"relations after transaction {number}")
             assert_same(difference_of_outputs(program, before, expected), changes, f"changes of transaction {number}")
@@ -50,6 +72,15 @@ def agrees_with_oracle(case: Case, engine: str = "local", recounted: bool = Fals
                 mistakes = recount(program, facts, replay.state())
                 assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
         return replay
+
+
+def agrees_when_giving_up(case: Case, share: float) -> Replay:
+    """The same with a switch that leaves Update as soon as it has killed this share of a stratum's instances."""
+    with (
+        mock.patch.object(switch, "ALWAYS_UPDATE", 0),
+        mock.patch.object(switch, "KILLED_SHARE", share),
+    ):
+        return agrees_with_oracle(case, recounted=True)
 
 
 def cut_differently(case: Case, **options: Any) -> None:
@@ -98,6 +129,34 @@ def rolled_back(case: Case, **options: Any) -> None:
             assert_same(state, replay.state(), f"state after transaction {number} was rolled back")
             assert replay.run(Transaction(())) == {}, "an empty transaction reports changes"
             replay.run(transaction)
+
+
+def survives_failures(case: Case, **options: Any) -> None:
+    """An epoch whose very last rule divides by zero leaves relations and state as they were, and the next one works."""
+    program = _with_a_fuse(case.program)
+    with Replay(program, **options) as replay:
+        for number, transaction in enumerate(case.history):
+            relations, state = replay.relations(), replay.state()
+            with pytest.raises(tidelog.EvaluationError):
+                replay.run(Transaction((Write(+1, FUSE, ((0,), (1,))), *transaction.writes)))
+            assert_same(relations, replay.relations(), f"relations after transaction {number} failed")
+            assert_same(state, replay.state(), f"state after transaction {number} failed")
+            replay.run(transaction)
+    agrees_with_oracle(Case(program, case.history), recounted=True, **options)
+
+
+def _with_a_fuse(program: Program) -> Program:
+    """The program with rules that divide by what is in the relation Fuse, after everything else is derived."""
+    byte = bit(8)
+    head = Atom(BLOWN, (Apply("/", (Const(10, byte), Var("x", byte)), byte),))
+    rules = []
+    for relation in program.relations:
+        atom = Atom(relation.name, (Wildcard(),) * len(relation.columns))
+        rules += [Rule(head, (Positive(Atom(FUSE, (Var("x", byte),))), other(atom))) for other in (Positive, Negative)]
+    return Program(
+        (*program.relations, Relation(FUSE, (byte,), "input"), Relation(BLOWN, (byte,), "output")),
+        (*program.rules, *rules),
+    )
 
 
 def assert_same(expected: Any, found: Any, what: str) -> None:

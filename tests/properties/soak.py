@@ -15,20 +15,25 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from tests.oracle.case import Case, script
 from tests.oracle.evaluate import TooLargeError
 from tests.oracle.generate import random_case
 from tests.oracle.shrink import shrink
-from tests.properties.check import agrees_with_oracle, cut_differently, rolled_back, undone
-
-
-def invariants(case: Case) -> object:
-    return agrees_with_oracle(case, recounted=True)
-
+from tests.properties.check import (
+    agrees_when_giving_up,
+    agrees_with_oracle,
+    cut_differently,
+    rolled_back,
+    survives_failures,
+    undone,
+)
 
 PROPERTIES: dict[str, Callable[[Case], object]] = {
-    "oracle": invariants,
+    "oracle": partial(agrees_with_oracle, recounted=True),
+    "switch": partial(agrees_when_giving_up, share=0.1),
+    "failure": survives_failures,
     "undo": undone,
     "rollback": rolled_back,
     "cuts": cut_differently,

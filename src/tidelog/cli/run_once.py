@@ -50,8 +50,8 @@ def run_once(path: Path, facts: Path | None, output: Path | None, engine: str, f
             progress.start("write")
             written = _write_outputs(program, database, output, format_name) if output is not None else {}
             relations = declared(program.stages.rules)
-            rows = {name: len(database.relation(name)) for name in relations}
             report = database.report
+            rows = {name: report.rows[name] for name in relations}
     return Summary(str(path), engine, relations, rows, {**files, **written}, report, progress.seconds)
 
 
@@ -88,7 +88,7 @@ def _write_outputs(program: Program, database: Database, folder: Path, format_na
         try:
             write_table(database.relation(name).to_arrow(), relation, path, FORMATS[format_name])
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror or error}", code="E609") from error
+            raise UsageError(f"cannot write {path}: {error.strerror or error}", code="E809") from error
         written[name] = path
     return written
 
@@ -97,7 +97,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}", code="E609") from error
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}", code="E809") from error
 
 
 def _say(text: str) -> None:

@@ -103,7 +103,7 @@ class Delta:
         if any(column.name == WEIGHT for column in self._relation.columns):
             raise UsageError(
                 f"`{self._relation.name}` has a column `{WEIGHT}` of its own, so its changes do not fit in one table",
-                code="E606",
+                code="E806",
                 help="use `.inserted` and `.deleted`, or iterate",
             )
 
@@ -118,11 +118,7 @@ class Changes(Mapping[str, Delta]):
     def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
         self._session = session
         self._outputs = declared(session.program, Role.OUTPUT)
-        self._rows = {
-            name: rows[name]
-            for name in self._outputs
-            if name in rows and rows[name].inserted_count() + rows[name].deleted_count()
-        }
+        self._rows = {name: rows[name] for name in self._outputs if name in rows}
 
     def __getitem__(self, name: str) -> Delta:
         relation = self._outputs.get(name)
@@ -146,10 +142,10 @@ class Changes(Mapping[str, Delta]):
     def _no_output(self, name: str) -> Exception:
         relation = declared(self._session.program).get(name)
         if relation is None:
-            return unknown_relation(name, self._outputs, UsageError, "E604")
+            return unknown_relation(name, self._outputs, UsageError, "E804")
         return UsageError(
             f"`{name}` is an {relation.role.value} relation; changes cover output relations",
-            code="E605",
+            code="E805",
             help=f"declare it as `output relation {name}(...)`"
             if relation.role is Role.INTERNAL
             else f"read it with `db.relation({name!r})`",
@@ -162,7 +158,7 @@ def table_to_pandas(table: pa.Table) -> Any:
         import pandas  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "pandas is not installed", code="E607", help="pip install 'pandas>=2.2,<3'"
+            "pandas is not installed", code="E807", help="pip install 'pandas>=2.2,<3'"
         ) from error
     return table.to_pandas()
 

@@ -47,7 +47,7 @@ class Database:
         """The rows of any declared relation after the last committed epoch."""
         relations = declared(self._session.program)
         if name not in relations:
-            raise unknown_relation(name, relations, UsageError, "E604")
+            raise unknown_relation(name, relations, UsageError, "E804")
         return RelationView(self._session, relations[name])
 
     def close(self) -> None:

@@ -45,14 +45,14 @@ class Program:
             meant = suggest(engine, ENGINES)
             raise UsageError(
                 f"there is no engine {engine!r}",
-                code="E601",
+                code="E801",
                 help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
             )
         if engine == "local":
             if spark is not None:
                 raise UsageError(
                     "a Spark session was given to the local engine",
-                    code="E603",
+                    code="E803",
                     help="open the program with `engine='spark'`",
                 )
             from tidelog.engine.local.engine import LocalEngine
@@ -81,10 +81,10 @@ def read_source(path_or_text: str | os.PathLike[str]) -> Source:
         return Source(str(path), path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(
-            f"cannot read the program {path}: {error.strerror}", code="E608", help=_similar_file(path)
+            f"cannot read the program {path}: {error.strerror}", code="E808", help=_similar_file(path)
         ) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"the program {path} is not UTF-8 text: byte {error.start}", code="E608") from error
+        raise UsageError(f"the program {path} is not UTF-8 text: byte {error.start}", code="E808") from error
 
 
 def _similar_file(path: Path) -> str | None:

@@ -36,7 +36,7 @@ class Session:
         """The engine, for this block alone. Raises UsageError when the database is closed."""
         with self.lock:
             if self._engine is None:
-                raise UsageError("the database is closed", code="E602", help="open it again with `program.open()`")
+                raise UsageError("the database is closed", code="E802", help="open it again with `program.open()`")
             yield self._engine
 
     def begin(self, transaction: object) -> None:

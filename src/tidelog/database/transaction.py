@@ -104,7 +104,7 @@ class Transaction:
         elif self._session.engine_name != "spark":
             raise UsageError(
                 f"a Spark DataFrame was given to the {self._session.engine_name} engine",
-                code="E603",
+                code="E803",
                 help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
             )
         with self._session.engine() as engine:

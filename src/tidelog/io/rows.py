@@ -1,9 +1,9 @@
 """Rows as a Python user has them ↔ an Arrow table of a relation's schema.
 
 A row is a tuple or a list with one value per column, or a dict by column name; for a relation of one column a bare
-value will do. Data that is already a table goes through `tables`. Rows are checked to the last value before anything
-is done with them: a call either takes all of its rows or raises a DataError that names relation, row, column, value
-and the type wanted. Rows are counted from 1.
+value will do. An array of NumPy or Arrow is the list of its items. Data that is already a table goes through `tables`.
+Rows are checked to the last value before anything is done with them: a call either takes all of its rows or raises a
+DataError that names relation, row, column, value and the type wanted. Rows are counted from 1.
 
 The cost of the common case (tuples of plain Python values) is one pass per column at C speed; only a column that
 looks odd is checked value by value.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
@@ -33,6 +34,8 @@ def to_table(rows: Any, relation: Relation) -> pa.Table:
         return fit_table(table, relation)
     if isinstance(rows, pa.Array | pa.ChunkedArray):
         rows = rows.to_pylist()
+    elif isinstance(rows, np.ndarray):
+        rows = rows.tolist()
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise DataError(
             f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",

@@ -36,7 +36,7 @@ def row_place(index: int) -> str:
 def is_spark_frame(rows: object) -> bool:
     """True for a Spark DataFrame, classic or Connect, without importing pyspark."""
     return any(
-        kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+        kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
     )
 
 

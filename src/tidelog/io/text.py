@@ -15,6 +15,8 @@ from typing import IO
 from tidelog.io.formats import Format
 from tidelog.rules.ir import Relation
 
+_LONGEST_CELL = 1 << 30
+
 
 class MalformedRecordError(Exception):
     """A record that no CSV reader could take apart, such as one with a quote that is never closed."""
@@ -48,6 +50,7 @@ class TextFile:
                 strict=True,
             )
             line = 1
+            usual_limit = csv.field_size_limit(_LONGEST_CELL)
             try:
                 for record in reader:
                     if line > 1 or not self.has_header:
@@ -55,6 +58,8 @@ class TextFile:
                     line = reader.line_num + 1
             except csv.Error as error:
                 raise MalformedRecordError(line, str(error)) from error
+            finally:
+                csv.field_size_limit(usual_limit)
 
 
 def open_text_file(path: Path, relation: Relation, format_: Format, compressed: bool) -> TextFile:

@@ -46,10 +46,7 @@ def fit_text(text: str, type_: Type) -> Value | None:
             return {"true": True, "false": False}.get(text)
         case BitType() | SignedType():
             found = (_UNSIGNED_TEXT if isinstance(type_, BitType) else _SIGNED_TEXT).fullmatch(text)
-            if not found or len(text) > type_.width + 64:  # more digits than bits, and room for blanks
-                return None
-            digits = found[1]
-            return _in_range(int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits), type_)
+            return _in_range(_integer_of(found[1], type_), type_) if found else None
         case StringType():
             return text if _is_unicode(text) else None
 
@@ -83,6 +80,8 @@ def misfit(place: str, relation: Relation, column: Column, value: object) -> Dat
 
 def quoted(value: object) -> str:
     """The value on one line, cut to a readable length."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to print the longest ones
     shortener = reprlib.Repr()
     shortener.maxstring = shortener.maxother = shortener.maxlong = 60
     return shortener.repr(value)
@@ -97,9 +96,19 @@ def _fit_integer(value: object, type_: IntegerType) -> int | None:
         return None
 
 
-def _in_range(value: int, type_: IntegerType) -> int | None:
+def _integer_of(digits: str, type_: IntegerType) -> int | None:
+    """The number that the digits stand for; None for one with more decimal digits than the type can need."""
+    if digits[:2] in ("0x", "0X"):
+        return int(digits, 16)
+    magnitude = digits.lstrip("-0")
+    if len(magnitude) > type_.width // 3 + 2:  # Python refuses to read the longest ones
+        return None
+    return int(magnitude or "0") * (-1 if digits.startswith("-") else 1)
+
+
+def _in_range(value: int | None, type_: IntegerType) -> int | None:
     low, high = integer_range(type_)
-    return value if low <= value <= high else None
+    return value if value is not None and low <= value <= high else None
 
 
 def _is_unicode(text: str) -> bool:

@@ -47,11 +47,15 @@ def _recover(cursor: Cursor, start: int) -> None:
 
 def _begins_item(cursor: Cursor) -> bool:
     """True at a word that opens a declaration on its line, or a rule at the left margin."""
-    token, text = cursor.token, cursor.source.text
-    margin = text.rfind("\n", 0, token.start) + 1
-    if token.kind is Kind.KEYWORD:
-        return token.text in _RELATION_WORDS + _LATER_WORDS and not text[margin : token.start].strip()
-    return margin == token.start and (token.kind is Kind.UPPER or token.text in ("index", "#"))
+    token = cursor.token
+    opens_declaration = token.kind is Kind.KEYWORD and token.text in _RELATION_WORDS + _LATER_WORDS
+    if not opens_declaration and token.kind is not Kind.UPPER and token.text not in ("index", "#"):
+        return False
+    line, column = cursor.source.position(token.start)
+    if not opens_declaration:
+        return column == 1
+    before = cursor.tokens[cursor.index - 1] if cursor.index else None
+    return before is None or before.end <= cursor.source.line_starts[line - 1]
 
 
 def _inside_rule(cursor: Cursor, dot: Token) -> bool:

@@ -189,7 +189,6 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
         if iterators[depth, 0] == 0:
             iterators[depth, 0] = 1
             iterators[depth, 1] = 0
-            iterators[depth, 4] = 0
             if op == k.ITERATE_PROBE:
                 entry = probe(A, target, code, load64(code, block + k.KEY_AT), load64(code, block + k.KEY_N), registers)
                 if entry < 0:
@@ -198,16 +197,12 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
                     iterators[depth, 1] = load64(address, 0)
                     iterators[depth, 2] = load64(address, 0) + load64(address, 1)
-                iterators[depth, 4] = A[target, k.POOL]
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
-                    iterators[depth, 4] = S[relation, k.BATCH]
                     iterators[depth, 2] = S[relation, k.BATCH_COUNT]
                 elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
-                    iterators[depth, 4] = S[relation, k.LEFT]
                     iterators[depth, 2] = S[relation, k.LEFT_COUNT]
                 else:
-                    iterators[depth, 4] = S[relation, k.CAME]
                     iterators[depth, 2] = S[relation, k.CAME_COUNT]
             elif op == k.ITERATE_SCAN:
                 iterators[depth, 2] = S[relation, k.USED]
@@ -224,7 +219,17 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
                 iterators[depth, 2] = 1
         cursor = iterators[depth, 1]
         end = iterators[depth, 2]
-        source = iterators[depth, 4]
+        # Read anew at every entry: memory may have moved since the buffer was last full.
+        source = 0
+        if op == k.ITERATE_PROBE:
+            source = A[target, k.POOL]
+        elif op == k.ITERATE_BATCH:
+            if kind == k.KIND_INSIDE:
+                source = S[relation, k.BATCH]
+            elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
+                source = S[relation, k.LEFT]
+            else:
+                source = S[relation, k.CAME]
         inside = load64(code, block + k.INSIDE)
         check = load64(code, block + k.CHECK)
         if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:

@@ -110,6 +110,6 @@ STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END = 0, 1, 2, 3
 # What the driver hands back.
 DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD, SWITCH, DIVISION, BROKEN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-ITERATOR_WORDS = 5  # started, cursor, end, level, source
+ITERATOR_WORDS = 4  # started, cursor, end, level
 OUT_ROWS = 8192
 PIECE = 128  # instances applied at a time

@@ -1,0 +1,72 @@
+"""A Tidelog error in a task → the same error in the driver.
+
+A task that maintains buckets hands its error back as its result: the job succeeds, so Spark neither tries the same
+failing rule again nor prints a trace. Inside a DataFrame plan a row is all that can be handed on, so there an error is
+raised with its description in the message, and found again in what PySpark makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tidelog.diagnostics.errors import (
+    DataError,
+    EvaluationError,
+    InternalError,
+    TidelogError,
+    TransactionError,
+    UsageError,
+)
+
+_KINDS = {kind.__name__: kind for kind in (DataError, EvaluationError, InternalError, TransactionError, UsageError)}
+_CARRIED = re.compile(r"tidelog-error(\{.*?\})tidelog-error", re.DOTALL)
+
+
+class CarriedError(Exception):
+    """Raised in a task of a DataFrame plan; its message holds the description of a Tidelog error."""
+
+    def __init__(self, error: TidelogError) -> None:
+        super().__init__(f"tidelog-error{describe(error)}tidelog-error")
+
+
+def describe(error: TidelogError) -> str:
+    """The error as JSON text."""
+    kind = next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "InternalError")
+    return json.dumps({"kind": kind, "message": error.message, "code": error.code, "help": error.help})
+
+
+def revive(description: str) -> TidelogError:
+    """The error that `describe` described."""
+    value = json.loads(description)
+    return _KINDS[value["kind"]](value["message"], code=value["code"], help=value["help"])
+
+
+def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
+    """The error of a rule that divides by zero, in the words of the local engine."""
+    return EvaluationError(
+        f"division by zero in the rule `{rule}` at {place} (stratum {stratum}); the last commit is intact",
+        code="E601",
+        help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+    )
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Turns what a failed Spark job raises into the Tidelog error it carries, or into one that says what Spark says."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        carried = _CARRIED.search(str(error))
+        if carried is not None:
+            raise revive(carried[1]) from None
+        said = str(error).strip().splitlines()
+        raise EvaluationError(
+            f"a Spark job failed, and the last commit is intact: {said[0] if said else type(error).__name__}",
+            code="E704",
+            help=None,
+        ) from error
