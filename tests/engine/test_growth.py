@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
+from tidelog.engine.local import store
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.rules.compile_rules import compile_rules
 
@@ -16,6 +18,19 @@ LINEAR = "Reach(x, z) :- Reach(x, y), Edge(y, z)."
 RIGHT_LINEAR = "Reach(x, z) :- Edge(x, y), Reach(y, z)."
 NON_LINEAR = "Reach(x, z) :- Reach(x, y), Reach(y, z)."
 IN_PYTHON = 'Reach(x, z) :- Reach(x, y), Edge(y, z), "${x}" != "no".'
+
+
+@pytest.fixture(autouse=True)
+def moved_memory_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever still reads an array that was replaced by a larger one finds zeros."""
+    enlarged = store._enlarged
+
+    def wiping(array: Any, used: int, wanted: int) -> Any:
+        larger = enlarged(array, used, wanted)
+        array.fill(0)
+        return larger
+
+    monkeypatch.setattr(store, "_enlarged", wiping)
 
 
 def closure(edges: set[tuple[int, int]], nodes: int) -> set[tuple[int, int]]:

@@ -118,7 +118,7 @@ def evaluate(node: Expression, scope: Mapping[str, Value]) -> Value:
             return f"{evaluate(left, scope)}{evaluate(right, scope)}"
         case Binary("++", left, right, BitType()):
             assert isinstance(right.type, BitType)
-            return _integer(left, scope) * 2**right.type.width + _integer(right, scope)
+            return (_integer(left, scope) << right.type.width) + _integer(right, scope)
         case Binary(op, left, right, (BitType() | SignedType()) as type_):
             return _read(_arithmetic(op, _integer(left, scope), _integer(right, scope), type_), type_)
     raise AssertionError(node)

@@ -23,7 +23,7 @@ def outcome(compute: object, *arguments: object) -> object:
         return ZeroDivisionError
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_compiled_and_interpreted_expressions_agree(data: st.DataObject) -> None:
     variables: dict[str, Type] = {}

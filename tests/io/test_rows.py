@@ -118,6 +118,11 @@ def test_text_for_a_wide_integer_in_a_python_row_is_refused() -> None:
     assert "is not a u128" in refusal([(2**128,)], wide)
 
 
+def test_a_number_for_text_is_refused_however_long_it_is() -> None:
+    assert "`7` is not a string" in refusal([7], HOST)
+    assert "`an integer of 16610 bits` is not a string" in refusal([10**5000], HOST)
+
+
 def test_a_string_that_is_not_unicode_is_refused() -> None:
     assert "row 2, column `name` of `Host`" in refusal(["a", "\ud800"], HOST)
 

@@ -15,7 +15,7 @@ from tidelog.check.arrange import arrange
 from tidelog.check.declare import Signature, resolve_type
 from tidelog.check.drafts import BROKEN, Draft, settle
 from tidelog.check.elaborate import elaborate
-from tidelog.check.infer import Inference
+from tidelog.check.infer import Inference, Reason
 from tidelog.check.remedy import binding_example, did_you_mean, reordered_example
 from tidelog.check.types import BOOL, Type
 from tidelog.diagnostics.codes import Code
@@ -27,6 +27,7 @@ from tidelog.syntax.show import show_atom, show_expression
 
 Filter = ast.Negative | ast.Condition
 Arranged = list[ast.Expression | None]
+Placed = tuple[ast.Expression, Draft, tuple[Reason, ...]]  # an argument, the type of its column, and why
 
 
 def check_rule(rule: ast.Rule, signatures: Mapping[str, Signature], diagnostics: list[Diagnostic]) -> CheckedRule:
@@ -59,6 +60,7 @@ class CheckedRule:
             else:
                 self._bind(literal)
             waiting = self._filter_ready(waiting)
+        assert not waiting, "a filter waits only for what a literal of the body binds"
         for head in self._rule.heads:
             self._head(head)
         self._inference.finish()
@@ -141,8 +143,8 @@ class CheckedRule:
             else:
                 self._inference.expect(value, wanted, *why)
 
-    def _columns(self, atom: ast.Atom, *, head: bool) -> list[tuple[ast.Expression, Draft, list[tuple[Span, str]]]]:
-        """The arguments with the type of their column and the reason for it.
+    def _columns(self, atom: ast.Atom, *, head: bool) -> list[Placed]:
+        """The arguments that are not wildcards (in a head: all) with the types of their columns.
 
         Where the relation is unknown or the arguments do not fit it, they are taken as they are, of any type.
         """
@@ -158,10 +160,10 @@ class CheckedRule:
             )
         arranged = arrange(atom, signature, self._diagnostics, head=head) if signature else None
         if signature is None or arranged is None:
-            return [(argument.value, BROKEN, []) for argument in atom.arguments if not _is_wild(argument.value)]
+            return [(argument.value, BROKEN, ()) for argument in atom.arguments if not _is_wild(argument.value)]
         self._arranged[id(atom)] = arranged
         return [
-            (value, column.type or BROKEN, [(column.span, f"column `{column.name}` is declared here")])
+            (value, column.type or BROKEN, (column.reason,))
             for value, column in zip(arranged, signature.columns)
             if value is not None and (head or not _is_wild(value))
         ]
@@ -172,7 +174,7 @@ class CheckedRule:
         self._scope[name] = draft
         self._bound_at.setdefault(name, span)
 
-    def _origin(self, variable: ast.Variable) -> list[tuple[Span, str]]:
+    def _origin(self, variable: ast.Variable) -> list[Reason]:
         bound = self._bound_at.get(variable.name)
         return [(bound, f"`{variable.name}` is bound here")] if bound and bound is not variable.span else []
 
@@ -225,7 +227,7 @@ class CheckedRule:
             or f"`not {wider}` holds while there is no such row at all",
         )
 
-    def _require_in_head(self, columns: list[tuple[ast.Expression, Draft, list[tuple[Span, str]]]]) -> None:
+    def _require_in_head(self, columns: list[Placed]) -> None:
         missing: dict[str, tuple[ast.Variable, Type | None]] = {}
         for value, wanted, _ in columns:
             for node in _unbound(value, self._scope):
@@ -277,7 +279,7 @@ class CheckedRule:
         span: Span,
         label: str,
         *,
-        related: list[tuple[Span, str]] | None = None,
+        related: list[Reason] | None = None,
         help: str | None = None,
     ) -> None:
         self._diagnostics.append(diagnostic(code, message, span, label, related=related or (), help=help))

@@ -30,6 +30,7 @@ class ColumnSignature:
     name: str
     type: Type | None
     span: Span
+    reason: tuple[Span, str]  # why an argument must have this type, for the error when it has not
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +109,6 @@ def _columns(item: ast.RelationDeclaration, diagnostics: list[Diagnostic]) -> tu
                 )
             )
         seen.setdefault(name, column)
-        columns.append(ColumnSignature(name, resolve_type(column.type, diagnostics), column.span))
+        reason = (column.span, f"column `{name}` is declared here")
+        columns.append(ColumnSignature(name, resolve_type(column.type, diagnostics), column.span, reason))
     return tuple(columns)

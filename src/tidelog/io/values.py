@@ -127,5 +127,5 @@ def _remedy(value: object, type_: Type) -> str | None:
     if isinstance(value, bool) and isinstance(type_, BitType | SignedType):
         return f"a bool is not taken for a number; write `{int(value)}`"
     if isinstance(value, int) and isinstance(type_, StringType):
-        return f"a number is not taken for text; write `{str(value)!r}`"
+        return f"a number is not taken for text; write `'{quoted(value)}'`"
     return None

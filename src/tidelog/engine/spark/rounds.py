@@ -24,8 +24,8 @@ from tidelog.rules.ir import Negative, Positive, Relation, Rule, Stratum
 _MEMBER, _ROUND = "member", "round"
 _EMPTY = {"boolean": False, "long": 0, "string": ""}
 
-SMALL_DELTA = 20_000
-"""A delta of at most this many rows is sent to every task instead of being shuffled."""
+SMALL_DELTA, LARGE_STATE = 20_000, 500_000
+"""A small delta of a large state is sent to every task, which spares the shuffle of what it is joined with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def derive(spark: Any, stratum: Stratum, relations: Mapping[str, Relation], belo
     state, new = _cut(found.withColumn(_ROUND, _long(round_)), slots, round_)
     total = new
     while new and stratum.recursive:
-        found = _evaluate(spark, stratum, slots, below, _Reached(state, round_, new))
+        found = _evaluate(spark, stratum, slots, below, _Reached(state, round_, new, total))
         round_ += 1
         state, new = _cut(state.unionByName(found.withColumn(_ROUND, _long(round_))), slots, round_)
         total += new
@@ -54,11 +54,16 @@ def derive(spark: Any, stratum: Stratum, relations: Mapping[str, Relation], belo
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """The state after a round, of whose rows `new` were found in that round."""
+    """The state after a round, of whose `total` rows `new` were found in that round."""
 
     state: Any
     round: int
     new: int
+    total: int
+
+    @property
+    def spreads(self) -> bool:
+        return self.new <= SMALL_DELTA and self.total >= LARGE_STATE
 
 
 class _Slots:
@@ -151,7 +156,7 @@ def _variants(
             elif place == delta:
                 condition = f.col(_ROUND) == reached.round
             rows = slots.rows_of(reached.state, places[place], condition)
-            frames[place] = f.broadcast(rows) if place == delta and reached.new <= SMALL_DELTA else rows
+            frames[place] = f.broadcast(rows) if place == delta and reached.spreads else rows
         yield frames, delta
 
 
