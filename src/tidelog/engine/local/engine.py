@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome
+from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
@@ -78,9 +79,10 @@ class LocalEngine:
         self._relations = list(program.relations.values())
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = Values()
+        self._interrupts = Interrupts()
         self._desk = Desk([len(relation.columns) for relation in self._relations])
         self._strata = [
-            LocalStratum(stratum, self._numbers, self._desk, self._values, self._check_limits)
+            LocalStratum(stratum, self._numbers, self._desk, self._values, self._interrupts.check)
             for stratum in program.strata
         ]
         self._track_state = track_state
@@ -177,6 +179,10 @@ class LocalEngine:
 
     def _epoch(self, started: float, *, anew: bool) -> Outcome:
         """Brings all strata to the next epoch and commits."""
+        with self._interrupts.held():
+            return self._held_epoch(started, anew)
+
+    def _held_epoch(self, started: float, anew: bool) -> Outcome:
         for stratum in self._strata:
             stratum.begin()
         self._state_changes = {}
@@ -254,9 +260,6 @@ class LocalEngine:
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]
-
-    def _check_limits(self, rule: str) -> None:
-        """Called from long runs: the place where an interrupt arrives."""
 
 
 def _no_session() -> UsageError:

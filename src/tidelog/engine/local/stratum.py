@@ -21,7 +21,7 @@ from tidelog.engine.local.values import Values, Words
 from tidelog.plan.variant import deltas, plan_variant
 from tidelog.rules.ir import Rule, Stratum
 
-YIELD_INSTANCES = 8_000_000
+YIELD_INSTANCES = 2_000_000
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 # When each kind of variant runs (bits of layout.ACTIVE).
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
@@ -37,7 +37,7 @@ class LocalStratum:
         numbers: Mapping[str, int],
         desk: Desk,
         values: Values,
-        check: Callable[[str], None],
+        check_interrupt: Callable[[], None],
     ) -> None:
         self.stratum = stratum
         self.desk = desk
@@ -46,7 +46,7 @@ class LocalStratum:
         self.waves = 0
         self.work = 0
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
-        self._check = check
+        self._check_interrupt = check_interrupt
         self._numbers = numbers
         self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
         self._below = sorted(
@@ -257,6 +257,7 @@ class LocalStratum:
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
                 return int(control[k.INSTANCES])
+            self._check_interrupt()
             if status == k.GROW:
                 desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
             elif status == k.GROW_ARRANGEMENT:
@@ -266,7 +267,6 @@ class LocalStratum:
                 self._run_in_python(control)
             elif status == k.YIELD:
                 control[k.YIELD_AT] = control[k.INSTANCES] + YIELD_INSTANCES
-                self._check(self._variants[min(int(control[k.VARIANT]), len(self._variants) - 1)].variant.rule.text)
             elif status == k.SWITCH:
                 return None
             elif status == k.DIVISION:

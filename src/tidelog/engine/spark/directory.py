@@ -58,13 +58,9 @@ class StateDirectory:
         plain = pa.table({column: table.column(column) for column in table.column_names})
         pq.write_table(plain, self._path(name), filesystem=self._opened[0])
 
-    def read(self, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
-        """The named columns of some files (at least one), as one table."""
-        tables = [
-            pq.read_table(self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None)
-            for name in names
-        ]
-        return pa.concat_tables(tables)
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """The named columns of a file."""
+        return pq.read_table(self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None)
 
     def parts(self, name: str) -> list[str]:
         """The Parquet files that Spark wrote under a name of ours (to it, a folder)."""

@@ -67,6 +67,10 @@ class Stored:
     def files(self) -> tuple[str, ...]:
         return tuple(name for bucket in self.buckets for name in bucket.files)
 
+    def is_cut(self, cut: Cut) -> bool:
+        """True when the bucket that is asked for is one of those stored."""
+        return self.column == cut.column and len(self.buckets) == cut.buckets
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -111,23 +115,34 @@ def read_rows(
     columns = values + (list(NUMBERS) if numbers else [TOTAL])
     if stored is None:
         return _empty(relation, columns)
-    buckets = stored.buckets
-    is_cut_alike = cut is not None and stored.column == cut.column and len(buckets) == cut.buckets
-    if cut is not None and is_cut_alike:
-        buckets = buckets[cut.bucket : cut.bucket + 1]
-    tables = [read_bucket(directory, bucket, columns) for bucket in buckets]
-    table = pa.concat_tables([*(table for table in tables if table is not None), _empty(relation, columns)])
-    return table if cut is None or is_cut_alike else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
+    if cut is not None and stored.is_cut(cut):
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], _empty(relation, columns))
+    table = _read_buckets(directory, stored.buckets, _empty(relation, columns))
+    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
-def read_bucket(directory: StateDirectory, bucket: Bucket, columns: Sequence[str]) -> pa.Table | None:
-    """The visible rows of a bucket, None when it has no files. `columns` end in `_total`."""
-    base = directory.read(bucket.base, columns) if bucket.base else None
-    if bucket.delta is None:
-        return base
-    delta = directory.read([bucket.delta], columns)
-    merged = delta if base is None else overlay(base, delta)
-    return merged.filter(pc.greater(merged[TOTAL], 0))
+def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
+    """The rows that came (`_total` 1) and went (0)."""
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    return _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
+
+
+def _read_buckets(directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table) -> pa.Table:
+    """The visible rows of some buckets; `empty` has the columns that are wanted."""
+    tables = [empty]
+    for bucket in buckets:
+        table = _read_files(directory, bucket.base, empty)
+        if bucket.delta is not None:
+            merged = overlay(table, _read_files(directory, (bucket.delta,), empty))
+            table = merged.filter(pc.greater(merged[TOTAL], 0))
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _read_files(directory: StateDirectory, names: Sequence[str], empty: pa.Table) -> pa.Table:
+    """All rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
+    tables = (directory.read(name, empty.column_names).cast(empty.schema) for name in names)
+    return pa.concat_tables([empty, *tables])
 
 
 def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
@@ -158,7 +173,7 @@ def write_bucket(
         directory.write(file, table)
         return Bucket((file,), table.num_rows)
     if old.delta is not None:
-        changed = overlay(directory.read([old.delta], changed.column_names), changed)
+        changed = overlay(directory.read(old.delta, changed.column_names), changed)
     file = directory.new_name(epoch, name, "delta")
     directory.write(file, changed)
     return replace(old, delta=file, delta_rows=changed.num_rows)

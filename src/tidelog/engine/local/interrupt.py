@@ -1,0 +1,48 @@
+"""Interrupts from the keyboard, taken only where an epoch can stop.
+
+Python may raise KeyboardInterrupt between any two steps, also between moving an array and writing its new address.
+While an epoch runs, the signal is only noted; the epoch looks at the note between waves and after every few million
+instances, and stops there.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupts:
+    """Notes SIGINT while `held`; elsewhere, and in other threads than the main one, nothing is changed."""
+
+    def __init__(self) -> None:
+        self._noted = False
+
+    def check(self) -> None:
+        """Raises the interrupt that was noted, if any."""
+        if self._noted:
+            self._noted = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds interrupts back; one that nobody took with `check` arrives at the end."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before: Callable[[int, FrameType | None], Any] | int | None = signal.getsignal(signal.SIGINT)
+        if not callable(before):
+            yield
+            return
+        signal.signal(signal.SIGINT, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.check()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._noted = True
