@@ -53,13 +53,22 @@ class CheckedRule:
 
     def read(self) -> None:
         """Checks the whole rule; `_order` is then the body in the order of evaluation."""
-        waiting: list[Filter] = []
+        waiting: list[tuple[Filter, set[str]]] = []
         for literal in self._rule.body:
             if isinstance(literal, Filter):
-                waiting.append(literal)
-            else:
-                self._bind(literal)
-            waiting = self._filter_ready(waiting)
+                needed = {name for name in _variables(literal) if name not in self._scope and name in self._binders}
+                if needed:
+                    waiting.append((literal, needed))
+                else:
+                    self._filter(literal)
+                continue
+            bound = len(self._scope)
+            self._bind(literal)
+            if waiting and len(self._scope) > bound:
+                ready = [each for each, needed in waiting if needed <= self._scope.keys()]
+                waiting = [(each, needed) for each, needed in waiting if not needed <= self._scope.keys()]
+                for each in ready:
+                    self._filter(each)
         assert not waiting, "a filter waits only for what a literal of the body binds"
         for head in self._rule.heads:
             self._head(head)
@@ -71,17 +80,6 @@ class CheckedRule:
         return program.Rule(heads, tuple(self._typed_literal(literal) for literal in self._order), self._rule.span)
 
     # Reading
-
-    def _filter_ready(self, waiting: list[Filter]) -> list[Filter]:
-        """Checks the filters whose variables are bound, or will never be; returns the others."""
-        still: list[Filter] = []
-        for literal in waiting:
-            missing = [node.name for node in _variables(literal) if node.name not in self._scope]
-            if missing and all(name in self._binders for name in missing):
-                still.append(literal)
-            else:
-                self._filter(literal)
-        return still
 
     def _filter(self, literal: Filter) -> None:
         self._order.append(literal)
@@ -298,12 +296,12 @@ def _binders(rule: ast.Rule) -> dict[str, Span]:
     return found
 
 
-def _variables(literal: Filter) -> list[ast.Variable]:
+def _variables(literal: Filter) -> list[str]:
     if isinstance(literal, ast.Condition):
         roots = [literal.expression]
     else:
         roots = [argument.value for argument in literal.atom.arguments]
-    return [node for root in roots for node in ast.walk(root) if isinstance(node, ast.Variable)]
+    return [node.name for root in roots for node in ast.walk(root) if isinstance(node, ast.Variable)]
 
 
 def _unbound(value: ast.Expression, scope: Mapping[str, Draft]) -> list[ast.Variable]:

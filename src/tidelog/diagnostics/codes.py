@@ -1,8 +1,14 @@
 """Every error code, by name. The first digit says which stage speaks:
 
-    E1xx  the text is not a program             `syntax`
-    E2xx  names, arguments and types            `check`
-    E3xx  variables and recursion of rules      `check`, `rules`
+    E1xx  the text is not a program             ProgramError, from `syntax`
+    E2xx  names, arguments and types            ProgramError, from `check`
+    E3xx  variables and recursion of rules      ProgramError, from `check` and `rules`
+    E4xx  writes that cannot be                 TransactionError
+    E5xx  rows and files that do not fit        DataError
+    E6xx  a rule failed while it ran            EvaluationError
+    E7xx  what an engine needs                  UsageError, MissingDependencyError, EvaluationError
+    E8xx  calls and options that cannot be      UsageError, MissingDependencyError
+    E9xx  our bug                               InternalError
 
 `docs/reference/errors.md` explains each; a test holds the two lists equal. A code is never given a second meaning.
 """
@@ -52,3 +58,38 @@ class Code(StrEnum):
     MISPLACED_WILDCARD = "E305"
     USED_BEFORE_BOUND = "E306"
     NEGATIVE_CYCLE = "E307"
+
+    WRITE_TO_DERIVED_RELATION = "E401"
+    WRITE_TO_UNKNOWN_RELATION = "E402"
+    TRANSACTION_OVER = "E403"
+    TRANSACTION_OPEN = "E404"
+    NOT_COMMITTED = "E405"
+
+    NOT_ROWS = "E501"
+    WRONG_VALUE_COUNT = "E502"
+    WRONG_COLUMNS = "E503"
+    WRONG_VALUE = "E504"
+    NULL_VALUE = "E505"
+    WRONG_COLUMN_TYPE = "E506"
+    UNREADABLE_FILE = "E507"
+    TWO_FILES = "E508"
+
+    DIVISION_BY_ZERO = "E601"
+
+    NO_PYSPARK = "E701"
+    NO_JAVA = "E702"
+    FOREIGN_ROWS = "E703"
+    SPARK_JOB_FAILED = "E704"
+    IMPOSSIBLE_PLAN = "E705"
+
+    UNKNOWN_ENGINE = "E801"
+    CLOSED_DATABASE = "E802"
+    SPARK_FOR_LOCAL_ENGINE = "E803"
+    UNKNOWN_RELATION_NAME = "E804"
+    NO_CHANGES = "E805"
+    RESERVED_COLUMN = "E806"
+    NO_PANDAS = "E807"
+    UNREADABLE_PROGRAM = "E808"
+    UNWRITABLE_OUTPUT = "E809"
+
+    WRONG_COUNTS = "E901"

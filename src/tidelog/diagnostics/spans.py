@@ -30,7 +30,7 @@ class Source:
         """The text of a line (from 1), without its end."""
         start = self.line_starts[number - 1]
         end = self.text.find("\n", start)
-        return self.text[start:] if end < 0 else self.text[start:end]
+        return self.text[start:] if end < 0 else self.text[start:end].removesuffix("\r")
 
 
 @dataclass(frozen=True, slots=True)

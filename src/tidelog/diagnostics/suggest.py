@@ -22,15 +22,25 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
             continue
         if candidate.lower() == name.lower():
             return candidate
-        distance = edit_distance(name, candidate)
+        distance = edit_distance(name, candidate, allowed)
         # Two letters that share nothing are one step apart, and no hint.
-        if distance <= allowed and distance < max(len(name), len(candidate)) and (best is None or distance < best[0]):
-            best = (distance, candidate)
+        if distance <= allowed and distance < max(len(name), len(candidate)):
+            best, allowed = (distance, candidate), distance - 1
     return best[1] if best else None
 
 
-def edit_distance(left: str, right: str) -> int:
-    """The number of steps from one word to the other; costs the product of their lengths."""
+def edit_distance(left: str, right: str, limit: int | None = None) -> int:
+    """The number of steps from one word to the other; with a limit, any number past it stands for "more".
+
+    Costs the product of the lengths, without what the words have in common at both ends.
+    """
+    start, end = 0, 0
+    shorter = min(len(left), len(right))
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    left, right = left[start : len(left) - end], right[start : len(right) - end]
     before: list[int] = []
     previous = list(range(len(right) + 1))
     for row, char in enumerate(left, start=1):
@@ -40,5 +50,8 @@ def edit_distance(left: str, right: str) -> int:
             if row > 1 and column > 1 and char == right[column - 2] and left[row - 2] == other:
                 step = min(step, before[column - 2] + 1)
             current.append(step)
+        # A swap reaches back two rows, never below the better of them.
+        if limit is not None and min(current) > limit and min(previous) > limit:
+            return limit + 1
         before, previous = previous, current
     return previous[-1]

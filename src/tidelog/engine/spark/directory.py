@@ -55,8 +55,7 @@ class StateDirectory:
 
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; what is read back has the same columns, all nullable."""
-        plain = pa.table({column: table.column(column) for column in table.column_names})
-        pq.write_table(plain, self._path(name), filesystem=self._opened[0])
+        pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
         """The named columns of a file."""
@@ -110,3 +109,8 @@ class StateDirectory:
 
     def _path(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with every column nullable, as Parquet readers and joins give them; it must have a column."""
+    return pa.Table.from_arrays(table.columns, names=table.column_names)

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engine.spark.bucket import rows_of_bucket
-from tidelog.engine.spark.directory import StateDirectory
+from tidelog.engine.spark.directory import StateDirectory, plain
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema import arrow_schema
 
@@ -39,8 +39,9 @@ DELTA_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The files of one bucket of one relation, with how many rows they have."""
+    """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible."""
 
+    rows: int = 0
     base: tuple[str, ...] = ()
     base_rows: int = 0
     delta: str | None = None
@@ -53,15 +54,20 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One relation: `rows` of it are visible; `counted` if they have their numbers.
+    """One relation; `counted` if its rows have their numbers.
 
-    `column` is the position whose value decides the bucket, None when there is only one bucket.
+    `column` is the position whose value decides the bucket, None when there is only one bucket. `label` names the
+    attempt at an epoch in which the relation's stratum was last touched.
     """
 
-    rows: int
+    label: str
     counted: bool
     column: int | None
     buckets: tuple[Bucket, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(bucket.rows for bucket in self.buckets)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -83,10 +89,9 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is visible. `label` names this very state: no two attempts at an epoch share one."""
+    """What is visible."""
 
     epoch: int
-    label: str
     relations: Mapping[str, Stored] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -157,31 +162,42 @@ def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
 
 
 def write_bucket(
-    directory: StateDirectory, epoch: int, name: str, old: Bucket, changed: pa.Table, whole: Callable[[], pa.Table]
+    directory: StateDirectory,
+    epoch: int,
+    name: str,
+    old: Bucket,
+    rows: int,
+    changed: pa.Table,
+    whole: Callable[[], pa.Table],
 ) -> Bucket:
-    """The bucket after an epoch that `changed` some rows; `whole` gives all its visible rows, if they are needed.
+    """The bucket after an epoch that `changed` some rows and left `rows` visible, which `whole` gives if need be.
 
-    Costs the delta so far and the change, now and then the whole bucket.
+    Costs the delta so far and the change; now and then, when these are a fifth of it, the whole bucket.
     """
     if not changed.num_rows:
         return old
     if old.delta_rows + changed.num_rows > DELTA_SHARE * old.base_rows:
-        table = whole()
-        if not table.num_rows:
-            return Bucket()
-        file = directory.new_name(epoch, name, "base")
-        directory.write(file, table)
-        return Bucket((file,), table.num_rows)
+        return write_whole(directory, epoch, name, whole())
+    changed = plain(changed)
     if old.delta is not None:
         changed = overlay(directory.read(old.delta, changed.column_names), changed)
     file = directory.new_name(epoch, name, "delta")
     directory.write(file, changed)
-    return replace(old, delta=file, delta_rows=changed.num_rows)
+    return replace(old, rows=rows, delta=file, delta_rows=changed.num_rows)
+
+
+def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Table) -> Bucket:
+    """A bucket with just these rows."""
+    if not table.num_rows:
+        return Bucket()
+    file = directory.new_name(epoch, name, "base")
+    directory.write(file, table)
+    return Bucket(table.num_rows, (file,), table.num_rows)
 
 
 def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
     """The reverse of `dataclasses.asdict`."""
-    return Bucket(tuple(value["base"]), value["base_rows"], value["delta"], value["delta_rows"])
+    return Bucket(**{**value, "base": tuple(value["base"])})
 
 
 def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:

@@ -1,0 +1,41 @@
+"""The local engines that a Python process of Spark keeps between jobs.
+
+Spark reuses its Python processes. To load a bucket's state costs many times what a small epoch costs, so a process
+keeps the engines of the buckets that it did last. An engine is given out only for the very state it is in, named by
+the label of the attempt that made that state; a failed or repeated attempt has a label that nobody asks for again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.engine import LocalEngine
+
+KEPT_ROWS = 8_000_000
+"""How many rows the engines of one process may have together, at about 100 bytes a row."""
+
+Key = tuple[str | int, ...]
+
+
+class KeptEngines:
+    """Engines by bucket, the last used last."""
+
+    def __init__(self) -> None:
+        self._engines: OrderedDict[Key, tuple[str, LocalEngine, int]] = OrderedDict()
+
+    def take(self, key: Key, label: str) -> LocalEngine | None:
+        """The engine of a bucket if it is in the state of that label. It is no longer kept: `put` it back."""
+        found = self._engines.pop(key, None)
+        return found[1] if found is not None and found[0] == label else None
+
+    def put(self, key: Key, label: str, engine: LocalEngine) -> None:
+        """Keeps an engine; those unused for longest go when there are too many rows."""
+        rows = sum(engine.count(name) for name in engine.program.relations)
+        self._engines[key] = (label, engine, rows)
+        while len(self._engines) > 1 and sum(kept[2] for kept in self._engines.values()) > KEPT_ROWS:
+            self._engines.popitem(last=False)
+
+
+KEPT = KeptEngines()

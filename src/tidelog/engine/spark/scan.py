@@ -1,0 +1,63 @@
+"""State files → DataFrames, read where they lie: no row passes through the driver.
+
+A frame has the relation's columns as `c0`, ... in the types of `encode.stored_type`. Schemas are given, not inferred:
+to look into the files first would be a job of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidelog.engine.spark.directory import StateDirectory
+from tidelog.engine.spark.encode import stored_schema, to_frame
+from tidelog.engine.spark.state import TOTAL, Changed, Stored
+from tidelog.rules.ir import Relation
+
+
+def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None) -> Any:
+    """The visible rows of a relation."""
+    from pyspark.sql import functions as f
+
+    buckets = stored.buckets if stored is not None else ()
+    base = scan_files(spark, directory, relation, [name for bucket in buckets for name in bucket.base])
+    deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    if not deltas:
+        return base.select(*values)
+    delta = scan_files(spark, directory, relation, deltas)
+    live = delta.filter(f.col(TOTAL) > 0).select(*values)
+    # A bucket's rows are its own, so the deltas of all buckets lie over the bases of all; and the one row that a
+    # relation without columns may have is in the delta or gone.
+    rest = base.join(delta, values, "left_anti").select(*values) if values else None
+    return live if rest is None else rest.unionByName(live)
+
+
+def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+    """The rows that came in an epoch, or those that went."""
+    from pyspark.sql import functions as f
+
+    rows = scan_files(spark, directory, relation, changed.files).filter(f.col(TOTAL) == int(came))
+    return rows.select(*(f"c{i}" for i in range(len(relation.columns))))
+
+
+def encoded(frame: Any, relation: Relation) -> Any:
+    """A scanned frame in the encoding of frames."""
+    from pyspark.sql import functions as f
+
+    return frame.select(
+        *(to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns))
+    )
+
+
+def named(frame: Any, relation: Relation) -> Any:
+    """A scanned frame under the names of the program, as users see it."""
+    return frame.toDF(*(column.name for column in relation.columns))
+
+
+def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:
+    """All rows of some files with `_total`, which is null where a file has none."""
+    schema = stored_schema(relation, [TOTAL])
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*(directory.spark_path(name) for name in files))

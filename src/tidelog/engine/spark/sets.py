@@ -1,0 +1,62 @@
+"""Relations that are kept as plain sets (inputs, and what frames derive): changes and files → files.
+
+They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task; large
+ones by Spark, and the first load of an empty relation needs nothing at all: the file of its changes is its base.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engine.spark.attempt import Attempt
+from tidelog.engine.spark.scan import scan_changes, scan_rows
+from tidelog.engine.spark.state import TOTAL, Bucket, Changed, Stored, overlay, read_changes, read_rows, write_bucket
+from tidelog.rules.ir import Relation
+
+MERGED_ROWS = 2_000_000
+"""Changes and relations of at most this many rows are merged in the driver."""
+
+
+def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
+    """The relation after the change."""
+    bucket = old.buckets[0] if old is not None else Bucket()
+    rows = bucket.rows + changed.inserted - changed.deleted
+    if not bucket.rows:
+        return stored_set(attempt.label, Bucket(rows, changed.files, rows))
+    if changed.inserted + changed.deleted > MERGED_ROWS or bucket.rows > MERGED_ROWS:
+        return write_frame(attempt, relation, _merged(attempt, relation, old, changed))
+    table = read_changes(attempt.directory, relation, changed)
+
+    def whole() -> pa.Table:
+        merged = overlay(read_rows(attempt.directory, relation, old), table)
+        return merged.filter(pc.greater(merged[TOTAL], 0))
+
+    written = write_bucket(attempt.directory, attempt.epoch, relation.name, bucket, rows, table, whole)
+    return stored_set(attempt.label, written)
+
+
+def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
+    """A relation with just the rows of the frame, which has its columns as `c0`, ... in the stored types."""
+    from pyspark.sql import functions as f
+
+    folder = attempt.new_name(relation.name, "base")
+    frame.withColumn(TOTAL, f.lit(1).cast("long")).write.parquet(attempt.directory.spark_path(folder))
+    files = tuple(attempt.directory.parts(folder))
+    rows = attempt.directory.row_count(files)
+    return stored_set(attempt.label, Bucket(rows, files, rows))
+
+
+def stored_set(label: str, bucket: Bucket) -> Stored:
+    """A plain set in one bucket."""
+    return Stored(label, counted=False, column=None, buckets=(bucket,))
+
+
+def _merged(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Any:
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    spark, directory = attempt.spark, attempt.directory
+    went = scan_changes(spark, directory, relation, changed, came=False)
+    came = scan_changes(spark, directory, relation, changed, came=True)
+    return scan_rows(spark, directory, relation, old).join(went, values, "left_anti").unionByName(came)
