@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,6 +58,13 @@ def test_a_relation_without_columns_reads_back(tmp_path: Path, name: str, count:
     flag = relation("Flag")
     write_table(empty_rows(count), flag, tmp_path / f"Flag.{name}", FORMATS[name])
     assert read(tmp_path / f"Flag.{name}", flag) == [()] * count
+
+
+def test_a_table_in_many_chunks_some_of_them_empty_makes_the_same_file(tmp_path: Path) -> None:
+    parts = [to_table(texts, TEXT) for texts in ([], ["b"], [], [], ["a", "c"], [])]
+    for count, content in ((1, "t\n"), (3, "t\nb\n"), (6, "t\na\nb\nc\n")):
+        write_table(pa.concat_tables(parts[:count]), TEXT, tmp_path / "Text.csv", CSV)
+        assert (tmp_path / "Text.csv").read_text() == content
 
 
 def test_equal_rows_in_another_order_make_an_equal_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The Hypothesis tests and the soak run share them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -31,7 +32,9 @@ from tests.oracle.program import (
 )
 from tests.oracle.recount import recount
 from tests.properties.replay import Changes, Replay
+from tidelog.engine.interface import Engine
 from tidelog.maintain import switch
+from tidelog.rules.ir import RuleProgram
 
 INSTANCE_LIMIT = 20_000
 FUSE, BLOWN = "Fuse", "Blown"
@@ -53,7 +56,11 @@ def difference_of_outputs(program: Program, before: Relations, after: Relations)
 
 
 def agrees_with_oracle(
-    case: Case, engine: str = "local", recounted: bool = False, limit: int | None = INSTANCE_LIMIT, **options: Any
+    case: Case,
+    engine: str | Callable[[RuleProgram], Engine] = "local",
+    recounted: bool = False,
+    limit: int | None = INSTANCE_LIMIT,
+    **options: Any,
 ) -> Replay:
     """After every transaction, the relations and the changes are the oracle's; if asked, the state is recounted."""
     program = case.program

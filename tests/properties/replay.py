@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, cast
 
@@ -11,6 +11,9 @@ from tests.oracle.history import Transaction
 from tests.oracle.program import Program, Relations, Row, Type, Value
 from tests.oracle.recount import RowState
 from tests.oracle.write import write
+from tidelog.database.database import Database
+from tidelog.engine.interface import Engine
+from tidelog.rules.ir import RuleProgram
 
 Changes = dict[str, tuple[frozenset[Row], frozenset[Row]]]
 PYTHON_TYPES = {"bool": bool, "string": str, "bit": int, "signed": int}
@@ -23,10 +26,23 @@ class AbandonedError(Exception):
 class Replay:
     """One open database. Every answer is checked for duplicates and for values of the wrong Python type."""
 
-    def __init__(self, program: Program, engine: str = "local", text: str | None = None, **options: Any) -> None:
-        """`text` is the program as its author wrote it, if there is an author."""
+    def __init__(
+        self,
+        program: Program,
+        engine: str | Callable[[RuleProgram], Engine] = "local",
+        text: str | None = None,
+        **options: Any,
+    ) -> None:
+        """`engine` is a name, or makes an engine that needs more than the public options say.
+
+        `text` is the program as its author wrote it, if there is an author.
+        """
         self.program = program
-        self.database = tidelog.compile(write(program) if text is None else text).open(engine=engine, **options)
+        compiled = tidelog.compile(write(program) if text is None else text)
+        if isinstance(engine, str):
+            self.database = compiled.open(engine=engine, **options)
+        else:
+            self.database = Database(compiled.stages.rules, engine(compiled.stages.rules))
         self.reports: list[Any] = []
 
     def __enter__(self) -> Replay:

@@ -12,6 +12,7 @@ from tidelog.cli.progress import Progress
 from tidelog.database.database import Database
 from tidelog.database.program import Program, compile
 from tidelog.database.session import declared
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import EpochReport
@@ -88,7 +89,7 @@ def _write_outputs(program: Program, database: Database, folder: Path, format_na
         try:
             write_table(database.relation(name).to_arrow(), relation, path, FORMATS[format_name])
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror or error}", code="E809") from error
+            raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error
         written[name] = path
     return written
 
@@ -97,7 +98,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}", code="E809") from error
+        raise UsageError(
+            f"cannot make the folder {folder}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT
+        ) from error
 
 
 def _say(text: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.rows import to_tuples
@@ -103,7 +104,7 @@ class Delta:
         if any(column.name == WEIGHT for column in self._relation.columns):
             raise UsageError(
                 f"`{self._relation.name}` has a column `{WEIGHT}` of its own, so its changes do not fit in one table",
-                code="E806",
+                code=Code.RESERVED_COLUMN,
                 help="use `.inserted` and `.deleted`, or iterate",
             )
 
@@ -142,10 +143,10 @@ class Changes(Mapping[str, Delta]):
     def _no_output(self, name: str) -> Exception:
         relation = declared(self._session.program).get(name)
         if relation is None:
-            return unknown_relation(name, self._outputs, UsageError, "E804")
+            return unknown_relation(name, self._outputs, UsageError, Code.UNKNOWN_RELATION_NAME)
         return UsageError(
             f"`{name}` is an {relation.role.value} relation; changes cover output relations",
-            code="E805",
+            code=Code.NO_CHANGES,
             help=f"declare it as `output relation {name}(...)`"
             if relation.role is Role.INTERNAL
             else f"read it with `db.relation({name!r})`",
@@ -158,7 +159,7 @@ def table_to_pandas(table: pa.Table) -> Any:
         import pandas  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "pandas is not installed", code="E807", help="pip install 'pandas>=2.2,<3'"
+            "pandas is not installed", code=Code.NO_PANDAS, help="pip install 'pandas>=2.2,<3'"
         ) from error
     return table.to_pandas()
 

@@ -12,6 +12,7 @@ from tidelog.database.changes import Changes
 from tidelog.database.relation import RelationView
 from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.database.transaction import Transaction
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Engine, EpochReport
 from tidelog.rules.ir import RuleProgram
@@ -47,7 +48,7 @@ class Database:
         """The rows of any declared relation after the last committed epoch."""
         relations = declared(self._session.program)
         if name not in relations:
-            raise unknown_relation(name, relations, UsageError, "E804")
+            raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
         return RelationView(self._session, relations[name])
 
     def close(self) -> None:

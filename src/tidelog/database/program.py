@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
@@ -45,14 +46,14 @@ class Program:
             meant = suggest(engine, ENGINES)
             raise UsageError(
                 f"there is no engine {engine!r}",
-                code="E801",
+                code=Code.UNKNOWN_ENGINE,
                 help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
             )
         if engine == "local":
             if spark is not None:
                 raise UsageError(
                     "a Spark session was given to the local engine",
-                    code="E803",
+                    code=Code.SPARK_FOR_LOCAL_ENGINE,
                     help="open the program with `engine='spark'`",
                 )
             from tidelog.engine.local.engine import LocalEngine
@@ -81,10 +82,12 @@ def read_source(path_or_text: str | os.PathLike[str]) -> Source:
         return Source(str(path), path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(
-            f"cannot read the program {path}: {error.strerror}", code="E808", help=_similar_file(path)
+            f"cannot read the program {path}: {error.strerror}", code=Code.UNREADABLE_PROGRAM, help=_similar_file(path)
         ) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"the program {path} is not UTF-8 text: byte {error.start}", code="E808") from error
+        raise UsageError(
+            f"the program {path} is not UTF-8 text: byte {error.start}", code=Code.UNREADABLE_PROGRAM
+        ) from error
 
 
 def _similar_file(path: Path) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport
@@ -36,7 +37,9 @@ class Session:
         """The engine, for this block alone. Raises UsageError when the database is closed."""
         with self.lock:
             if self._engine is None:
-                raise UsageError("the database is closed", code="E802", help="open it again with `program.open()`")
+                raise UsageError(
+                    "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
+                )
             yield self._engine
 
     def begin(self, transaction: object) -> None:
@@ -45,7 +48,7 @@ class Session:
             if self._writer is not None:
                 raise TransactionError(
                     "another transaction of this database is open",
-                    code="E404",
+                    code=Code.TRANSACTION_OPEN,
                     help="leave its `with` block first; a database has one writer at a time",
                 )
             self._writer = transaction
@@ -69,7 +72,7 @@ def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:
     return {name: relation for name, relation in program.relations.items() if relation.role in wanted}
 
 
-def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: str) -> TidelogError:
+def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: Code) -> TidelogError:
     """The error for a name that is no relation, with the one that was probably meant."""
     known = list(known)
     meant = suggest(name, known)

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from tidelog.database.changes import Changes
 from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError, UsageError
 from tidelog.engine.interface import EpochReport, Operation
 from tidelog.io.rows import to_table
@@ -66,7 +67,7 @@ class Transaction:
         if self._state is not _State.NEW:
             raise TransactionError(
                 f"the transaction is {self._state.value} and cannot begin again",
-                code="E403",
+                code=Code.TRANSACTION_OVER,
                 help="make a new one with `db.transaction()`",
             )
         self._session.begin(self)
@@ -94,7 +95,7 @@ class Transaction:
                 f"the transaction is {self._state.value}; it takes no more writes"
                 if self._state is not _State.NEW
                 else "the transaction has not begun",
-                code="E403",
+                code=Code.TRANSACTION_OVER,
                 help="write inside `with db.transaction() as tx:`",
             )
         relation = self._input(name, "insert into" if sign > 0 else "delete from")
@@ -104,7 +105,7 @@ class Transaction:
         elif self._session.engine_name != "spark":
             raise UsageError(
                 f"a Spark DataFrame was given to the {self._session.engine_name} engine",
-                code="E803",
+                code=Code.SPARK_FOR_LOCAL_ENGINE,
                 help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
             )
         with self._session.engine() as engine:
@@ -115,11 +116,13 @@ class Transaction:
         relations = declared(self._session.program)
         relation = relations.get(name)
         if relation is None:
-            raise unknown_relation(name, declared(self._session.program, Role.INPUT), TransactionError, "E402")
+            raise unknown_relation(
+                name, declared(self._session.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION
+            )
         if relation.role is not Role.INPUT:
             raise TransactionError(
                 f"cannot {verb} `{name}`: it is an {relation.role.value} relation, and its rows are derived",
-                code="E401",
+                code=Code.WRITE_TO_DERIVED_RELATION,
                 help=f"declare it as `input relation {name}(...)`, or write to the relations that its rules read",
             )
         return relation
@@ -136,6 +139,6 @@ class Transaction:
     def _not_committed(self, what: str) -> TransactionError:
         return TransactionError(
             f"the transaction is {self._state.value}; it has no {what}",
-            code="E405",
+            code=Code.NOT_COMMITTED,
             help=f"read `tx.{what}` after the `with` block" if self._state is _State.OPEN else None,
         )

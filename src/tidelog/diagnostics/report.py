@@ -8,8 +8,8 @@
        |
        = help: bind it, for example `Reach(x, z) :- Edge(x, y), Edge(y, z).`
 
-The message stands alone and never advises; the help can be pasted. The first label is the primary one: it gives the
-`-->` line and is drawn with `^`, the others with `-`. Labels are drawn in the order in which they are given.
+The message stands alone and never advises; the help can be pasted. One label is the primary one: it gives the `-->`
+line and is drawn with `^`, the others with `-`. Labels are drawn in the order in which they are given.
 """
 
 from __future__ import annotations

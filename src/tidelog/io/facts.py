@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import split_name
 
@@ -37,7 +38,7 @@ def find_fact_files(folder: Path, inputs: Iterable[str]) -> FactFiles:
         elif name in files:
             raise DataError(
                 f"{folder}: both `{files[name].name}` and `{path.name}` hold rows of `{name}`",
-                code="E508",
+                code=Code.TWO_FILES,
                 help="keep one of them in the folder",
             )
         else:

@@ -6,6 +6,7 @@ has failed. The place is `file:line:column`, both counted from 1; the message al
 
 from __future__ import annotations
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.tables import columns_help
 from tidelog.io.text import MalformedRecordError, TextFile
@@ -26,7 +27,9 @@ def locate(file: TextFile, relation: Relation) -> DataError | None:
                 if fit_text(text, by_name[name].type) is None:
                     return misfit(f"{file.path}:{line}:{number}", relation, by_name[name], _printable(text))
     except MalformedRecordError as error:
-        return DataError(f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code="E507")
+        return DataError(
+            f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
+        )
     return None
 
 
@@ -37,7 +40,7 @@ def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> 
     return DataError(
         f"{file.path}:{line}:{min(found, wanted) + 1}: the line has {found} cell{'s' if found != 1 else ''}"
         f" where `{relation.name}` has {wanted} column{'s' if wanted != 1 else ''}",
-        code="E502",
+        code=Code.WRONG_VALUE_COUNT,
         help=columns_help("", relation, []) + hint,
     )
 

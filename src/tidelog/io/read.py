@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from tidelog.check.types import BitType, SignedType, StringType
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import FORMATS, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
 from tidelog.io.locate import locate
@@ -34,7 +35,9 @@ def read_tables(path: Path, relation: Relation) -> Iterator[pa.Table]:
     named = split_name(path)
     if named is None:
         endings = ", ".join(f"`.{name}`" for name in FORMATS)
-        raise DataError(f"{path}: the name does not say what kind of file it is", code="E507", help=f"use {endings}")
+        raise DataError(
+            f"{path}: the name does not say what kind of file it is", code=Code.UNREADABLE_FILE, help=f"use {endings}"
+        )
     _, format_, compressed = named
     try:
         if format_ is PARQUET:
@@ -44,7 +47,7 @@ def read_tables(path: Path, relation: Relation) -> Iterator[pa.Table]:
         else:
             yield from _read_text(open_text_file(path, relation, format_, compressed), relation)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
-        raise DataError(f"{path}: cannot be read: {error}", code="E507") from error
+        raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
 
 class _UnfitError(Exception):
@@ -61,7 +64,7 @@ def _read_text(file: TextFile, relation: Relation) -> Iterator[pa.Table]:
                 last = _checked(pa.Table.from_batches([batch]), relation)
                 yield last
     except (pa.ArrowInvalid, _UnfitError) as error:
-        raise locate(file, relation) or DataError(f"{file.path}: {error}", code="E507") from error
+        raise locate(file, relation) or DataError(f"{file.path}: {error}", code=Code.UNREADABLE_FILE) from error
     if last is not None and _may_have_an_open_quote(last, file.names[-1]):
         unclosed = locate(file, relation)
         if unclosed is not None:
@@ -126,7 +129,7 @@ def _read_nullary(path: Path, relation: Relation, compressed: bool) -> Iterator[
             elif line.strip():
                 raise DataError(
                     f"{path}:{number}:1: `{line.strip()}` is not a row of `{relation.name}`, which has no columns",
-                    code="E502",
+                    code=Code.WRONG_VALUE_COUNT,
                     help=f"the line `{NULLARY_LINE}` stands for its one row",
                 )
 
@@ -137,7 +140,7 @@ def _read_parquet(path: Path, relation: Relation) -> Iterator[pa.Table]:
         try:
             yield from _read_part(part, relation)
         except pa.ArrowInvalid as error:
-            raise DataError(f"{part}: not a readable Parquet file: {error}", code="E507") from error
+            raise DataError(f"{part}: not a readable Parquet file: {error}", code=Code.UNREADABLE_FILE) from error
 
 
 def _read_part(part: Path, relation: Relation) -> Iterator[pa.Table]:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place
 from tidelog.io.values import Row, Value, fit, misfit, quoted
@@ -39,7 +40,7 @@ def to_table(rows: Any, relation: Relation) -> pa.Table:
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise DataError(
             f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",
-            code="E501",
+            code=Code.NOT_ROWS,
             help=_single_row_help(rows),
         )
     return _table_of_rows(rows if isinstance(rows, list) else list(rows), relation)
@@ -99,14 +100,14 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
             return (row,)
         raise DataError(
             f"{place} for `{relation.name}` is {_a(row)}, not a row: {quoted(row)}",
-            code="E501",
+            code=Code.NOT_ROWS,
             help='one row is written `[("a", "b")]`, a list with one tuple; ' + columns_help("", relation, []),
         )
     if len(row) != len(relation.columns):
         raise DataError(
             f"{place} for `{relation.name}` has {_number(len(row), 'value')} where the relation has"
             f" {_number(len(relation.columns), 'column')}: {quoted(tuple(row))}",
-            code="E502",
+            code=Code.WRONG_VALUE_COUNT,
             help=columns_help("", relation, []),
         )
     return row
@@ -119,13 +120,13 @@ def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str) -> Se
         unknown = next(key for key in row if key not in names)
         raise DataError(
             f"{place} for `{relation.name}` has a key {quoted(unknown)}, which is no column",
-            code="E503",
+            code=Code.WRONG_COLUMNS,
             help=columns_help(str(unknown), relation, missing),
         )
     if missing:
         raise DataError(
             f"{place} for `{relation.name}` lacks the column `{missing[0]}`",
-            code="E503",
+            code=Code.WRONG_COLUMNS,
             help=columns_help("", relation, []),
         )
     return [row[name] for name in names]

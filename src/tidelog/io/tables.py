@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, integer_range
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.io.values import fit, fit_text, misfit, wanted
@@ -82,19 +83,19 @@ def _check_names(names: list[str], relation: Relation) -> None:
     declared = [column.name for column in relation.columns]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"rows for `{relation.name}` have two columns named `{twice}`", code="E503")
+        raise DataError(f"rows for `{relation.name}` have two columns named `{twice}`", code=Code.WRONG_COLUMNS)
     unknown = [name for name in names if name not in declared]
     missing = [name for name in declared if name not in names]
     if unknown:
         raise DataError(
             f"rows for `{relation.name}` have a column `{unknown[0]}`, which the relation does not have",
-            code="E503",
+            code=Code.WRONG_COLUMNS,
             help=columns_help(unknown[0], relation, missing),
         )
     if missing:
         raise DataError(
             f"rows for `{relation.name}` lack the column `{missing[0]}`",
-            code="E503",
+            code=Code.WRONG_COLUMNS,
             help=columns_help("", relation, []),
         )
 
@@ -121,7 +122,7 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
         raise DataError(
             f"column `{declared.name}` of the rows for `{relation.name}` holds `{column.type}` values"
             f" where {wanted(declared.type)} is wanted",
-            code="E506",
+            code=Code.WRONG_COLUMN_TYPE,
             help=_column_remedy(column.type, declared.type),
         )
     if pa.types.is_string(target) and isinstance(declared.type, BitType | SignedType):
@@ -161,7 +162,9 @@ def _first_misfit(column: pa.ChunkedArray, declared: Column, relation: Relation,
     for index, value in enumerate(scalar.as_py() for scalar in column):
         if fit(value, declared.type) is None:
             return misfit(place(index), relation, declared, value)
-    return DataError(f"column `{declared.name}` of the rows for `{relation.name}` cannot be converted", code="E506")
+    return DataError(
+        f"column `{declared.name}` of the rows for `{relation.name}` cannot be converted", code=Code.WRONG_COLUMN_TYPE
+    )
 
 
 def _column_remedy(found: pa.DataType, type_: Type) -> str | None:
@@ -190,6 +193,6 @@ def _from_foreign(convert: Callable[[], pa.Table], rows: object) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"the {type(rows).__name__} cannot be read as an Arrow table: {error}",
-            code="E501",
+            code=Code.NOT_ROWS,
             help="a column of mixed Python objects has no Arrow type; give it one type, or pass the rows as tuples",
         ) from error

@@ -14,6 +14,7 @@ import reprlib
 import numpy as np
 
 from tidelog.check.types import BitType, BoolType, IntegerType, SignedType, StringType, Type, integer_range
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Column, Relation
 
@@ -66,14 +67,14 @@ def misfit(place: str, relation: Relation, column: Column, value: object) -> Dat
     if value is None:
         return DataError(
             f"{place}, column `{column.name}` of `{relation.name}`: null where a {wanted(column.type)} is wanted",
-            code="E505",
+            code=Code.NULL_VALUE,
             help="leave such rows out, or store a value of your own that stands for `unknown`",
         )
     shown = f"`{quoted(value)}`"
     kind = "" if isinstance(value, str | int | float) else f" ({type(value).__name__})"
     return DataError(
         f"{place}, column `{column.name}` of `{relation.name}`: {shown}{kind} is not a {wanted(column.type)}",
-        code="E504",
+        code=Code.WRONG_VALUE,
         help=_remedy(value, column.type),
     )
 

@@ -39,7 +39,7 @@ def write_table(table: pa.Table, relation: Relation, path: Path, format_: Format
 
 def _lines(table: pa.Table, relation: Relation, delimiter: str) -> Iterator[bytes]:
     yield f"{delimiter.join(column.name for column in relation.columns)}\n".encode()
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+    for batch in filter(len, table.to_batches(max_chunksize=_ROWS_AT_ONCE)):
         cells = [_cells(array, column, delimiter) for array, column in zip(batch.columns, relation.columns)]
         if len(cells) == 1:
             cells[0] = pc.if_else(pc.equal(cells[0], ""), '""', cells[0])

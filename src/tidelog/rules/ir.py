@@ -147,7 +147,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class RuleProgram:
-    """A whole program. Strata are in order: each reads only itself and those before it, and negates only those before."""
+    """A whole program. Strata are in order: each reads only itself and those before it, and negates only the latter."""
 
     relations: Mapping[str, Relation]
     rules: tuple[Rule, ...]

@@ -1,9 +1,9 @@
 """`TypedProgram` → `RuleProgram`: the flat rules that engines run.
 
-    Far(x, "n" ++ x) :- Edge(x, x + 1), not Edge(x, _).
+    Next(x, y + 1) :- Step(x, y), Step(x + 1, 2 * 3), not Step(y, _).
 
-    Edge#0(src) :- Edge(src, _).
-    Far(x, h#1) :- ... var e#0 = x + 1 ..., not Edge#0(x), var h#1 = "n" ++ x.
+    Next(x, e#1) :- Step(x, y), var e#0 = x + 1, Step(e#0, 6), not Step#0(y), var e#1 = y + 1.
+    Step#0(a) :- Step(a, _).
 
 An expression in an atom gets a variable of its own, with a `#` in its name. It is computed before the atom; where it
 reads a variable that the same atom binds, the atom binds both and a condition compares them. Expressions without

@@ -33,7 +33,7 @@ def arrow_type(type_: Type) -> pa.DataType:
 
 
 def arrow_schema(relation: Relation) -> pa.Schema:
-    """One non-null field per column. A relation without columns has an empty schema; its rows are counted by num_rows."""
+    """One non-null field per column. A relation without columns has an empty schema; num_rows counts its rows."""
     return pa.schema([pa.field(column.name, arrow_type(column.type), nullable=False) for column in relation.columns])
 
 

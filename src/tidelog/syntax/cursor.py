@@ -24,6 +24,8 @@ class Failure(Exception):  # noqa: N818 (it never leaves the parser)
 
 
 class Cursor:
+    """The parser's place in the text, and what it has found wrong so far."""
+
     def __init__(self, source: Source, tokens: list[Token], diagnostics: list[Diagnostic], nesting: int = 0) -> None:
         self.source = source
         self.tokens = tokens
@@ -67,7 +69,14 @@ class Cursor:
         """Takes the keyword or operator, or fails; `others` are what else could have stood here."""
         if self.at(text):
             return self.next()
-        self.unexpected(" or ".join(f"`{each}`" for each in (*others, text)))
+        wanted = " or ".join(f"`{each}`" for each in (*others, text))
+        before, token = self.tokens[self.index - 1], self.token
+        if "\n" in self.source.text[before.end : token.start] and token.kind is not Kind.ERROR:
+            # What is missing belongs to the line before, not to the one that happens to follow.
+            gap = Span(self.source, before.end, before.end + 1)
+            self.report(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {_named(token)}", gap, f"expected {wanted}")
+            raise Failure
+        self.unexpected(wanted)
 
     def name(self, what: str, kind: Kind) -> ast.Name:
         """Takes a name of the kind (UPPER or LOWER), or fails saying what it would have been."""
@@ -85,34 +94,19 @@ class Cursor:
                 help=f"for example `{fixed}`",
             )
         if token.kind in (Kind.KEYWORD, Kind.RESERVED):
-            self.fail(
-                Code.RESERVED_WORD,
-                f"`{token.text}` is a reserved word",
-                f"it cannot be {what}",
-            )
+            self.fail(Code.RESERVED_WORD, f"`{token.text}` is a reserved word", f"it cannot be {what}")
         self.unexpected(what)
 
-    def span(self, first: Token, last: Token | None = None) -> Span:
-        return Span(self.source, first.start, (last or first).end)
+    def span(self, token: Token) -> Span:
+        return Span(self.source, token.start, token.end)
 
     def since(self, first: Token) -> Span:
-        """The span from a token to the last one taken."""
-        return Span(
-            self.source, first.start, max(first.start, self.tokens[self.index - 1].end) if self.index else first.end
-        )
+        """The span from a token that was taken to the last one taken."""
+        return Span(self.source, first.start, self.tokens[self.index - 1].end)
 
     def unexpected(self, wanted: str) -> NoReturn:
         """Fails at the token: something else was expected."""
-        token = self.token
-        found = "the end of the program" if not token.text else f"`{_shortened(token.text)}`"
-        message = f"expected {wanted}, found {found}"
-        before = self.tokens[self.index - 1] if self.index else token
-        if "\n" in self.source.text[before.end : token.start] and token.kind is not Kind.ERROR:
-            # What is missing belongs to the line before, not to the one that happens to follow.
-            gap = Span(self.source, before.end, before.end + 1)
-            self.report(Code.UNEXPECTED_TOKEN, message, gap, f"expected {wanted}")
-            raise Failure
-        self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}")
+        self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {_named(self.token)}", f"expected {wanted}")
 
     def not_yet(self, what: str, token: Token | None = None) -> NoReturn:
         """Fails at a word of the wider language."""
@@ -134,19 +128,20 @@ class Cursor:
     def nested(self) -> Iterator[None]:
         """Counts one level of nesting, and fails past the limit: the parser's own stack is finite."""
         if self.nesting >= MAX_NESTING:
-            self.too_deep(self.span(self.token))
+            self.too_deep(self.span(self.token), MAX_NESTING)
         self.nesting += 1
         try:
             yield
         finally:
             self.nesting -= 1
 
-    def too_deep(self, span: Span) -> NoReturn:
+    def too_deep(self, span: Span, limit: int) -> NoReturn:
         message = "expression is nested too deeply"
-        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {MAX_NESTING} levels")
+        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {limit} levels")
         raise Failure
 
 
-def _shortened(text: str) -> str:
-    line = text.split("\n", 1)[0]
-    return line if len(text) <= 40 else f"{line[:37]}..."
+def _named(token: Token) -> str:
+    """The token in a message; the end of a text has none."""
+    line = token.text.split("\n", 1)[0]
+    return f"`{line if len(token.text) <= 40 else f'{line[:37]}...'}`" if token.text else "the end of the program"

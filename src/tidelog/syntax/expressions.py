@@ -39,19 +39,9 @@ POSTFIX = UNARY + 1
 
 _POSTFIX = frozenset(("as", ":", "[", "(", "?", "."))
 
-_EXPRESSION_WORDS = {
-    "FlatMap": "`FlatMap` is",
-    "Aggregate": "`Aggregate` is",
-    "Inspect": "`Inspect` is",
-    "match": "`match` is",
-    "for": "`for` is",
-    "break": "`break` is",
-    "continue": "`continue` is",
-    "return": "`return` is",
-    "function": "`function` is",
-    "skip": "`skip` is",
-    "mut": "`mut` is",
-}
+_LATER_WORDS = frozenset(
+    ("FlatMap", "Aggregate", "Inspect", "match", "for", "break", "continue", "return", "function", "skip", "mut")
+)
 
 
 def expression(cursor: Cursor) -> ast.Expression:
@@ -65,9 +55,7 @@ def expression(cursor: Cursor) -> ast.Expression:
     # A tree has no more levels than tokens, but for the tokens inside its strings.
     may_be_deep = cursor.index - first > MAX_HEIGHT // 2 or cursor.holes > holes
     if may_be_deep and ast.height(tree) > MAX_HEIGHT:
-        message = "expression is nested too deeply"
-        cursor.report(Code.NESTED_TOO_DEEPLY, message, tree.span, f"more than {MAX_HEIGHT} levels")
-        raise Failure
+        cursor.too_deep(tree.span, MAX_HEIGHT)
     return tree
 
 
@@ -252,8 +240,8 @@ def _bracketed(cursor: Cursor) -> ast.Expression:
             cursor.not_yet("vectors and maps are")
         case "|":
             cursor.not_yet("closures are")
-        case word if word in _EXPRESSION_WORDS:
-            cursor.not_yet(_EXPRESSION_WORDS[word])
+        case word if word in _LATER_WORDS:
+            cursor.not_yet(f"`{word}` is")
         case word if token.kind in (Kind.KEYWORD, Kind.RESERVED):
             cursor.fail(Code.RESERVED_WORD, f"`{word}` is a reserved word", "it cannot be the name of a variable")
         case _:

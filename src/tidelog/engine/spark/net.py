@@ -23,7 +23,7 @@ from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.directory import plain
 from tidelog.engine.spark.encode import misfit, stored_type
 from tidelog.engine.spark.scan import scan_files, scan_rows
-from tidelog.engine.spark.state import TOTAL, Changed, Stored, read_rows
+from tidelog.engine.spark.state import TOTAL, Changed, Stored, changes_table, read_rows
 from tidelog.rules.ir import Relation
 
 DRIVER_ROWS = 5_000_000
@@ -86,14 +86,7 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
     if not came.num_rows and not went.num_rows:
         return None
     file = target.attempt.new_name(target.relation.name, "changes")
-    parts = [
-        pa.Table.from_arrays(
-            [*part.select(target.values).columns, pa.repeat(pa.scalar(total, pa.int64()), part.num_rows)],
-            names=[*target.values, TOTAL],
-        )
-        for part, total in ((came, 1), (went, 0))
-    ]
-    target.attempt.directory.write(file, pa.concat_tables(parts))
+    target.attempt.directory.write(file, changes_table(target.values, came, went))
     return Changed((file,), came.num_rows, went.num_rows)
 
 
@@ -113,10 +106,8 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
     frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
     writes = reduce(lambda left, right: left.unionByName(right), frames)
     last = writes.groupBy(*target.values).agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), f.max(_BAD).alias(_BAD))
-    present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored).withColumn(
-        "_there", f.lit(True)
-    )
-    compared = last.join(present, target.values, "left")
+    present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
+    compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
     is_change = f.when(f.col(_SIGN) > 0, f.col("_there").isNull()).otherwise(f.col("_there").isNotNull())
     total = f.when(f.col(_SIGN) > 0, f.lit(1)).otherwise(f.lit(0)).cast("long")
     changes = compared.filter(is_change | f.col(_BAD).isNotNull()).select(*target.values, total.alias(TOTAL), _BAD)

@@ -132,6 +132,18 @@ def read_changes(directory: StateDirectory, relation: Relation, changed: Changed
     return _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
 
 
+def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.Table:
+    """The rows that came and went, in the form of `read_changes`; the tables may have more columns than the values."""
+    parts = [
+        pa.Table.from_arrays(
+            [*(table.column(name) for name in values), pa.repeat(pa.scalar(total, pa.int64()), table.num_rows)],
+            names=[*values, TOTAL],
+        )
+        for table, total in ((came, 1), (went, 0))
+    ]
+    return pa.concat_tables(parts)
+
+
 def _read_buckets(directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table) -> pa.Table:
     """The visible rows of some buckets; `empty` has the columns that are wanted."""
     tables = [empty]

@@ -31,12 +31,12 @@ from tidelog.engine.spark.failure import describe, revive
 from tidelog.engine.spark.kept import KEPT, Key
 from tidelog.engine.spark.state import (
     NUMBERS,
-    TOTAL,
     Bucket,
     Changed,
     Cut,
     Stored,
     bucket_from_json,
+    changes_table,
     read_rows,
     write_bucket,
     write_whole,
@@ -190,15 +190,8 @@ def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, delet
     if not inserted.num_rows and not deleted.num_rows:
         return BucketRelation(bucket)
     values = _columns(job, name)[: -len(NUMBERS)]
-    parts = [
-        pa.Table.from_arrays(
-            [*table.select(values).columns, pa.repeat(pa.scalar(total, pa.int64()), table.num_rows)],
-            names=[*values, TOTAL],
-        )
-        for table, total in ((inserted, 1), (deleted, 0))
-    ]
     file = job.directory.new_name(job.epoch, name, "changes")
-    job.directory.write(file, pa.concat_tables(parts))
+    job.directory.write(file, changes_table(values, inserted, deleted))
     return BucketRelation(bucket, file, inserted.num_rows, deleted.num_rows)
 
 

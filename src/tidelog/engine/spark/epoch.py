@@ -1,0 +1,129 @@
+"""One epoch on Spark: net changes of the inputs → segments in order, each one job → the new state and what changed.
+
+Nothing here is visible to anybody: an epoch reads the files of the last one, writes new ones, and returns what a
+manifest would have to say. A segment is touched when a relation that it reads has changed; the others cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidelog.engine.interface import Operation, StratumReport
+from tidelog.engine.spark.attempt import Attempt
+from tidelog.engine.spark.choose import Chooser, Plan, Segment
+from tidelog.engine.spark.failure import spark_errors
+from tidelog.engine.spark.frames import run_frames
+from tidelog.engine.spark.net import Target, net
+from tidelog.engine.spark.sets import apply_changes
+from tidelog.engine.spark.state import Changed, Stored
+from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, run_tasks
+from tidelog.rules.ir import Relation, Stratum
+
+
+@dataclass(slots=True)
+class Epoch:
+    """An epoch under way. `old` is what the last one left, `view` what is stored so far in this one."""
+
+    attempt: Attempt
+    relations: Mapping[str, Relation]
+    buckets: int
+    old: Mapping[str, Stored]
+    view: dict[str, Stored] = field(init=False)
+    changed: dict[str, Changed] = field(default_factory=dict)
+    reports: list[StratumReport] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.view = dict(self.old)
+
+    def write(self, operations: Sequence[Operation]) -> bool:
+        """Applies the writes to the input relations; False when they change nothing. Raises DataError."""
+        names = dict.fromkeys(operation.relation for operation in operations)
+        with spark_errors():
+            for name in names:
+                relation, stored = self.relations[name], self.old.get(name)
+                mine = [operation for operation in operations if operation.relation == name]
+                changed = net(Target(self.attempt, relation, stored), mine)
+                if changed is not None:
+                    self.changed[name] = changed
+                    self.view[name] = apply_changes(self.attempt, relation, stored, changed)
+        return bool(self.changed)
+
+    def derive(self, chooser: Chooser, *, is_first: bool = False) -> None:
+        """Brings all segments up to date; in the first epoch also those whose rules need no row to fire."""
+        segment = chooser.choose(self._rows())
+        while segment is not None:
+            if self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
+                self._run(segment)
+            segment = chooser.choose(self._rows(), after=segment)
+
+    def _rows(self) -> dict[str, int]:
+        return {name: stored.rows for name, stored in self.view.items()}
+
+    def _is_touched(self, segment: Segment) -> bool:
+        return any(name in self.changed for name in segment.reads)
+
+    def _run(self, segment: Segment) -> None:
+        if segment.plan is Plan.FRAMES:
+            outcome = run_frames(self.attempt, segment, self.relations, self.view)
+            self.view.update(outcome.stored)
+            self.changed.update(outcome.changed)
+            self.reports.append(outcome.report)
+            return
+        job = self._job(segment)
+        with spark_errors():
+            outcomes = run_tasks(self.attempt.spark, job)
+        for name in segment.relations:
+            self._take(name, segment, [outcome.relations[name] for outcome in outcomes])
+        for stratum in segment.strata:
+            report = _combined(stratum, segment, outcomes)
+            if report is not None:
+                self.reports.append(report)
+
+    def _job(self, segment: Segment) -> Job:
+        mentioned = (*segment.relations, *segment.reads)
+        owned = [self.old.get(name) for name in segment.relations]
+        labels = sorted({stored.label for stored in owned if stored is not None})
+        return Job(
+            directory=self.attempt.directory,
+            epoch=self.attempt.epoch,
+            label=self.attempt.label,
+            old_label="+".join(labels),
+            segment=segment,
+            relations={name: self.relations[name] for name in mentioned},
+            buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
+            anew=any(stored is None or not stored.counted for stored in owned),
+            old={name: self.old[name] for name in mentioned if name in self.old},
+            new={name: self.view[name] for name in mentioned if name in self.view},
+            changed={name: self.changed[name] for name in segment.reads if name in self.changed},
+        )
+
+    def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
+        column = segment.pivots[name] if len(parts) > 1 else None
+        buckets = tuple(part.bucket for part in parts)
+        self.view[name] = Stored(self.attempt.label, counted=True, column=column, buckets=buckets)
+        files = tuple(part.changes for part in parts if part.changes is not None)
+        if files:
+            inserted, deleted = sum(part.inserted for part in parts), sum(part.deleted for part in parts)
+            self.changed[name] = Changed(files, inserted, deleted)
+
+
+def _fires_on_nothing(segment: Segment) -> bool:
+    return any(not rule.positives for stratum in segment.strata for rule in stratum.rules)
+
+
+def _combined(stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome]) -> StratumReport | None:
+    """What the tasks report of one stratum, as one; None when it was touched in none of them."""
+    parts = [report for outcome in outcomes for report in outcome.strata if report.relations == stratum.relations]
+    if not parts:
+        return None
+    leading = max(parts, key=lambda part: (part.strategy == "bootstrap", part.strategy == "update"))
+    tasks = f"; {len(parts)} of {len(outcomes)} tasks" if len(outcomes) > 1 else ""
+    return replace(
+        leading,
+        place=segment.plan.value,
+        reason=f"{leading.reason}; {segment.reason}{tasks}",
+        rounds=max(part.rounds for part in parts),
+        instances=sum(part.instances for part in parts),
+        seconds=max(part.seconds for part in parts),
+    )

@@ -1,0 +1,57 @@
+"""The rows of one call → what an operation holds: an Arrow table, or a DataFrame with columns named by position.
+
+A DataFrame is lazy, so here only its columns are checked, by name and kind of type; its values are checked by the
+commit, in the job that reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.diagnostics.errors import DataError
+from tidelog.engine.spark.encode import taken_from
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema import arrow_schema
+
+
+def stage(relation: Relation, rows: Any) -> Any:
+    """Accepts an Arrow table of the relation's schema or a Spark DataFrame. Raises DataError when it does not fit."""
+    if not isinstance(rows, pa.Table):
+        return _stage_frame(relation, rows)
+    schema = arrow_schema(relation)
+    if rows.schema.names != schema.names or rows.schema.types != schema.types:
+        found, wanted = _shown(rows.schema), _shown(schema)
+        raise DataError(f"rows for `{relation.name}` have the columns {found}, not {wanted}", code="E503")
+    return rows
+
+
+def _stage_frame(relation: Relation, frame: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    wanted = [column.name for column in relation.columns]
+    fields = list(frame.schema.fields)
+    names = [field.name for field in fields]
+    if sorted(names) != sorted(wanted):
+        raise DataError(
+            f"the DataFrame for `{relation.name}` has the columns {', '.join(names) or 'none'}",
+            code="E503",
+            help=f"the columns are `{', '.join(f'{column.name}: {column.type}' for column in relation.columns)}`",
+        )
+    for column in relation.columns:
+        found = fields[names.index(column.name)].dataType
+        if not taken_from(found, column.type):
+            raise DataError(
+                f"column `{column.name}` of the DataFrame for `{relation.name}` holds `{found.simpleString()}` values"
+                f" where {column.type} is wanted",
+                code="E506",
+                help="cast the column first",
+            )
+    # By position first: Spark does not tell apart names that differ only in case.
+    numbered = frame.toDF(*(f"i{place}" for place in range(len(names))))
+    return numbered.select(*(f.col(f"i{names.index(name)}").alias(f"c{i}") for i, name in enumerate(wanted)))
+
+
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema) or "none"
