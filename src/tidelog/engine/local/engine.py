@@ -265,6 +265,6 @@ class LocalEngine:
 def _no_session() -> UsageError:
     return UsageError(
         "the local engine has no Spark session",
-        code="E702",
+        code="E803",
         help='use to_arrow() or to_pandas(), or open the database with engine="spark"',
     )
