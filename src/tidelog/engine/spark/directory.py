@@ -44,6 +44,10 @@ class StateDirectory:
         """The address of a file for Spark, whose file system of choice may be another."""
         return f"{self.address}/{name}" if "://" in self.address else f"file://{self.address}/{name}"
 
+    def local_folder(self, epoch: int) -> str:
+        """The path of an epoch's folder for programs on this machine; only where the state is on its disk."""
+        return self._path(f"epoch-{epoch}")
+
     def new_name(self, epoch: int, relation: str, kind: str) -> str:
         """A name, never used before, for a file of this epoch."""
         plain = re.sub(r"[^A-Za-z0-9]+", "-", relation)

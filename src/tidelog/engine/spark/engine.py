@@ -35,6 +35,7 @@ from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.session import local_session, require_pyspark
 from tidelog.engine.spark.stage import stage
 from tidelog.engine.spark.state import Cut, Manifest, Stored, read_rows
+from tidelog.engine.spark.task import Workers
 from tidelog.rules.ir import Constant, Role, RuleProgram
 from tidelog.rules.schema import arrow_type
 
@@ -70,9 +71,10 @@ class SparkEngine:
         self._relations = separated.rules.relations
         self._chooser = Chooser(separated.rules, plans)
         self._spark = spark if spark is not None else local_session()
-        self._buckets = buckets or _tasks_at_a_time(self._spark)
         self._is_temporary = path is None
         self._directory = StateDirectory(_new_directory(self._spark) if path is None else path)
+        self._workers = Workers(_tasks_at_a_time(self._spark), _is_local(self._spark) and self._directory.is_local)
+        self._buckets = buckets or self._workers.count
         if self._directory.has_manifest():
             raise UsageError(
                 f"{path} already holds the state of a database",
@@ -140,7 +142,7 @@ class SparkEngine:
         self._directory.make(number)
         try:
             attempt = Attempt(self._spark, self._directory, number, label)
-            epoch = Epoch(attempt, self._relations, self._buckets, self._manifest.relations)
+            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, self._manifest.relations)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             if not epoch.write(writes) and number > 0:
                 self._directory.sweep(number, keep=())
@@ -206,12 +208,15 @@ def _tasks_at_a_time(spark: Any) -> int:
     return int(parallelism or spark.conf.get("spark.sql.shuffle.partitions", "2"))
 
 
+def _is_local(spark: Any) -> bool:
+    return bool(spark.conf.get("spark.master", "").startswith("local"))
+
+
 def _new_directory(spark: Any) -> str:
     """A temporary directory, which only tasks on this machine can reach."""
-    master = spark.conf.get("spark.master", "")
-    if not master.startswith("local"):
+    if not _is_local(spark):
         raise UsageError(
-            f"a database on the cluster {master or 'of this session'} needs a directory that its tasks can reach",
+            "a database on a cluster needs a directory that all of its tasks can reach",
             code="E703",
             help="give one, for example `path='hdfs:///tidelog/reach'`",
         )

@@ -17,7 +17,7 @@ from tidelog.engine.spark.frames import run_frames
 from tidelog.engine.spark.net import Target, net
 from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Stored
-from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, run_tasks
+from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_tasks
 from tidelog.rules.ir import Relation, Stratum
 
 
@@ -27,6 +27,7 @@ class Epoch:
 
     attempt: Attempt
     relations: Mapping[str, Relation]
+    workers: Workers
     buckets: int
     old: Mapping[str, Stored]
     view: dict[str, Stored] = field(init=False)
@@ -72,7 +73,7 @@ class Epoch:
             return
         job = self._job(segment)
         with spark_errors():
-            outcomes = run_tasks(self.attempt.spark, job)
+            outcomes = run_tasks(self.attempt.spark, job, self.workers)
         for name in segment.relations:
             self._take(name, segment, [outcome.relations[name] for outcome in outcomes])
         for stratum in segment.strata:

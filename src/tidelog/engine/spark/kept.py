@@ -25,6 +25,10 @@ class KeptEngines:
     def __init__(self) -> None:
         self._engines: OrderedDict[Key, tuple[str, LocalEngine, int]] = OrderedDict()
 
+    def has(self, key: Key, label: str) -> bool:
+        """Whether `take` would find it."""
+        return key in self._engines and self._engines[key][0] == label
+
     def take(self, key: Key, label: str) -> LocalEngine | None:
         """The engine of a bucket if it is in the state of that label. It is no longer kept: `put` it back."""
         found = self._engines.pop(key, None)

@@ -13,11 +13,11 @@ came and went is the difference to the old rows, if there were any.
 from __future__ import annotations
 
 import json
+import os
 import pickle
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.below import Below, with_input
 from tidelog.engine.spark.choose import Segment
+from tidelog.engine.spark.claim import claimed_buckets
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.failure import describe, revive
 from tidelog.engine.spark.kept import KEPT, Key
@@ -69,6 +70,10 @@ class Job:
     new: Mapping[str, Stored]
     changed: Mapping[str, Changed]
 
+    def key(self, bucket: int) -> Key:
+        """The name under which a process keeps the engine of a bucket."""
+        return (self.directory.address, self.buckets, bucket, *self.segment.relations)
+
     def cut(self, name: str, bucket: int) -> Cut | None:
         """The part of a relation of the segment that a bucket has; None: all of it."""
         return Cut(self.segment.pivots[name], self.buckets, bucket) if self.buckets > 1 else None
@@ -95,33 +100,51 @@ class BucketRelation:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What one task answers. `was_kept`: the engine was at hand, nothing had to be loaded."""
+    """What a task answers about one bucket, and the id of the process that now keeps its engine."""
 
     bucket: int
     relations: Mapping[str, BucketRelation]
     strata: tuple[StratumReport, ...]
-    seconds: float
-    was_kept: bool
+    process: int
 
 
-def run_tasks(spark: Any, job: Job) -> list[TaskOutcome]:
-    """Runs all tasks of the job as one Spark job; the outcomes by bucket. Raises the first Tidelog error of a task."""
-    numbers = spark.range(0, job.buckets, 1, job.buckets)
-    answers = numbers.mapInArrow(partial(_answer, pickle.dumps(job)), "answer string").collect()
-    return sorted((_read_answer(row[0]) for row in answers), key=lambda outcome: outcome.bucket)
+@dataclass(slots=True)
+class Workers:
+    """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
+
+    `keepers` remembers, by what a job maintains, which process did each bucket last.
+    """
+
+    count: int
+    are_here: bool
+    keepers: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
+
+
+def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
+    """Runs the job's tasks as one Spark job; the outcomes by bucket. Raises the first Tidelog error of a task."""
+    found: dict[int, TaskOutcome] = {}
+    if workers.are_here:
+        keepers = workers.keepers.get(job.segment.relations, [])
+        keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+        found = _run(spark, max(job.buckets, workers.count), partial(_claim_and_answer, pickle.dumps(job), keepers))
+    missing = [bucket for bucket in range(job.buckets) if bucket not in found]
+    if missing:
+        found |= _run(spark, len(missing), partial(_answer_for, pickle.dumps(job), missing))
+    outcomes = [found[bucket] for bucket in range(job.buckets)]
+    workers.keepers[job.segment.relations] = [outcome.process for outcome in outcomes]
+    return outcomes
 
 
 def run_bucket(job: Job, bucket: int) -> TaskOutcome:
     """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called."""
-    started = perf_counter()
     task = task_program(job.segment, job.relations, job.buckets, bucket)
     below = Below(job.directory, job.relations, task)
-    key: Key = (job.directory.address, job.buckets, bucket, *job.segment.relations)
+    key = job.key(bucket)
     if job.anew:
         engine = _new_engine(task)
         relations, strata = _derive_anew(job, bucket, engine, below.facts(job.new))
         KEPT.put(key, job.label, engine)
-        return TaskOutcome(bucket, relations, strata, perf_counter() - started, False)
+        return TaskOutcome(bucket, relations, strata, os.getpid())
     operations = below.changes(job.changed)
     kept = KEPT.take(key, job.old_label)
     engine = kept or _new_engine(task)
@@ -131,7 +154,7 @@ def run_bucket(job: Job, bucket: int) -> TaskOutcome:
     relations, strata = _update(job, bucket, engine, operations)
     if kept is not None or operations:
         KEPT.put(key, job.label, engine)
-    return TaskOutcome(bucket, relations, strata, perf_counter() - started, kept is not None)
+    return TaskOutcome(bucket, relations, strata, os.getpid())
 
 
 _Result = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
@@ -219,15 +242,38 @@ def _new_engine(task: TaskProgram) -> LocalEngine:
     return LocalEngine(task.program, track_state=True)
 
 
-def _answer(pickled: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch]]) -> dict[int, TaskOutcome]:
+    answers = spark.range(0, tasks, 1, tasks).mapInArrow(function, "answer string").collect()
+    return {outcome.bucket: outcome for outcome in (_read_answer(row[0]) for row in answers)}
+
+
+def _claim_and_answer(
+    pickled: bytes, keepers: list[int | None], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    job: Job = pickle.loads(pickled)
+    folder = job.directory.local_folder(job.epoch)
+    for _ in batches:
+        for bucket in claimed_buckets(folder, job.label, keepers, partial(_is_kept, job)):
+            yield _answer(job, bucket)
+
+
+def _is_kept(job: Job, bucket: int) -> bool:
+    return KEPT.has(job.key(bucket), job.old_label)
+
+
+def _answer_for(pickled: bytes, buckets: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     job: Job = pickle.loads(pickled)
     for batch in batches:
-        for bucket in batch.column(0).to_pylist():
-            try:
-                answer = json.dumps(asdict(run_bucket(job, bucket)))
-            except TidelogError as error:
-                answer = json.dumps({"error": describe(error)})
-            yield pa.RecordBatch.from_pydict({"answer": [answer]})
+        for place in batch.column(0).to_pylist():
+            yield _answer(job, buckets[place])
+
+
+def _answer(job: Job, bucket: int) -> pa.RecordBatch:
+    try:
+        answer = json.dumps(asdict(run_bucket(job, bucket)))
+    except TidelogError as error:
+        answer = json.dumps({"error": describe(error)})
+    return pa.RecordBatch.from_pydict({"answer": [answer]})
 
 
 def _read_answer(text: str) -> TaskOutcome:
@@ -239,4 +285,4 @@ def _read_answer(text: str) -> TaskOutcome:
         for name, found in value["relations"].items()
     }
     strata = tuple(StratumReport(**{**found, "relations": tuple(found["relations"])}) for found in value["strata"])
-    return TaskOutcome(value["bucket"], relations, strata, value["seconds"], value["was_kept"])
+    return TaskOutcome(value["bucket"], relations, strata, value["process"])
