@@ -46,7 +46,20 @@ from tests.oracle.program import (
 )
 
 Fact = tuple[str, Row]
-TYPES = (bit(8), bit(64), signed(8), signed(64), STRING, bit(3), bit(12), bit(70), signed(5), signed(100), BOOL)
+TYPES = (
+    bit(8),
+    bit(64),
+    signed(8),
+    signed(64),
+    STRING,
+    bit(3),
+    bit(12),
+    bit(70),
+    bit(200),
+    signed(5),
+    signed(100),
+    BOOL,
+)
 MOST_ROWS = 40
 NARROW = 4
 VARIABLE_LETTERS = "xyz"

@@ -3,7 +3,7 @@
     python -m tests.properties.soak --seconds 600 --seed 1
 
 Case number n of a run is made from the seed and n alone, so a failure names everything that is needed to repeat it. A
-failing case is made smaller and printed as a script.
+failing case is made smaller and printed as a script. The properties on Spark run only when they are asked for by name.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ from tests.properties.check import (
     undone,
 )
 
+
+def agrees_on_local_spark(case: Case, plan: str) -> None:
+    from tests.properties.spark_plans import agrees_on_spark
+    from tidelog.engine.spark.session import local_session
+
+    agrees_on_spark(case, local_session(), plan)
+
+
 PROPERTIES: dict[str, Callable[[Case], object]] = {
     "oracle": partial(agrees_with_oracle, recounted=True),
     "switch": partial(agrees_when_giving_up, share=0.1),
@@ -38,6 +46,10 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
     "rollback": rolled_back,
     "cuts": cut_differently,
 }
+SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
+    f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")
+}
+ALL_PROPERTIES = PROPERTIES | SLOW_PROPERTIES
 
 
 def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
@@ -49,7 +61,7 @@ def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
     while time.monotonic() - start < seconds:
         case = random_case(random.Random(f"{seed}/{number}"))
         for name in names:
-            failure = _failure(PROPERTIES[name], case)
+            failure = _failure(ALL_PROPERTIES[name], case)
             if failure is None:
                 done[name] += 1
             elif isinstance(failure, TooLargeError):
@@ -75,7 +87,7 @@ def _failure(check: Callable[[Case], object], case: Case) -> Exception | None:
 
 
 def _report(seed: int, number: int, name: str, case: Case, failure: Exception) -> None:
-    check = PROPERTIES[name]
+    check = ALL_PROPERTIES[name]
     small = shrink(case, lambda smaller: type(_failure(check, smaller)) is type(failure), seconds=60)
     print(f"# property {name} fails: --seed {seed} --first {number} --property {name}")
     print(script(small))
@@ -91,7 +103,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
-    parser.add_argument("--property", choices=sorted(PROPERTIES), action="append", help="may be given more than once")
+    parser.add_argument("--property", choices=ALL_PROPERTIES, action="append", help="may be given more than once")
     options = parser.parse_args()
     names = options.property or list(PROPERTIES)
     return 0 if soak(options.seed, options.seconds, names, options.first) else 1
