@@ -259,6 +259,7 @@ class _Bindings:
 
         if isinstance(expression, typed.Var):
             return f.col(self._columns[expression.name][0])
+        assert not isinstance(expression.value, float), "floats are refused before"
         return f.lit(encode_value(expression.value, expression.type)).cast(frame_type(expression.type))
 
 

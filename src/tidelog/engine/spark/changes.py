@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.scan import named, scan_changes
@@ -69,7 +70,7 @@ class SparkChanges:
         if self._directory is None:
             raise UsageError(
                 f"the database is closed, and its files with the changes of `{self._relation.name}` are gone",
-                code="E703",
+                code=Code.CLOSED_DATABASE,
                 help="read the changes before closing, or give the database a directory with `path=`",
             )
         return self._directory

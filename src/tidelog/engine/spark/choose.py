@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.pivot import Decomposition, find_pivots
 from tidelog.engine.spark.separate import separate
@@ -141,13 +142,12 @@ class Chooser:
         for name, wish in wishes.items():
             place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
             if place is None:
-                raise UsageError(f"`plans` names `{name}`, which is no relation that rules derive", code="E705")
+                raise _impossible(f"`plans` names `{name}`, which is no relation that rules derive")
             if wish not in set(Plan):
-                listed = ", ".join(f"{plan.value!r}" for plan in Plan)
-                raise UsageError(f"there is no plan {wish!r}", code="E705", help=f"the plans are {listed}")
+                raise _impossible(f"there is no plan {wish!r}; the plans are {', '.join(map(repr, map(str, Plan)))}")
             decomposition = self._pivots((self._program.strata[place],))
             if wish == Plan.DECOMPOSED and decomposition.pivots is None:
-                raise UsageError(f"`{name}` cannot be decomposed: {decomposition.reason}", code="E705")
+                raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
             checked[place] = Plan(wish)
         return checked
 
@@ -166,6 +166,10 @@ def show_choice(
         lines.extend(f"  {_shown(stratum, segment, separated.relations)}" for stratum in segment.strata)
         segment = chooser.choose(sizes, after=segment)
     return "\n".join(lines) if lines else "no rules, no jobs"
+
+
+def _impossible(message: str) -> UsageError:
+    return UsageError(message, code=Code.IMPOSSIBLE_PLAN)
 
 
 def _shown(stratum: Stratum, segment: Segment, relations: Mapping[str, Relation]) -> str:

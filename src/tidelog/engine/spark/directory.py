@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
@@ -79,6 +80,11 @@ class StateDirectory:
         """How many rows the files have; reads their footers only."""
         filesystem = self._opened[0]
         return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
+
+    def largest(self, names: Iterable[str], column: str) -> str | None:
+        """The largest text in a column of the files, None when it is null everywhere; reads only that column."""
+        texts = [pc.max(self.read(name, [column])[column]).as_py() for name in names]
+        return max((text for text in texts if text is not None), default=None)
 
     def publish(self, manifest: str) -> None:
         """Makes this text the manifest, in one step."""

@@ -21,6 +21,8 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, integer_range, is_word
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
 from tidelog.rules.ir import Constant, Relation
 
 _TOP_BIT = 1 << 63
@@ -38,6 +40,8 @@ def stored_type(type_: Type) -> str:
             return next(name for bits, name in _SIGNED if width <= bits)
         case BitType() | SignedType() | StringType():
             return "string"
+        case _:
+            raise UsageError(f"Spark holds no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 _UNSIGNED = ((8, "short"), (16, "int"), (32, "long"), (64, "decimal(20,0)"))
@@ -109,6 +113,8 @@ def taken_from(found: Any, type_: Type) -> bool:
         case BitType() | SignedType():
             is_whole = isinstance(found, t.IntegralType) or (isinstance(found, t.DecimalType) and found.scale == 0)
             return is_whole or (_is_wide(type_) and isinstance(found, t.StringType))
+        case _:
+            raise UsageError(f"Spark holds no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def misfit(column: Any, type_: Type) -> Any:

@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome
 from tidelog.engine.spark.attempt import Attempt
@@ -78,7 +79,7 @@ class SparkEngine:
         if self._directory.has_manifest():
             raise UsageError(
                 f"{path} already holds the state of a database",
-                code="E703",
+                code=Code.UNUSABLE_DIRECTORY,
                 help="give an empty directory",
             )
         self._manifest = Manifest(epoch=-1)
@@ -217,7 +218,7 @@ def _new_directory(spark: Any) -> str:
     if not _is_local(spark):
         raise UsageError(
             "a database on a cluster needs a directory that all of its tasks can reach",
-            code="E703",
+            code=Code.UNUSABLE_DIRECTORY,
             help="give one, for example `path='hdfs:///tidelog/reach'`",
         )
     return tempfile.mkdtemp(prefix="tidelog-")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import (
     DataError,
     EvaluationError,
@@ -48,7 +49,7 @@ def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
     """The error of a rule that divides by zero, in the words of the local engine."""
     return EvaluationError(
         f"division by zero in the rule `{rule}` at {place} (stratum {stratum}); the last commit is intact",
-        code="E601",
+        code=Code.DIVISION_BY_ZERO,
         help="guard it with a condition before it, for example `y != 0, var q = x / y`",
     )
 
@@ -67,6 +68,6 @@ def spark_errors() -> Iterator[None]:
         said = str(error).strip().splitlines()
         raise EvaluationError(
             f"a Spark job failed, and the last commit is intact: {said[0] if said else type(error).__name__}",
-            code="E704",
+            code=Code.SPARK_JOB_FAILED,
             help=None,
         ) from error

@@ -17,7 +17,7 @@ from tidelog.engine.spark.encode import from_frame
 from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.rounds import derive
 from tidelog.engine.spark.scan import encoded, scan_rows
-from tidelog.engine.spark.sets import stored_set, write_frame
+from tidelog.engine.spark.sets import apply_changes, count_changes, stored_set
 from tidelog.engine.spark.state import TOTAL, Bucket, Changed, Stored
 from tidelog.rules.ir import Relation
 
@@ -49,7 +49,7 @@ def run_frames(
             difference = _difference(attempt, relations[name], new, old)
             if difference is not None:
                 changed[name] = difference
-                stored[name] = write_frame(attempt, relations[name], new)
+                stored[name] = apply_changes(attempt, relations[name], old, difference)
             else:
                 # The rows are the same, but numbers that another plan left with them are not.
                 stored[name] = replace(old or stored_set(attempt.label, Bucket()), label=attempt.label, counted=False)
@@ -59,7 +59,7 @@ def run_frames(
         place=segment.plan.value,
         reason=segment.reason,
         rounds=derived.rounds,
-        instances=derived.rows,
+        instances=sum(stored[name].rows for name in stratum.relations),
         seconds=perf_counter() - started,
     )
     return FramesOutcome(stored, changed, report)
@@ -84,9 +84,7 @@ def _difference(attempt: Attempt, relation: Relation, new: Any, old: Stored | No
     folder = attempt.new_name(relation.name, "changes")
     sides.select(*values, total).write.parquet(attempt.directory.spark_path(folder))
     files = tuple(attempt.directory.parts(folder))
-    paths = [attempt.directory.spark_path(name) for name in files]
-    written = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths)
-    came, went = written.agg(f.count_if(f.col(TOTAL) == 1), f.count_if(f.col(TOTAL) == 0)).first()
+    came, went = count_changes(attempt, files)
     return Changed(files, came, went) if came or went else None
 
 

@@ -17,12 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.directory import plain
 from tidelog.engine.spark.encode import misfit, stored_type
 from tidelog.engine.spark.scan import scan_files, scan_rows
+from tidelog.engine.spark.sets import count_changes
 from tidelog.engine.spark.state import TOTAL, Changed, Stored, changes_table, read_rows
 from tidelog.rules.ir import Relation
 
@@ -114,7 +116,8 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
     folder = target.attempt.new_name(target.relation.name, "changes")
     changes.write.parquet(target.attempt.directory.spark_path(folder))
     files = tuple(target.attempt.directory.parts(folder))
-    came, went = _count(target, files)
+    _refuse_bad(target, files)
+    came, went = count_changes(target.attempt, files)
     return Changed(files, came, went) if came or went else None
 
 
@@ -143,22 +146,16 @@ def _checked(target: Target, place: int, operation: Operation) -> Any:
     )
 
 
-def _count(target: Target, files: Sequence[str]) -> tuple[int, int]:
-    """How many rows came and went. Raises DataError when one of them has a value that does not fit."""
-    from pyspark.sql import functions as f
-
-    schema = f"{TOTAL} long, {_BAD} string"
-    written = target.attempt.spark.read.schema(schema).parquet(
-        *(target.attempt.directory.spark_path(name) for name in files)
+def _refuse_bad(target: Target, files: Sequence[str]) -> None:
+    """Raises DataError when a row of the files has a value that does not fit; the files' footers know."""
+    bad = target.attempt.directory.largest(files, _BAD)
+    if bad is None:
+        return
+    number, is_value, value = bad.partition(":")  # a null leaves nothing behind the number
+    column = target.relation.columns[int(number)]
+    raise DataError(
+        f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "
+        f"{f'`{value}`' if is_value else 'null'} is not a {column.type}",
+        code=Code.WRONG_VALUE if is_value else Code.NULL_VALUE,
+        help="leave such rows out before they are written",
     )
-    came, went, bad = written.agg(f.count_if(f.col(TOTAL) == 1), f.count_if(f.col(TOTAL) == 0), f.max(_BAD)).first()
-    if bad is not None:
-        number, is_value, value = bad.partition(":")  # a null leaves nothing behind the number
-        column = target.relation.columns[int(number)]
-        raise DataError(
-            f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "
-            f"{f'`{value}`' if is_value else 'null'} is not a {column.type}",
-            code="E504" if is_value else "E505",
-            help="leave such rows out before they are written",
-        )
-    return came, went

@@ -34,22 +34,26 @@ class Derived:
 
     frames: Mapping[str, Any]
     rounds: int
-    rows: int
 
 
 def derive(spark: Any, stratum: Stratum, relations: Mapping[str, Relation], below: Mapping[str, Any]) -> Derived:
-    """Derives the stratum; `below` has a frame, in the encoding of frames, for every other relation its rules read."""
+    """Derives the stratum; `below` has a frame, in the encoding of frames, for every other relation its rules read.
+
+    Without recursion nothing runs yet: the frames are plans.
+    """
     slots = _Slots(stratum, relations)
-    found = _evaluate(spark, stratum, slots, below, None)
     round_ = 1
-    state, new = _cut(found.withColumn(_ROUND, _long(round_)), slots, round_)
-    total = new
-    while new and stratum.recursive:
-        found = _evaluate(spark, stratum, slots, below, _Reached(state, round_, new, total))
-        round_ += 1
-        state, new = _cut(state.unionByName(found.withColumn(_ROUND, _long(round_))), slots, round_)
-        total += new
-    return Derived({name: slots.rows_of(state, name) for name in stratum.relations}, round_, total)
+    state = _first_rounds(_evaluate(spark, stratum, slots, below, None).withColumn(_ROUND, _long(round_)), slots)
+    if stratum.recursive:
+        state, new = _cut(state, round_)
+        total = new
+        while new:
+            found = _evaluate(spark, stratum, slots, below, _Reached(state, round_, new, total))
+            round_ += 1
+            both = state.unionByName(found.withColumn(_ROUND, _long(round_)))
+            state, new = _cut(_first_rounds(both, slots), round_)
+            total += new
+    return Derived({name: slots.rows_of(state, name) for name in stratum.relations}, round_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +164,18 @@ def _variants(
         yield frames, delta
 
 
-def _cut(rows: Any, slots: _Slots, round_: int) -> tuple[Any, int]:
-    """Each row once, with the first of its rounds, cut from its history; and how many rows have this round."""
+def _first_rounds(rows: Any, slots: _Slots) -> Any:
+    """Each row once, with the first of its rounds."""
     from pyspark.sql import functions as f
 
-    first = rows.groupBy(*slots.keys).agg(f.min(_ROUND).alias(_ROUND))
-    state = first.localCheckpoint(eager=False)
+    return rows.groupBy(*slots.keys).agg(f.min(_ROUND).alias(_ROUND))
+
+
+def _cut(rows: Any, round_: int) -> tuple[Any, int]:
+    """The same rows, cut from their history; and how many of them have this round."""
+    from pyspark.sql import functions as f
+
+    state = rows.localCheckpoint(eager=False)
     return state, state.filter(f.col(_ROUND) == round_).count()
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError
 
 _INSTALL_PYSPARK = 'pip install "tidelog[spark]"'
@@ -44,7 +45,7 @@ def require_pyspark() -> None:
         import pyspark.sql  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            f"the Spark engine needs PySpark: {error}", code="E701", help=f"run `{_INSTALL_PYSPARK}`"
+            f"the Spark engine needs PySpark: {error}", code=Code.NO_PYSPARK, help=f"run `{_INSTALL_PYSPARK}`"
         ) from error
 
 
@@ -53,7 +54,7 @@ def require_java() -> None:
     if _find_java() is None:
         raise MissingDependencyError(
             "the Spark engine needs Java 17 or newer, and no `java` was found on the PATH or under JAVA_HOME",
-            code="E702",
+            code=Code.NO_JAVA,
             help=f"on Debian or Ubuntu run `{_INSTALL_JAVA}`; elsewhere install a JDK 17 and set JAVA_HOME",
         )
 
@@ -86,7 +87,7 @@ def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
         said = log.read_text(errors="replace").strip()[-2000:]
         raise MissingDependencyError(
             f"Spark does not start with the Java at {_find_java()}: {error}\n{said}",
-            code="E702",
+            code=Code.NO_JAVA,
             help=f"Spark needs Java 17 or newer; on Debian or Ubuntu run `{_INSTALL_JAVA}`",
         ) from error
 

@@ -6,6 +6,7 @@ ones by Spark, and the first load of an empty relation needs nothing at all: the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,17 @@ import pyarrow.compute as pc
 
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.scan import scan_changes, scan_rows
-from tidelog.engine.spark.state import TOTAL, Bucket, Changed, Stored, overlay, read_changes, read_rows, write_bucket
+from tidelog.engine.spark.state import (
+    TOTAL,
+    Bucket,
+    Changed,
+    Stored,
+    overlay,
+    read_changes,
+    read_rows,
+    write_bucket,
+    write_whole,
+)
 from tidelog.rules.ir import Relation
 
 MERGED_ROWS = 2_000_000
@@ -21,12 +32,12 @@ MERGED_ROWS = 2_000_000
 
 
 def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
-    """The relation after the change."""
-    bucket = old.buckets[0] if old is not None else Bucket()
-    rows = bucket.rows + changed.inserted - changed.deleted
-    if not bucket.rows:
+    """The relation after the change, as a plain set in one bucket, whatever it was before."""
+    had = old.rows if old is not None else 0
+    rows = had + changed.inserted - changed.deleted
+    if not had:
         return stored_set(attempt.label, Bucket(rows, changed.files, rows))
-    if changed.inserted + changed.deleted > MERGED_ROWS or bucket.rows > MERGED_ROWS:
+    if changed.inserted + changed.deleted > MERGED_ROWS or had > MERGED_ROWS:
         return write_frame(attempt, relation, _merged(attempt, relation, old, changed))
     table = read_changes(attempt.directory, relation, changed)
 
@@ -34,8 +45,24 @@ def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, chan
         merged = overlay(read_rows(attempt.directory, relation, old), table)
         return merged.filter(pc.greater(merged[TOTAL], 0))
 
-    written = write_bucket(attempt.directory, attempt.epoch, relation.name, bucket, rows, table, whole)
+    if old is not None and len(old.buckets) == 1:
+        written = write_bucket(attempt.directory, attempt.epoch, relation.name, old.buckets[0], rows, table, whole)
+    else:
+        written = write_whole(attempt.directory, attempt.epoch, relation.name, whole())
     return stored_set(attempt.label, written)
+
+
+def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
+    """How many rows came and how many went, by files of changes that Spark wrote; small files need no job."""
+    if attempt.directory.row_count(files) <= MERGED_ROWS:
+        totals = [attempt.directory.read(name, [TOTAL])[TOTAL] for name in files]
+        came = sum(pc.sum(column).as_py() or 0 for column in totals)
+        return came, sum(len(column) for column in totals) - came
+    from pyspark.sql import functions as f
+
+    paths = [attempt.directory.spark_path(name) for name in files]
+    came, rows = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).agg(f.sum(TOTAL), f.count(TOTAL)).first()
+    return came, rows - came
 
 
 def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.spark.encode import taken_from
 from tidelog.rules.ir import Relation
@@ -23,7 +24,7 @@ def stage(relation: Relation, rows: Any) -> Any:
     schema = arrow_schema(relation)
     if rows.schema.names != schema.names or rows.schema.types != schema.types:
         found, wanted = _shown(rows.schema), _shown(schema)
-        raise DataError(f"rows for `{relation.name}` have the columns {found}, not {wanted}", code="E503")
+        raise DataError(f"rows for `{relation.name}` have the columns {found}, not {wanted}", code=Code.WRONG_COLUMNS)
     return rows
 
 
@@ -36,7 +37,7 @@ def _stage_frame(relation: Relation, frame: Any) -> Any:
     if sorted(names) != sorted(wanted):
         raise DataError(
             f"the DataFrame for `{relation.name}` has the columns {', '.join(names) or 'none'}",
-            code="E503",
+            code=Code.WRONG_COLUMNS,
             help=f"the columns are `{', '.join(f'{column.name}: {column.type}' for column in relation.columns)}`",
         )
     for column in relation.columns:
@@ -45,7 +46,7 @@ def _stage_frame(relation: Relation, frame: Any) -> Any:
             raise DataError(
                 f"column `{column.name}` of the DataFrame for `{relation.name}` holds `{found.simpleString()}` values"
                 f" where {column.type} is wanted",
-                code="E506",
+                code=Code.WRONG_COLUMN_TYPE,
                 help="cast the column first",
             )
     # By position first: Spark does not tell apart names that differ only in case.
