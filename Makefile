@@ -34,8 +34,9 @@ unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
 
-bench: $(SET_UP) ## Transitive closure: bootstrap and single changes, in figures
-	@$(PYTHON) -m tidelog.bench.closure $(ARGS)
+bench: $(SET_UP) ## Transitive closure, local and on Spark: first epoch and single changes, in figures
+	@$(PYTHON) -m tidelog.bench.closure
+	@$(PYTHON) -m tidelog.bench.closure_spark
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .
