@@ -36,6 +36,12 @@ def find_row(S, relation, address):
 @kernel
 def find_hashed(S, relation, address, hashed):
     """`find_row` for a row whose hash is known."""
+    return (load64(S[relation, k.SLOTS], find_slot(S, relation, address, hashed)) & k.LOW_MASK) - 1
+
+
+@kernel
+def find_slot(S, relation, address, hashed):
+    """The slot of the row at the address, or the empty one where it belongs."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
@@ -45,11 +51,11 @@ def find_hashed(S, relation, address, hashed):
     while True:
         slot = load64(slots, at)
         if slot == 0:
-            return -1
+            return at
         if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
             line = (slot & k.LOW_MASK) - 1
             if same_words(rows + line * stride, address, columns):
-                return line
+                return at
         at = (at + 1) & mask
 
 
@@ -65,21 +71,11 @@ def find_or_add(S, relation, address):
 @kernel
 def find_or_add_hashed(S, relation, address, hashed):
     """`find_or_add` for a row whose hash is known."""
-    columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
-    rows = S[relation, k.ROWS]
-    stride = S[relation, k.WIDTH] * 8
-    at = hashed & mask
-    while True:
-        slot = load64(slots, at)
-        if slot == 0:
-            break
-        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
-            line = (slot & k.LOW_MASK) - 1
-            if same_words(rows + line * stride, address, columns):
-                return line
-        at = (at + 1) & mask
+    at = find_slot(S, relation, address, hashed)
+    slot = load64(slots, at)
+    if slot != 0:
+        return (slot & k.LOW_MASK) - 1
     free = S[relation, k.FREE_COUNT]
     if free > 0:
         line = load64(S[relation, k.FREE], free - 1)
@@ -87,8 +83,8 @@ def find_or_add_hashed(S, relation, address, hashed):
     else:
         line = S[relation, k.USED]
         S[relation, k.USED] = line + 1
-    row = rows + line * stride
-    for i in range(columns):
+    row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+    for i in range(S[relation, k.COLUMNS]):
         store64(row, i, load64(address, i))
     store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
     S[relation, k.LIVE] += 1
