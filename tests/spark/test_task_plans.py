@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from unittest import mock
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.oracle.case import Case
@@ -17,6 +17,12 @@ from tests.properties.check import agrees_with_oracle
 from tests.spark.in_process import NoSpark, run_tasks_here
 from tidelog.engine.spark import choose, epoch
 
+pytest.importorskip("pyspark")
+
+LENIENT = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
 ALWAYS, NEVER = -1, 1 << 60
 
 
@@ -45,19 +51,19 @@ def agrees(case: Case, limit: Callable[[], int], seed: int) -> None:
             reject()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(LENIENT, max_examples=25)
 @given(cases(), st.integers(0, 1 << 16))
 def test_oracle_decomposed_wherever_there_is_a_pivot(case: Case, seed: int) -> None:
     agrees(case, lambda: ALWAYS, seed)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(LENIENT, max_examples=10)
 @given(cases(), st.integers(0, 1 << 16))
 def test_oracle_single_task(case: Case, seed: int) -> None:
     agrees(case, lambda: NEVER, seed)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(LENIENT, max_examples=15)
 @given(cases(), st.integers(0, 1 << 16))
 def test_oracle_plans_that_change_from_job_to_job(case: Case, seed: int) -> None:
     coin = random.Random(seed)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +28,14 @@ class StateDirectory:
 
     def __init__(self, address: str) -> None:
         self.address = address if "://" in address else str(Path(address).absolute())
+        self.remove: Callable[[], object] = _keep
+
+    @classmethod
+    def temporary(cls) -> StateDirectory:
+        """A new directory on this machine, which goes when nothing refers to the object any more, or by `remove`."""
+        directory = cls(tempfile.mkdtemp(prefix="tidelog-"))
+        directory.remove = weakref.finalize(directory, shutil.rmtree, directory.address, ignore_errors=True)
+        return directory
 
     def __reduce__(self) -> tuple[type[StateDirectory], tuple[str]]:
         return StateDirectory, (self.address,)
@@ -112,13 +122,12 @@ class StateDirectory:
         if not kept_paths.intersection(files) and filesystem.get_file_info(folder).type != pafs.FileType.NotFound:
             filesystem.delete_dir(folder)
 
-    def remove(self) -> None:
-        """Deletes the whole directory, if it is on this machine's disk."""
-        if self.is_local:
-            shutil.rmtree(self._opened[1], ignore_errors=True)
-
     def _path(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
+
+
+def _keep() -> None:
+    """A directory that a user named is the user's."""
 
 
 def plain(table: pa.Table) -> pa.Table:

@@ -11,7 +11,6 @@ DataFrame should be used, cached or written within that time.
 from __future__ import annotations
 
 import re
-import tempfile
 import uuid
 import weakref
 from collections import deque
@@ -73,7 +72,7 @@ class SparkEngine:
         self._chooser = Chooser(separated.rules, plans)
         self._spark = spark if spark is not None else local_session()
         self._is_temporary = path is None
-        self._directory = StateDirectory(_new_directory(self._spark) if path is None else path)
+        self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(_tasks_at_a_time(self._spark), _is_local(self._spark) and self._directory.is_local)
         self._buckets = buckets or self._workers.count
         if self._directory.has_manifest():
@@ -213,12 +212,12 @@ def _is_local(spark: Any) -> bool:
     return bool(spark.conf.get("spark.master", "").startswith("local"))
 
 
-def _new_directory(spark: Any) -> str:
-    """A temporary directory, which only tasks on this machine can reach."""
+def _temporary_directory(spark: Any) -> StateDirectory:
+    """Only tasks on this machine can reach it."""
     if not _is_local(spark):
         raise UsageError(
             "a database on a cluster needs a directory that all of its tasks can reach",
             code=Code.UNUSABLE_DIRECTORY,
             help="give one, for example `path='hdfs:///tidelog/reach'`",
         )
-    return tempfile.mkdtemp(prefix="tidelog-")
+    return StateDirectory.temporary()
