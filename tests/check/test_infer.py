@@ -6,7 +6,7 @@ import pytest
 
 from tests.check.programs import checked, wrong
 from tidelog.check.program import Assign, Condition
-from tidelog.check.show import show_expression
+from tidelog.check.show_expression import show_expression
 from tidelog.check.typed import Expression
 
 
@@ -113,7 +113,7 @@ def test_the_sugar_is_gone(value: str, meaning: str) -> None:
         ("a == 256", "E211 `256` does not fit into `u8`"),
         ("a == -1", "E211 `-1` does not fit into `u8`"),
         ("b == 32768", "E211 `32768` does not fit into `s16`"),
-        ("s - s == s", "E212 operator `-` needs an integer, found `string`"),
+        ("s - s == s", "E212 operator `-` needs a number, found `string`"),
         ("true ++ s == s", "E212 operator `++` needs a `string` or a `bit`, found `bool`"),
         ("a ++ b == 1", "E212 operator `++` needs a `bit`, found `s16`"),
         ("b[3:0] == 1", "E212 operator `[:]` needs a `bit`, found `s16`"),

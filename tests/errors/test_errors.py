@@ -24,7 +24,8 @@ def rendered(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_program_gives_exactly_the_expected_diagnostics(folder: Path) -> None:
+def test_the_program_gives_exactly_the_expected_diagnostics(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)  # modules are looked for beside the program
     assert rendered(folder) == (folder / "expect.txt").read_text(encoding="utf-8")
 
 

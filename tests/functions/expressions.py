@@ -39,6 +39,8 @@ def values(type_: Type) -> st.SearchStrategy[Value]:
         case SignedType(width):
             half = 2 ** (width - 1)
             return st.sampled_from([-half, -1, 0, half - 1]) | st.integers(-half, half - 1)
+        case _:
+            raise AssertionError("types are of the core")
 
 
 @st.composite
@@ -72,6 +74,7 @@ def expressions(draw: st.DrawFn, type_: Type, depth: int, variables: dict[str, T
             low = draw(st.integers(1, width - 1))
             return Binary("++", inner(BitType(width - low)), inner(BitType(low)), type_, SPAN)
         case _:
+            assert isinstance(type_, IntegerType)
             if choice < 5:
                 return Cast(inner(draw(_castable(type_))), type_, SPAN)
             if choice == 5:
@@ -93,6 +96,7 @@ def evaluate(node: Expression, scope: Mapping[str, Value]) -> Value:
         case Var(name):
             return scope[name]
         case Lit(value):
+            assert not isinstance(value, float)
             return value
         case IfElse(condition, then, otherwise):
             return evaluate(then if evaluate(condition, scope) else otherwise, scope)

@@ -137,7 +137,7 @@ def test_a_function_survives_pickling() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.text(max_size=30), st.text(min_size=1, max_size=20))
+@given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=20))
 def test_no_text_of_the_user_becomes_code(text: str, name: str) -> None:
     expression = Binary("++", Var(name, STRING, SPAN), Lit(text, STRING, SPAN), STRING, SPAN)
     function = compile_scalar(expression, [name])

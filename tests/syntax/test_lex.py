@@ -21,8 +21,12 @@ def kinds(text: str) -> list[Kind]:
 
 
 def test_the_longest_operator_is_taken() -> None:
-    words = texts("a:-b++c<=d=>e==f->g>>h")
-    assert " ".join(words) == "a :- b ++ c <= d => e == f -> g >> h"
+    words = texts("a:-b++c<=d=>e==f->g<<h::i")
+    assert " ".join(words) == "a :- b ++ c <= d => e == f -> g << h :: i"
+
+
+def test_a_closing_angle_is_always_a_token_of_its_own() -> None:
+    assert texts("Vec<Vec<u8>>= x>>1") == ["Vec", "<", "Vec", "<", "u8", ">", ">", "=", "x", ">", ">", "1"]
 
 
 def test_a_token_knows_where_it_stands() -> None:
@@ -63,8 +67,8 @@ def test_a_quote_before_a_capital_letter_is_no_number() -> None:
 
 def test_the_forms_of_strings() -> None:
     text = r'"a\"b" [|raw "x"|] $[|t ${x}|] i"interned" i[|interned|] i$[|interned|]'
-    interned = [Kind.INTERNED] * 3
-    assert kinds(text) == [Kind.STRING, Kind.RAW, Kind.TEMPLATE, *interned]
+    plain = [Kind.STRING, Kind.RAW, Kind.TEMPLATE]
+    assert kinds(text) == plain + [kind for each in plain for kind in (Kind.INTERNED, each)]
 
 
 def test_a_string_goes_over_a_line_end_only_through_a_gap() -> None:
@@ -72,7 +76,7 @@ def test_a_string_goes_over_a_line_end_only_through_a_gap() -> None:
 
 
 def test_words_are_told_apart() -> None:
-    assert kinds("Edge edge _x relation match if i _") == [
+    assert kinds("Edge edge _x relation self if i _") == [
         Kind.UPPER,
         Kind.LOWER,
         Kind.LOWER,

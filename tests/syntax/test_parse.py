@@ -38,7 +38,9 @@ def grouped(node: ast.Expression) -> str:
             return f"({grouped(operand)}: {name})"
         case ast.Slice(operand, high, low):
             return f"({grouped(operand)}[{high}:{low}])"
-        case ast.Conditional(condition, then, otherwise):
+        case ast.Block((inner,)):
+            return f"{{{grouped(inner)}}}"
+        case ast.Conditional(condition, then, otherwise) if otherwise is not None:
             return f"(if {grouped(condition)} {grouped(then)} else {grouped(otherwise)})"
         case _:
             return show_expression(node)
@@ -76,7 +78,7 @@ def codes(text: str) -> list[str]:
         ("a != b == c", "((a != b) == c)"),
         ("if (a) b else c + d", "((if a b else c) + d)"),
         ("if (a) b else if (c) d else e", "(if a b else (if c d else e))"),
-        ("if (a + b == c) { d + e } else { f }", "(if ((a + b) == c) (d + e) else f)"),
+        ("if (a + b == c) { d + e } else { f }", "(if ((a + b) == c) {(d + e)} else {f})"),
         ("(a + b) * c", "((a + b) * c)"),
     ],
 )
@@ -127,7 +129,7 @@ def test_strings_say_what_they_are(text: str, value: str) -> None:
     [
         ('"a${x}b"', ["a", "x", "b"]),
         ('"${x}${y}"', ["x", "y"]),
-        ('"${x + 1} of ${if (b) { 1 } else 2}"', ["x + 1", " of ", "if (b) 1 else 2"]),
+        ('"${x + 1} of ${if (b) { 1 } else 2}"', ["x + 1", " of ", "if (b) { 1 } else 2"]),
         (r'"${f ++ \"}\"}"', ['f ++ "}"']),
         ("$[|a${x}|]", ["a", "x"]),
         ('"a" "${x}"', ["a", "x"]),
@@ -187,8 +189,8 @@ def test_spans_cover_what_they_name() -> None:
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
-    text = "A(x) :- B(x.\nA(+).\ninput relation R(a)\nC(x) :- D(x).\ntypedef T = u8\nE(1.5).\n"
-    assert codes(text) == ["E101@1", "E101@2", "E101@3", "E108@5", "E108@6"]
+    text = "A(x) :- B(x.\nA(+).\ninput relation R(a)\nC(x) :- D(x).\ntypedef T u8\nE(1.5).\nE(1.5 5).\n"
+    assert codes(text) == ["E101@1", "E101@2", "E101@3", "E101@5", "E101@7"]
 
 
 def test_a_missing_dot_is_reported_where_it_is_missing_and_spoils_nothing_else() -> None:

@@ -1,24 +1,122 @@
-"""`ast.Program` → `TypedProgram`: names, arguments, types and the safety of rules.
+"""`ast.Program` → `TypedProgram`: modules, names, types, functions and rules.
 
-Declarations come first, wherever they stand in the text; then each rule by itself. All errors are collected.
+Declarations come first, wherever they stand in the text; then each function and each rule by itself. All errors are
+collected; circles through negation or streams are looked for when there are no others. Functions of the library are
+checked when something uses them, once for all programs of the process; only those that are used are in the result.
 """
 
 from __future__ import annotations
 
-from tidelog.check.check_rule import check_rule
-from tidelog.check.declare import declare
-from tidelog.check.program import TypedProgram
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import RLock
+
+from tidelog.check import modules, program
+from tidelog.check.check_function import check_function
+from tidelog.check.check_items import check_application, check_index, check_relation
+from tidelog.check.declare_functions import declare_functions
+from tidelog.check.declare_names import declare_names
+from tidelog.check.declare_relations import declare_relations
+from tidelog.check.declare_types import declare_types
+from tidelog.check.imperative import plain_rules
+from tidelog.check.reachable import Reachable
+from tidelog.check.recursion import Recursion
+from tidelog.check.rule.check_rule import check_rule
+from tidelog.check.scope import Environment, Module
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.syntax import ast
+from tidelog.values.deep import deeply
+
+# Modules of the library are shared by all programs of the process.
+_ONE_AT_A_TIME = RLock()
 
 
-def check(program: ast.Program) -> TypedProgram:
-    """The typed program. Raises ProgramError with all that is wrong, in the order of the text."""
-    diagnostics: list[Diagnostic] = []
-    signatures = declare(program, diagnostics)
-    checked = [check_rule(item, signatures, diagnostics) for item in program.items if isinstance(item, ast.Rule)]
-    if diagnostics:
-        raise ProgramError(tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.span.start)))
-    relations = {name: signature.relation() for name, signature in signatures.items()}
-    return TypedProgram(relations, tuple(rule.typed() for rule in checked))
+def check(tree: ast.Program, search_path: Sequence[Path] = (), library: Path = modules.LIBRARY) -> program.TypedProgram:
+    """The typed program. Raises ProgramError with all that is wrong, in the order of the text.
+
+    Modules are looked for beside the program, then on the search path, then in the library.
+    """
+    with _ONE_AT_A_TIME:
+        # An expression may be a chain of hundreds of operators, and each takes several calls.
+        return deeply(_check, tree, search_path, library)
+
+
+def _check(tree: ast.Program, search_path: Sequence[Path], library: Path) -> program.TypedProgram:
+    return _Checking(tree, search_path, library).typed()
+
+
+class _Checking:
+    def __init__(self, tree: ast.Program, search_path: Sequence[Path], library: Path) -> None:
+        self._diagnostics: list[Diagnostic] = []
+        self._modules = modules.load(tree, search_path, self._diagnostics, library)
+        self._environment = Environment({module.name: module for module in self._modules})
+        self._own = [module for module in self._modules if not module.is_library]
+        if self._diagnostics:
+            # What a missing module declares would be missing everywhere.
+            raise ProgramError(_in_order(self._diagnostics, self._modules))
+        self._declare()
+
+    def typed(self) -> program.TypedProgram:
+        environment, diagnostics = self._environment, self._diagnostics
+        relations = [
+            check_relation(entry, environment, diagnostics)
+            for module in self._own
+            for entry in module.relations.values()
+        ]
+        functions = [
+            check_function(entry, environment, diagnostics)
+            for module in self._own
+            for entries in module.functions.values()
+            for entry in entries
+        ]
+        indexes = [
+            check_index(item, module, environment, diagnostics)
+            for module in self._own
+            for item in module.indexes.values()
+        ]
+        plain = [(rule, module) for module in self._own for rule in _rules(module, diagnostics)]
+        applied = [
+            (item, module) for module in self._own for item in module.program.items if isinstance(item, ast.Apply)
+        ]
+        recursion = Recursion(plain, applied)
+        rules = [
+            check_rule(rule, module, environment, diagnostics, recursive=recursion.is_recursive(rule, module))
+            for rule, module in plain
+        ]
+        applications = [check_application(item, module, environment, diagnostics) for item, module in applied]
+        if not diagnostics:
+            recursion.report(diagnostics)
+        if diagnostics:
+            raise ProgramError(_in_order(diagnostics, self._modules))
+        reachable = Reachable(environment)
+        return reachable.assemble(
+            [relation for relation in relations if relation is not None],
+            [rule for rule in rules if rule is not None and rule.heads],
+            [function for function in functions if function is not None],
+            [index for index in indexes if index is not None],
+            [application for application in applications if application is not None],
+        )
+
+    def _declare(self) -> None:
+        new = [module for module in self._modules if not module.is_declared]
+        for declare in (declare_names, declare_types, declare_functions, declare_relations):
+            for module in new:
+                declare(module, self._diagnostics)
+        for module in new:
+            module.is_declared = True
+
+
+def _rules(module: Module, diagnostics: list[Diagnostic]) -> Iterator[ast.Rule]:
+    for item in module.program.items:
+        if isinstance(item, ast.Rule):
+            yield item
+        elif isinstance(item, ast.ForStatement):
+            yield from plain_rules(item, diagnostics)
+
+
+def _in_order(diagnostics: list[Diagnostic], loaded: list[Module]) -> tuple[Diagnostic, ...]:
+    """The main program's errors first, each module's in the order of its text; none twice."""
+    place = {module.program.span.source: -number for number, module in enumerate(loaded)}
+    unique = {(each.code, each.span.source, each.span.start, each.message): each for each in diagnostics}
+    return tuple(sorted(unique.values(), key=lambda each: (place.get(each.span.source, 0), each.span.start)))

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.check import program
-from tidelog.check.typed import Binary, Cast, Expression, IfElse, Lit, ToString, Unary, Var, walk
-from tidelog.check.types import IntegerType, Type
-from tidelog.syntax.show import escaped
+from tidelog.check.show_expression import show_expression, show_pattern
+from tidelog.check.typed import EqualPattern, Expression, Pattern, Var, bindings, subpatterns, walk
+from tidelog.check.types import Type
 
 
 def show_types(typed: program.TypedProgram) -> str:
@@ -31,46 +31,24 @@ def show_types(typed: program.TypedProgram) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def show_expression(expression: Expression) -> str:
-    """The expression with all its parentheses; integer literals carry their type."""
-    match expression:
-        case Var(name):
-            return name
-        case Lit(value, type_):
-            return show_value(value) + (f": {type_}" if isinstance(type_, IntegerType) else "")
-        case Unary(op, operand):
-            return f"{op}{' ' if op == 'not' else ''}{_operand(operand)}"
-        case Binary(op, left, right):
-            return f"{_operand(left)} {op} {_operand(right)}"
-        case Cast(operand, type_):
-            return f"{_operand(operand)} as {type_}"
-        case ToString(operand):
-            return f"to_string({show_expression(operand)})"
-        case IfElse(condition, then, otherwise):
-            return f"if ({show_expression(condition)}) {_operand(then)} else {_operand(otherwise)}"
-
-
-def show_value(value: bool | int | str) -> str:
-    """A value as the language writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{escaped(value)}"' if isinstance(value, str) else str(value)
-
-
-def _operand(expression: Expression) -> str:
-    text = show_expression(expression)
-    plain = isinstance(expression, Var | ToString) or (isinstance(expression, Lit) and ": " not in text)
-    return text if plain else f"({text})"
-
-
 def _relation(relation: program.Relation) -> str:
+    name = f"&{relation.name}" if relation.reference else relation.name
     columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-    return f"{relation.role} relation {relation.name}({columns})".lstrip()
+    rows = f"[{relation.value}]" if relation.explicit else f"({columns})"
+    return f"{relation.role} {relation.kind} {name}{rows}".lstrip()
 
 
 def _atom(atom: program.Atom) -> str:
-    terms = ("_" if isinstance(term, program.Wild) else show_expression(term) for term in atom.terms)
-    return f"{atom.relation}({', '.join(terms)})"
+    row = f"{atom.row.name} in " if atom.row else ""
+    delay = f"-{atom.delay}" if atom.delay else ""
+    latest = "'" if atom.latest else ""
+    return f"{row}{atom.relation}{delay}{latest}({', '.join(map(_term, atom.terms))})"
+
+
+def _term(term: program.Term) -> str:
+    if isinstance(term, program.Wild):
+        return "_"
+    return show_pattern(term) if isinstance(term, Pattern) else show_expression(term)
 
 
 def _literal(literal: program.Literal) -> str:
@@ -83,23 +61,47 @@ def _literal(literal: program.Literal) -> str:
             return show_expression(expression)
         case program.Assign(variable, _, expression):
             return f"var {variable} = {show_expression(expression)}"
+        case program.Destructure(pattern, expression):
+            return f"{show_pattern(pattern, declares=True)} = {show_expression(expression)}"
+        case program.FlatMap(pattern, expression):
+            return f"{show_pattern(pattern, declares=True)} = FlatMap({show_expression(expression)})"
+        case program.GroupBy(variable, _, value, key):
+            return f"var {variable} = {show_expression(value)}.group_by({show_expression(key)})"
+        case program.Inspect(expression):
+            return f"Inspect {show_expression(expression)}"
 
 
 def _variable_types(rule: program.Rule) -> dict[str, Type]:
     types: dict[str, Type] = {}
     for literal in rule.body:
-        for expression in _expressions(literal):
-            for node in walk(expression):
-                if isinstance(node, Var):
-                    types.setdefault(node.name, node.type)
-        if isinstance(literal, program.Assign):
+        for node in _parts(literal):
+            if isinstance(node, Pattern):
+                types.update((each.name, each.type) for each in bindings(node) if each.name not in types)
+                continue
+            for each in walk(node):
+                if isinstance(each, Var):
+                    types.setdefault(each.name, each.type)
+        if isinstance(literal, program.Assign | program.GroupBy):
             types.setdefault(literal.variable, literal.type)
     return types
 
 
-def _expressions(literal: program.Literal) -> Iterator[Expression]:
+def _parts(literal: program.Literal) -> Iterator[Expression | Pattern]:
+    """The expressions and patterns of a literal, those inside patterns too."""
     match literal:
         case program.Positive(atom) | program.Negative(atom):
-            yield from (term for term in atom.terms if not isinstance(term, program.Wild))
-        case program.Condition(expression) | program.Assign(expression=expression):
+            if atom.row:
+                yield atom.row
+            for term in atom.terms:
+                if isinstance(term, Pattern):
+                    yield term
+                    yield from (each.expression for each in subpatterns(term) if isinstance(each, EqualPattern))
+                elif not isinstance(term, program.Wild):
+                    yield term
+        case program.Condition(expression) | program.Assign(expression=expression) | program.Inspect(expression):
             yield expression
+        case program.Destructure(pattern, expression) | program.FlatMap(pattern, expression):
+            yield expression
+            yield pattern
+        case program.GroupBy(value=value):
+            yield value

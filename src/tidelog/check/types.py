@@ -1,7 +1,10 @@
-"""The types of values: what a column or an expression may hold.
+"""The types of values: what a column, a variable or an expression may hold.
 
-A type is a frozen value, so types compare with `==` and serve as dictionary keys. Every type says how its values
-look in Python (`bool`, `int`, `str`) and whether the engines may hold them in one machine word.
+A type is a frozen value, so types compare with `==` and serve as dictionary keys; `str` writes one as the language
+does. Every type says how its values look in Python. All of them are immutable and hashable, and Python's `<` on them
+is the order of the language; `is_word` says which of them the engines hold in one machine word.
+
+Aliases are gone here: `u8` is `bit<8>`, and a `typedef` that only gives a type another name is that type.
 """
 
 from __future__ import annotations
@@ -38,6 +41,24 @@ class SignedType:
 
 
 @dataclass(frozen=True, slots=True)
+class BigIntType:
+    """Integers of any size; a Python `int`."""
+
+    def __str__(self) -> str:
+        return "bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatType:
+    """`float` (32 bits) or `double` (64 bits); a Python `float` in canonical form: no -0.0, one NaN, the largest."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return "float" if self.width == 32 else "double"
+
+
+@dataclass(frozen=True, slots=True)
 class StringType:
     """UTF-8 text, ordered by bytes; a Python `str`."""
 
@@ -45,11 +66,72 @@ class StringType:
         return "string"
 
 
-Type = BoolType | BitType | SignedType | StringType
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """`(A, B)`, or `()`: never one item; a Python `tuple`."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    """A declared type with its arguments: a struct, a tagged union or an extern type; never an alias.
+
+    The name is fully qualified (`ddlog_std::Vec`), without a module for the types of the main one. `Ref` and `Intern`
+    are such types too, although their values are those of their argument.
+    """
+
+    name: str
+    arguments: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.arguments))}>" if self.arguments else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType:
+    """`function(A, mut B): C`: each parameter is its type and whether it is `mut`; a Python callable."""
+
+    parameters: tuple[tuple[Type, bool], ...]
+    result: Type
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"mut {type_}" if mutable else str(type_) for type_, mutable in self.parameters)
+        return f"function({parameters}): {self.result}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVariable:
+    """`'A`, inside the function or the type that it is a parameter of; the name has no quote."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"'{self.name}"
+
+
+Type = (
+    BoolType
+    | BitType
+    | SignedType
+    | BigIntType
+    | FloatType
+    | StringType
+    | TupleType
+    | NamedType
+    | FunctionType
+    | TypeVariable
+)
 IntegerType = BitType | SignedType
 
 BOOL = BoolType()
 STRING = StringType()
+BIGINT = BigIntType()
+FLOAT, DOUBLE = FloatType(32), FloatType(64)
+UNIT = TupleType(())
 U8, U16, U32, U64, U128 = BitType(8), BitType(16), BitType(32), BitType(64), BitType(128)
 S8, S16, S32, S64, S128 = SignedType(8), SignedType(16), SignedType(32), SignedType(64), SignedType(128)
 
@@ -63,7 +145,7 @@ def is_word(type_: Type) -> bool:
             return True
         case BitType(width) | SignedType(width):
             return width <= WORD_BITS
-        case StringType():
+        case _:
             return False
 
 
@@ -82,3 +164,16 @@ def wrap(value: int, type_: IntegerType) -> int:
     if isinstance(type_, SignedType) and value >> (type_.width - 1):
         value -= 1 << type_.width
     return value
+
+
+def parts(type_: Type) -> tuple[Type, ...]:
+    """The types that a type is made of, in the order of the text."""
+    match type_:
+        case TupleType(items):
+            return items
+        case NamedType(_, arguments):
+            return arguments
+        case FunctionType(parameters, result):
+            return (*(parameter for parameter, _ in parameters), result)
+        case _:
+            return ()

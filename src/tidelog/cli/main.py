@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tidelog.cli.check import check
+from tidelog.cli.fmt import fmt
 from tidelog.cli.options import Settings, debug_option
 from tidelog.cli.run import run
 from tidelog.cli.show import show
@@ -43,6 +44,7 @@ def tidelog() -> None:
 
 
 tidelog.add_command(check)
+tidelog.add_command(fmt)
 tidelog.add_command(run)
 tidelog.add_command(show)
 

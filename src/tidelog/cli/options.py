@@ -28,6 +28,15 @@ debug_option = click.option(
     help="Show the Python traceback of an error (also: TIDELOG_DEBUG=1).",
 )
 
+modules_option = click.option(
+    "-L",
+    "modules",
+    metavar="DIRECTORY",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Look for imported modules here, too. May be given several times.",
+)
+
 program_argument = click.argument(
     "program", metavar="PROGRAM.dl", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place
 from tidelog.io.values import Row, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
@@ -167,6 +167,8 @@ def _python_type(type_: Type) -> type:
             return int
         case StringType():
             return str
+        case _:
+            raise UsageError(f"rows hold no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def _single_row_help(rows: Any) -> str:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, integer_range
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.io.values import fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
@@ -146,6 +146,8 @@ def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
         case BitType(width) | SignedType(width):
             is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
             return bool(pa.types.is_integer(found) or (width > 64 and (is_text or is_whole_decimal)))
+        case _:
+            raise UsageError(f"tables hold no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def _fit_wide(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> pa.ChunkedArray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tidelog.check.types import BitType, BoolType, IntegerType, SignedType, StringType, Type, integer_range
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.rules.ir import Column, Relation
 
 Value = bool | int | str
@@ -34,6 +34,8 @@ def fit(value: object, type_: Type) -> Value | None:
             return _fit_integer(value, type_)
         case StringType():
             return str(value) if isinstance(value, str) and _is_unicode(value) else None
+        case _:
+            raise UsageError(f"rows hold no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def fit_text(text: str, type_: Type) -> Value | None:
@@ -50,6 +52,8 @@ def fit_text(text: str, type_: Type) -> Value | None:
             return _in_range(_integer_of(found[1], type_), type_) if found else None
         case StringType():
             return text if _is_unicode(text) else None
+        case _:
+            raise UsageError(f"files hold no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def wanted(type_: Type) -> str:

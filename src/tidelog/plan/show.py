@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
-from tidelog.check import typed
-from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Sizes, Step, deltas, plan_variant
-from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram, Term, Variable
+from tidelog.check.show_expression import show_expression
+from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Sizes, Step, Take, deltas, plan_variant
+from tidelog.rules.ir import Rule, RuleProgram, Unfold
+from tidelog.rules.show import show_atom, show_rule
 
 
 def show_plan(program: RuleProgram, sizes: Sizes | None = None) -> str:
@@ -29,6 +30,8 @@ def show_plan(program: RuleProgram, sizes: Sizes | None = None) -> str:
 
 
 def _show_rule(program: RuleProgram, rule: Rule, sizes: Sizes) -> str:
+    if rule.group is not None:
+        return f"  {show_rule(rule)}\n    group the touched keys of {rule.group.atom.relation}"
     variants = [plan_variant(rule, delta, sizes) for delta in deltas(rule)]
     labels = [_show_delta(variant.delta) for variant in variants]
     width = max(map(len, labels))
@@ -60,44 +63,6 @@ def _show_step(program: RuleProgram, step: Step) -> str:
             return f"{'check' if compare else 'let'} {variable.name} = {show_expression(expression)}"
         case Filter(expression):
             return f"where {show_expression(expression)}"
-
-
-def show_atom(atom: Atom) -> str:
-    """`Edge(x, "a", _)`."""
-    return f"{atom.relation}({', '.join(_show_term(term) for term in atom.terms)})"
-
-
-def _show_term(term: Term) -> str:
-    match term:
-        case Variable(name):
-            return name
-        case Constant(value):
-            return _show_value(value)
-        case _:
-            return "_"
-
-
-def _show_value(value: bool | int | str) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def show_expression(expression: typed.Expression) -> str:
-    """The expression as a reader would write it, with all parentheses."""
-    match expression:
-        case typed.Var(name=name):
-            return name
-        case typed.Lit(value=value):
-            return _show_value(value)
-        case typed.Unary(op=op, operand=operand):
-            return f"{op}{' ' if op == 'not' else ''}{show_expression(operand)}"
-        case typed.Binary(op=op, left=left, right=right):
-            return f"({show_expression(left)} {op} {show_expression(right)})"
-        case typed.Cast(operand=operand, type=type_):
-            return f"({show_expression(operand)} as {type_})"
-        case typed.ToString(operand=operand):
-            return f"to_string({show_expression(operand)})"
-        case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
-            shown = (show_expression(condition), show_expression(then), show_expression(otherwise))
-            return "(if ({}) {} else {})".format(*shown)
+        case Take(Unfold(variables, _, expression, each)):
+            names = ", ".join(variable.name for variable in variables)
+            return f"take ({names}) {'from each of' if each else 'from'} {show_expression(expression)}"

@@ -17,7 +17,20 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.check import typed
-from tidelog.rules.ir import Assign, Atom, Condition, Constant, Literal, Negative, Positive, Rule, Term, Variable
+from tidelog.rules.ir import (
+    Assign,
+    Atom,
+    Condition,
+    Constant,
+    Group,
+    Literal,
+    Negative,
+    Positive,
+    Rule,
+    Term,
+    Unfold,
+    Variable,
+)
 
 Sizes = Callable[[str], int]
 
@@ -72,7 +85,15 @@ class Filter:
     expression: typed.Expression
 
 
-Step = Join | Antijoin | Let | Filter
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Takes a value apart and goes on for each way that fits; variables in `known` are compared, the others bound."""
+
+    unfold: Unfold
+    known: frozenset[str]
+
+
+Step = Join | Antijoin | Let | Filter | Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +155,12 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
             return False
         case Negative(atom):
             return len(bound_columns(atom.terms, bound)) == len(atom.terms)
-        case Condition(expression) | Assign(expression=expression):
+        case Condition(expression) | Assign(expression=expression) | Unfold(expression=expression):
             if not typed.variables(expression) <= bound:
                 return False
             return not typed.may_fail(expression) or waiting[0] == index
+        case Group():
+            raise AssertionError("a rule that groups has no join plan")
 
 
 def _join_cost(literal: Literal, bound: set[str], sizes: Sizes, index: int) -> tuple[bool, float, int]:
@@ -164,3 +187,10 @@ def _step(literal: Literal, position: int, bound: set[str]) -> Step:
             compare = variable.name in bound
             bound.add(variable.name)
             return Let(variable, expression, compare)
+        case Unfold(variables):
+            names = {variable.name for variable in variables}
+            known = frozenset(names & bound)
+            bound.update(names)
+            return Take(literal, known)
+        case Group():
+            raise AssertionError("a rule that groups has no join plan")

@@ -1,16 +1,18 @@
 """Source text → everything that the front end knows of it: the stages in their order.
 
-parse → check → lower (with stratify)
+parse → check → (what no engine can run is refused) → lower (with stratify)
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from tidelog.check.check import check
+from tidelog.check.not_yet import refuse_not_yet
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import RuleProgram
@@ -28,11 +30,21 @@ class CompiledRules:
     rules: RuleProgram
 
 
-def compile_rules(source: Source) -> CompiledRules:
+def check_source(source: Source, search_path: Sequence[Path] = ()) -> TypedProgram:
+    """The typed program, whether an engine can run it or not. Raises ProgramError with all that is wrong.
+
+    Modules are looked for beside the source, then on the search path, then in the library.
+    """
+    with _collector_paused():
+        return check(parse(source), search_path)
+
+
+def compile_rules(source: Source, search_path: Sequence[Path] = ()) -> CompiledRules:
     """All stages of the front end. Raises ProgramError with all errors of the first stage that has any."""
     with _collector_paused():
         tree = parse(source)
-        typed = check(tree)
+        typed = check(tree, search_path)
+        refuse_not_yet(typed)
         return CompiledRules(tree, typed, lower(typed))
 
 

@@ -1,9 +1,10 @@
 """The rules of a program as engines see them: one small, flat form.
 
 `lower` makes it from the typed program. What is gone by then: expressions inside atoms (each is a variable of its own
-with an `Assign` before it), wildcards under negation (the atom stands on a hidden projection of the relation), and
-facts (a fact is a rule with an empty body). What stays: the order of the body as written, because an expression that
-may fail (a division) must not run before the conditions that stand in front of it.
+with an `Assign` before it), patterns (an `Unfold` behind the atom), wildcards under negation (the atom stands on a
+hidden projection of the relation), `group_by` (a hidden relation and a rule that groups it), and facts (a fact is a
+rule with an empty body). What stays: the order of the body as written, because an expression that may fail (a division)
+must not run before the conditions that stand in front of it.
 
 Every rule also has a hidden nullary fact as the last position of its body. It is not written here: a rule's presence
 in the program *is* that fact. To add or remove a rule is to insert or delete it.
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from tidelog.check.typed import Expression
+from tidelog.check.typed import Expression, Pattern
 from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Span
 
@@ -30,9 +32,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value written in the program: a Python bool, int or str that fits the type."""
+    """A value written in the program, in its Python form, that fits the type."""
 
-    value: bool | int | str
+    value: Any
     type: Type
 
 
@@ -82,7 +84,34 @@ class Assign:
     expression: Expression
 
 
-Literal = Positive | Negative | Condition | Assign
+@dataclass(frozen=True, slots=True)
+class Unfold:
+    """Takes a value apart: goes on once where it fits the pattern, or (`each`) once for every item of it that fits.
+
+    `variables` are those that the pattern declares, in its order; no other literal binds them. The pattern holds no
+    expressions: what an atom compares is a `Condition` behind it.
+    """
+
+    variables: tuple[Variable, ...]
+    pattern: Pattern
+    expression: Expression
+    each: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The only literal of a hidden rule `G(k, …, g) :- group of H(k, …, value)`: one row for each key that H has.
+
+    `atom` has a variable for each key column and a wildcard, the last one, for the values. The group's own key is a
+    tuple of the key columns, or the column itself where `plain` is true.
+    """
+
+    atom: Atom
+    variable: Variable
+    plain: bool
+
+
+Literal = Positive | Negative | Condition | Assign | Unfold | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +130,17 @@ class Rule:
     @property
     def positives(self) -> tuple[Atom, ...]:
         return tuple(literal.atom for literal in self.body if isinstance(literal, Positive))
+
+    @property
+    def group(self) -> Group | None:
+        """The literal of a rule that groups."""
+        return self.body[0] if self.body and isinstance(self.body[0], Group) else None
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Every atom of the body: positive, negated, grouped."""
+        grouped = (self.group.atom,) if self.group is not None else ()
+        return (*self.positives, *self.negatives, *grouped)
 
     @property
     def negatives(self) -> tuple[Atom, ...]:

@@ -7,14 +7,20 @@
 
 An expression in an atom gets a variable of its own, with a `#` in its name. It is computed before the atom; where it
 reads a variable that the same atom binds, the atom binds both and a condition compares them. Expressions without
-variables become constants. A negated atom with wildcards stands on a hidden projection of its relation to the columns
-that it names; all rules share it. Hidden rules come after the rules of the program.
+variables become constants. A pattern in an atom is a variable that is taken apart behind it. A negated atom with
+wildcards stands on a hidden projection of its relation to the columns that it names, shared by all rules; one with
+patterns, on a hidden relation of what the patterns let through. What stands before a `group_by` becomes the body of a
+hidden relation of its own. Hidden rules come after the rules of the program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from tidelog.check import program, typed
-from tidelog.check.types import BOOL
+from tidelog.check.types import BOOL, Type
+from tidelog.diagnostics.spans import Span
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules.ir import (
     Assign,
@@ -22,6 +28,7 @@ from tidelog.rules.ir import (
     Column,
     Condition,
     Constant,
+    Group,
     Literal,
     Negative,
     Positive,
@@ -30,6 +37,7 @@ from tidelog.rules.ir import (
     Rule,
     RuleProgram,
     Term,
+    Unfold,
     Variable,
     Wildcard,
 )
@@ -49,88 +57,205 @@ def lower(source: program.TypedProgram) -> RuleProgram:
 
 class _Lowering:
     def __init__(self, source: program.TypedProgram) -> None:
+        self._source = source
         self._relations = {relation.name: _relation(relation) for relation in source.relations.values()}
         self._rules: list[Rule] = []
-        self._projections: dict[str, tuple[Atom, Atom]] = {}
+        self._hidden: list[tuple[Atom, tuple[Literal, ...], str, Span]] = []
+        self._projections: set[str] = set()
 
     def add(self, rule: program.Rule) -> None:
-        """Lowers a rule: one flat rule for each of its heads."""
+        """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
+        flat = _RuleLowering(self, rule)
+        for literal in rule.body:
+            flat.add(literal)
         for head in rule.heads:
-            flat = _RuleLowering(self)
-            for literal in rule.body:
-                flat.add(literal)
-            lowered = flat.head(head)
-            self._rules.append(Rule(len(self._rules), lowered, tuple(flat.body), rule.span.text, rule.span))
+            body, atom = flat.finish(head)
+            self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span))
+
+    def declared(self, name: str) -> program.Relation:
+        return self._source.relations[name]
+
+    def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
+        """Adds a hidden relation with its only rule."""
+        span = self._relations[name.split("#", 1)[0]].span
+        self._relations[name] = Relation(name, columns, Role.HIDDEN, span)
+        atom = Atom(name, terms, _span_of(body, span))
+        self._hidden.append((atom, body, "", atom.span))
+
+    def fresh_name(self, relation: str, kind: str) -> str:
+        """A name for a hidden relation made for one place in the program."""
+        return f"{relation}#{kind}{len(self._hidden)}"
 
     def projection(self, atom: Atom) -> Atom:
         """The atom without its wildcards, on the hidden relation that has only the other columns."""
         kept = [place for place, term in enumerate(atom.terms) if not isinstance(term, Wildcard)]
-        whole = self._relations[atom.relation]
+        columns = tuple(self._relations[atom.relation].columns[place] for place in kept)
         name = f"{atom.relation}#{'_'.join(map(str, kept))}"
         if name not in self._projections:
-            columns = tuple(whole.columns[place] for place in kept)
-            self._relations[name] = Relation(name, columns, Role.HIDDEN, whole.span)
+            self._projections.add(name)
             variables = tuple(Variable(column.name, column.type) for column in columns)
-            terms: list[Term] = [Wildcard()] * len(whole.columns)
+            terms: list[Term] = [Wildcard()] * len(atom.terms)
             for place, variable in zip(kept, variables):
                 terms[place] = variable
-            self._projections[name] = (
-                Atom(name, variables, atom.span),
-                Atom(atom.relation, tuple(terms), atom.span),
-            )
+            self.hide(name, columns, variables, (Positive(Atom(atom.relation, tuple(terms), atom.span)),))
         return Atom(name, tuple(atom.terms[place] for place in kept), atom.span)
 
-    def finish(self) -> tuple[dict[str, Relation], tuple[Rule, ...]]:
-        for head, body in self._projections.values():
-            text = f"{_written(head)} :- {_written(body)}."
-            self._rules.append(Rule(len(self._rules), head, (Positive(body),), text, body.span))
+    def finish(self) -> tuple[Mapping[str, Relation], tuple[Rule, ...]]:
+        from tidelog.rules.show import show_rule
+
+        for head, body, _, span in self._hidden:
+            rule = Rule(len(self._rules), head, body, "", span)
+            self._rules.append(replace(rule, text=show_rule(rule)))
         return self._relations, tuple(self._rules)
 
 
 class _RuleLowering:
     """The body of one rule as it grows."""
 
-    def __init__(self, lowering: _Lowering) -> None:
+    def __init__(self, lowering: _Lowering, rule: program.Rule) -> None:
         self._lowering = lowering
+        self._rule = rule
         self._bound: set[str] = set()
         self._fresh = 0
-        self.body: list[Literal] = []
+        self._body: list[Literal] = []
 
     def add(self, literal: program.Literal) -> None:
         match literal:
             case program.Positive(atom):
                 self._positive(atom)
             case program.Negative(atom):
-                lowered = Atom(atom.relation, tuple(self._computed(term) for term in atom.terms), literal.span)
-                wild = any(isinstance(term, Wildcard) for term in lowered.terms)
-                self.body.append(Negative(self._lowering.projection(lowered) if wild else lowered))
+                self._negative(atom, literal.span)
             case program.Condition(expression):
-                self.body.append(Condition(expression))
+                self._body.append(Condition(expression))
             case program.Assign(name, type_, expression):
                 self._bound.add(name)
-                self.body.append(Assign(Variable(name, type_), expression))
+                self._body.append(Assign(Variable(name, type_), expression))
+            case program.Destructure(pattern, expression):
+                self._unfold(pattern, expression, each=False)
+            case program.FlatMap(pattern, expression):
+                self._unfold(pattern, expression, each=True)
+            case program.GroupBy():
+                self._group(literal)
+            case program.Inspect():
+                raise AssertionError("`Inspect` is refused before")
 
-    def head(self, atom: program.Atom) -> Atom:
-        return Atom(atom.relation, tuple(self._computed(term) for term in atom.terms), atom.span)
+    def finish(self, head: program.Atom) -> tuple[tuple[Literal, ...], Atom]:
+        """The body and the head for one of the rule's heads; the body stays as it is for the next one."""
+        before, fresh = list(self._body), self._fresh
+        atom = Atom(head.relation, tuple(self._computed(term) for term in head.terms), head.span)
+        body, self._body, self._fresh = tuple(self._body), before, fresh
+        return body, atom
+
+    # Atoms
 
     def _positive(self, atom: program.Atom) -> None:
         own = {term.name for term in atom.terms if isinstance(term, typed.Var)} - self._bound
         terms: list[Term] = []
-        after: list[Literal] = []
-        for term in atom.terms:
-            if isinstance(term, program.Wild) or not typed.variables(term) & own or isinstance(term, typed.Var):
+        after: list[tuple[typed.Pattern, typed.Expression]] = []
+        conditions: list[Literal] = []
+        for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
+            if isinstance(term, program.Wild) and atom.row is not None:
+                terms.append(self._fresh_variable(column.type))
+            elif isinstance(term, typed.BindPattern):
+                self._bound.add(term.name)
+                terms.append(Variable(term.name, term.type))
+            elif isinstance(term, typed.Pattern):
+                taken = self._fresh_variable(term.type)
+                terms.append(taken)
+                after.append((term, typed.Var(taken.name, taken.type, term.span)))
+            elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own:
                 terms.append(self._computed(term))
-                continue
-            fresh = self._fresh_variable(term)
-            terms.append(fresh)
-            found = typed.Var(fresh.name, fresh.type, term.span)
-            after.append(Condition(typed.Binary("==", found, term, BOOL, term.span)))
+            else:
+                fresh = self._fresh_variable(term.type)
+                terms.append(fresh)
+                found = typed.Var(fresh.name, fresh.type, term.span)
+                conditions.append(Condition(typed.Binary("==", found, term, BOOL, term.span)))
         self._bound |= own
-        self.body.append(Positive(Atom(atom.relation, tuple(terms), atom.span)))
-        self.body += after
+        self._body.append(Positive(Atom(atom.relation, tuple(terms), atom.span)))
+        self._body += conditions
+        for pattern, value in after:
+            self._unfold(pattern, value, each=False)
+        if atom.row is not None:
+            self._bound.add(atom.row.name)
+            self._body.append(Assign(Variable(atom.row.name, atom.row.type), self._row(atom, tuple(terms))))
+
+    def _row(self, atom: program.Atom, terms: tuple[Term, ...]) -> typed.Expression:
+        """The whole row as one value, from the terms of its columns."""
+        relation = self._lowering.declared(atom.relation)
+        parts: list[typed.Expression] = []
+        for term in terms:
+            assert not isinstance(term, Wildcard), "a row's columns are all named"
+            if isinstance(term, Variable):
+                parts.append(typed.Var(term.name, term.type, atom.span))
+            else:
+                parts.append(typed.Lit(term.value, term.type, atom.span))
+        if relation.explicit:
+            return parts[0]
+        assert relation.value is not None
+        return typed.Construct(relation.name, tuple(parts), relation.value, atom.span)
+
+    def _negative(self, atom: program.Atom, span: Span) -> None:
+        if any(isinstance(term, typed.Pattern) for term in atom.terms):
+            self._body.append(Negative(self._filtered(atom, span)))
+            return
+        lowered = Atom(atom.relation, tuple(self._computed(term) for term in atom.terms), span)
+        wild = any(isinstance(term, Wildcard) for term in lowered.terms)
+        self._body.append(Negative(self._lowering.projection(lowered) if wild else lowered))
+
+    def _filtered(self, atom: program.Atom, span: Span) -> Atom:
+        """A negated atom with patterns: a look into a hidden relation of the values that they compare."""
+        inner = _RuleLowering(self._lowering, self._rule)
+        compared: list[typed.Expression] = []
+        terms: list[program.Term] = []
+        for term in atom.terms:
+            if isinstance(term, program.Wild):
+                terms.append(term)
+            else:
+                pattern = term if isinstance(term, typed.Pattern) else typed.EqualPattern(term, term.type, term.span)
+                terms.append(_opened(pattern, compared))
+        inner._positive(replace(atom, terms=tuple(terms)))
+        variables = tuple(Variable(_compared_name(place), each.type) for place, each in enumerate(compared))
+        columns = tuple(Column(variable.name, variable.type) for variable in variables)
+        name = self._lowering.fresh_name(atom.relation, "not")
+        self._lowering.hide(name, columns, variables, tuple(inner._body))
+        return Atom(name, tuple(self._computed(expression) for expression in compared), span)
+
+    # Values
+
+    def _unfold(self, pattern: typed.Pattern, expression: typed.Expression, *, each: bool) -> None:
+        """Takes a value apart; what the pattern compares with an expression is a condition behind it."""
+        compared: list[typed.Expression] = []
+        opened = _opened(pattern, compared, prefix=f"p#{self._fresh}_")
+        self._fresh += 1
+        variables = tuple(Variable(bound.name, bound.type) for bound in typed.bindings(opened))
+        self._body.append(Unfold(variables, opened, expression, each))
+        own = {variable.name for variable in variables}
+        self._bound |= own
+        for variable, wanted in zip((each for each in variables if "#" in each.name), compared, strict=True):
+            found = typed.Var(variable.name, variable.type, wanted.span)
+            self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
+
+    def _group(self, literal: program.GroupBy) -> None:
+        """Everything so far becomes the body of a hidden relation, which a second one groups."""
+        relation = self._rule.heads[0].relation
+        value = self._computed(literal.value)
+        keys = tuple(Variable(key.name, key.type) for key in literal.keys)
+        members = self._lowering.fresh_name(relation, "members")
+        key_columns = tuple(Column(f"k{place}", key.type) for place, key in enumerate(keys))
+        columns = (*key_columns, Column("value", literal.value.type))
+        self._lowering.hide(members, columns, (*keys, value), tuple(self._body))
+        groups = self._lowering.fresh_name(relation, "groups")
+        group = Variable(literal.variable, literal.type)
+        columns = (*key_columns, Column("group", literal.type))
+        atom = Atom(members, (*keys, Wildcard()), literal.span)
+        plain = isinstance(literal.key, typed.Var)
+        self._lowering.hide(groups, columns, (*keys, group), (Group(atom, group, plain),))
+        self._body = [Positive(Atom(groups, (*keys, group), literal.span))]
+        self._bound = {variable.name for variable in (*keys, group)}
 
     def _computed(self, term: program.Term) -> Term:
         """The term as a variable or constant; what has to be computed is assigned first."""
+        assert not isinstance(term, typed.Pattern), "patterns are unfolded"
         if isinstance(term, program.Wild):
             return Wildcard()
         if isinstance(term, typed.Var):
@@ -138,21 +263,23 @@ class _RuleLowering:
         folded = fold(term)
         if folded is not None:
             return folded
-        fresh = self._fresh_variable(term)
-        self.body.append(Assign(fresh, term))
+        fresh = self._fresh_variable(term.type)
+        self._body.append(Assign(fresh, term))
         return fresh
 
-    def _fresh_variable(self, term: typed.Expression) -> Variable:
+    def _fresh_variable(self, type_: Type) -> Variable:
         self._fresh += 1
-        return Variable(f"e#{self._fresh - 1}", term.type)
+        return Variable(f"e#{self._fresh - 1}", type_)
 
 
 def fold(expression: typed.Expression) -> Constant | None:
-    """The constant that an expression without variables is, or None: also when it would fail, which it then does
-    when it runs."""
+    """The constant that an expression without variables and calls is.
+
+    None also when it would fail, which it then does when it runs.
+    """
     if isinstance(expression, typed.Lit):
         return Constant(expression.value, expression.type)
-    if typed.variables(expression):
+    if typed.variables(expression) or any(isinstance(node, _NOT_FOLDED) for node in typed.walk(expression)):
         return None
     try:
         return Constant(compile_scalar(expression, ()).call(), expression.type)
@@ -160,11 +287,36 @@ def fold(expression: typed.Expression) -> Constant | None:
         return None
 
 
+_NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue, typed.Construct)
+
+
+def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: str = "c#") -> typed.Pattern:
+    """The pattern with a variable in the place of each expression; the expressions are added to the list."""
+    match pattern:
+        case typed.EqualPattern(expression, type_, span):
+            compared.append(expression)
+            return typed.BindPattern(_compared_name(len(compared) - 1, prefix), type_, span)
+        case typed.TuplePattern(items):
+            return replace(pattern, items=tuple(_opened(item, compared, prefix) for item in items))
+        case typed.ConstructPattern(fields=fields):
+            return replace(pattern, fields=tuple(_opened(each, compared, prefix) for each in fields))
+        case typed.AsPattern(pattern=inner):
+            return replace(pattern, pattern=_opened(inner, compared, prefix))
+        case _:
+            return pattern
+
+
+def _compared_name(place: int, prefix: str = "c#") -> str:
+    return f"{prefix}{place}"
+
+
 def _relation(relation: program.Relation) -> Relation:
     columns = tuple(Column(column.name, column.type) for column in relation.columns)
     return Relation(relation.name, columns, _ROLES[relation.role], relation.span)
 
 
-def _written(atom: Atom) -> str:
-    terms = (term.name if isinstance(term, Variable) else "_" for term in atom.terms)
-    return f"{atom.relation}({', '.join(terms)})"
+def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:
+    for literal in body:
+        if isinstance(literal, Positive | Negative | Group):
+            return literal.atom.span
+    return otherwise

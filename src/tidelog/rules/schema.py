@@ -16,6 +16,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
 from tidelog.rules.ir import Relation
 
 
@@ -30,6 +32,8 @@ def arrow_type(type_: Type) -> pa.DataType:
             return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[_storage_bits(width)]
         case BitType() | SignedType() | StringType():
             return pa.string()
+        case _:
+            raise UsageError(f"tables hold no values of type `{type_}` yet", code=Code.NOT_YET)
 
 
 def arrow_schema(relation: Relation) -> pa.Schema:

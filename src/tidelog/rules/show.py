@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tidelog.check.show import show_expression, show_value
+from tidelog.check.show_expression import show_expression, show_pattern, show_value
 from tidelog.rules.ir import (
     Assign,
     Atom,
     Condition,
     Constant,
+    Group,
     Literal,
     Negative,
     Positive,
@@ -16,6 +17,7 @@ from tidelog.rules.ir import (
     Rule,
     RuleProgram,
     Term,
+    Unfold,
     Variable,
 )
 
@@ -42,7 +44,7 @@ def show_strata(program: RuleProgram) -> str:
 def show_rule(rule: Rule) -> str:
     """The flat rule on one line, as the engines see it."""
     body = ", ".join(_literal(literal) for literal in rule.body)
-    return f"{_atom(rule.head)} :- {body}." if body else f"{_atom(rule.head)}."
+    return f"{show_atom(rule.head)} :- {body}." if body else f"{show_atom(rule.head)}."
 
 
 def _relation(relation: Relation) -> str:
@@ -54,16 +56,22 @@ def _relation(relation: Relation) -> str:
 def _literal(literal: Literal) -> str:
     match literal:
         case Positive(atom):
-            return _atom(atom)
+            return show_atom(atom)
         case Negative(atom):
-            return f"not {_atom(atom)}"
+            return f"not {show_atom(atom)}"
         case Condition(expression):
             return show_expression(expression)
         case Assign(variable, expression):
             return f"var {variable.name} = {show_expression(expression)}"
+        case Group(atom, variable):
+            return f"var {variable.name} = group of {show_atom(atom)}"
+        case Unfold(_, pattern, expression, each):
+            value = show_expression(expression)
+            return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"
 
 
-def _atom(atom: Atom) -> str:
+def show_atom(atom: Atom) -> str:
+    """`Edge(x, "a", _)`."""
     return f"{atom.relation}({', '.join(_term(term) for term in atom.terms)})"
 
 

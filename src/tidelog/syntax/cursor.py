@@ -6,9 +6,8 @@ start again. Everything found wrong on the way is in `diagnostics`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
@@ -17,6 +16,8 @@ from tidelog.syntax import ast
 from tidelog.syntax.tokens import Kind, Token
 
 MAX_NESTING = 100
+
+T = TypeVar("T")
 
 
 class Failure(Exception):  # noqa: N818 (it never leaves the parser)
@@ -58,6 +59,11 @@ class Cursor:
         token = self.tokens[self.index]
         return token.text == text and token.kind in (Kind.OPERATOR, Kind.KEYWORD)
 
+    def at_word(self, text: str) -> bool:
+        """True at this name, which has a meaning here only."""
+        token = self.tokens[self.index]
+        return token.text == text and token.kind is Kind.LOWER
+
     def accept(self, text: str) -> bool:
         """Takes the keyword or operator if it is here."""
         if self.at(text):
@@ -78,24 +84,74 @@ class Cursor:
             raise Failure
         self.unexpected(wanted)
 
+    def listed(self, close: str, element: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """Takes elements with commas between them (one more at the end is fine) and the `close` behind them."""
+        found: list[T] = []
+        while not self.at(close):
+            found.append(element(self))
+            if not self.accept(","):
+                break
+        self.expect(close, ",")
+        return tuple(found)
+
+    def attempt(self, rule: Callable[[Cursor], T]) -> T | None:
+        """What the rule takes; None, with all as before, where it fails."""
+        index, nesting, found = self.index, self.nesting, len(self.diagnostics)
+        try:
+            return rule(self)
+        except Failure:
+            self.index, self.nesting = index, nesting
+            del self.diagnostics[found:]
+            return None
+
+    # Names
+
     def name(self, what: str, kind: Kind) -> ast.Name:
         """Takes a name of the kind (UPPER or LOWER), or fails saying what it would have been."""
         token = self.token
         if token.kind is kind:
-            self.next()
+            self.index += 1
             return ast.Name(token.text, span=self.span(token))
-        if token.kind in (Kind.UPPER, Kind.LOWER):
+        self._wrong_name(what, kind, token)
+
+    def word(self, what: str) -> ast.Name:
+        """Takes a name of either kind."""
+        token = self.token
+        if token.kind is Kind.UPPER or token.kind is Kind.LOWER:
+            self.index += 1
+            return ast.Name(token.text, span=self.span(token))
+        self._wrong_name(what, None, token)
+
+    def scoped(self, what: str, kind: Kind | None = None) -> ast.Name:
+        """Takes a name with any number of modules in front, `a::b::C`; the kind is that of its last word."""
+        first = self.token
+        if self.peek().text != "::":
+            return self.word(what) if kind is None else self.name(what, kind)
+        words: list[str] = []
+        while self.peek().text == "::":
+            words.append(self.word("the name of a module").text)
+            self.index += 1
+        last = self.word(what) if kind is None else self.name(what, kind)
+        return ast.Name("::".join((*words, last.text)), span=self.since(first))
+
+    def scope_end(self, distance: int = 0) -> int:
+        """How far from here the last word of a scoped name is that begins `distance` tokens on."""
+        while self.peek(distance + 1).text == "::":
+            distance += 2
+        return distance
+
+    def _wrong_name(self, what: str, kind: Kind | None, token: Token) -> NoReturn:
+        if token.kind is Kind.UPPER or token.kind is Kind.LOWER:
             letter = "a capital letter" if kind is Kind.UPPER else "a small letter or `_`"
             fixed = token.text[0].swapcase() + token.text[1:]
-            self.fail(
-                Code.WRONG_CASE,
-                f"{what} begins with {letter}",
-                f"`{token.text}` does not",
-                help=f"for example `{fixed}`",
-            )
+            # There is no capital `_`.
+            help = f"for example `{fixed}`" if fixed != token.text else None
+            self.fail(Code.WRONG_CASE, f"{what} begins with {letter}", f"`{token.text}` does not", help=help)
         if token.kind in (Kind.KEYWORD, Kind.RESERVED):
             self.fail(Code.RESERVED_WORD, f"`{token.text}` is a reserved word", f"it cannot be {what}")
         self.unexpected(what)
+
+    # Places and errors
 
     def span(self, token: Token) -> Span:
         return Span(self.source, token.start, token.end)
@@ -107,10 +163,6 @@ class Cursor:
     def unexpected(self, wanted: str) -> NoReturn:
         """Fails at the token: something else was expected."""
         self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {_named(self.token)}", f"expected {wanted}")
-
-    def not_yet(self, what: str, token: Token | None = None) -> NoReturn:
-        """Fails at a word of the wider language."""
-        self.fail(Code.NOT_YET, f"{what} not part of the language yet", "", at=token)
 
     def fail(
         self, code: Code, message: str, label: str, *, help: str | None = None, at: Token | None = None
@@ -124,16 +176,18 @@ class Cursor:
     def report(self, code: Code, message: str, span: Span, label: str, *, help: str | None = None) -> None:
         self.diagnostics.append(diagnostic(code, message, span, label, help=help))
 
-    @contextmanager
-    def nested(self) -> Iterator[None]:
-        """Counts one level of nesting, and fails past the limit: the parser's own stack is finite."""
+    def enter(self) -> None:
+        """Counts one level of nesting, and fails past the limit: the parser's own stack is finite.
+
+        After a Failure the count is wrong; whoever catches it puts it back.
+        """
         if self.nesting >= MAX_NESTING:
             self.too_deep(self.span(self.token), MAX_NESTING)
         self.nesting += 1
-        try:
-            yield
-        finally:
-            self.nesting -= 1
+
+    def leave(self) -> None:
+        """The end of a level."""
+        self.nesting -= 1
 
     def too_deep(self, span: Span, limit: int) -> NoReturn:
         message = "expression is nested too deeply"

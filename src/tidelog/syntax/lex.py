@@ -1,8 +1,8 @@
 """Source text → tokens, ending with one END token.
 
-Blanks and comments fall away; block comments nest. What cannot be a token becomes an ERROR token and a diagnostic, and
-the scan goes on behind it, so that one pass finds all such places. Strings keep their source form: `strings` decodes
-them when the parser meets them, and comes back here for the expressions inside `${}`.
+Blanks and comments fall away (`comments` finds the latter); block comments nest. What cannot be a token becomes an
+ERROR token and a diagnostic, and the scan goes on behind it, so that one pass finds all such places. Strings keep their
+source form: `strings` decodes them when the parser meets them, and comes back here for the expressions inside `${}`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _TOKEN = re.compile(
     |   (?P<comment>  /\* )
     |   (?P<raw>      \$?\[\| )
     |   (?P<operator> {"|".join(map(re.escape, OPERATORS[:-1]))} | '(?! f | s?[bodh]) )
-    |   (?P<float>    (?: \d[\d_]* )? 'f [\d.eE+-]* | \d[\d_]* (?: \.\d+ (?: [eE][+-]?\d+ )? | [eE][+-]?\d+ ) )
+    |   (?P<float>    (?: \d[\d_]* )? 'f (?: \d[\d_]* (?: \.\d+ )? (?: [eE][+-]?\d+ )? )?
+                  |   \d[\d_]* (?: \.\d+ (?: [eE][+-]?\d+ )? | [eE][+-]?\d+ ) )
     |   (?P<integer>  (?: \d[\d_]* )? ' s?[bodh] \w* | \d\w* )
     |   (?P<quote>    " )
     |   (?P<interned> i )
@@ -44,6 +45,13 @@ def lex(source: Source) -> tuple[list[Token], list[Diagnostic]]:
     scanner = _Scanner(source, source.text, None)
     scanner.scan(0)
     return scanner.tokens, scanner.diagnostics
+
+
+def comments(source: Source) -> list[Token]:
+    """The comments of a source, in their order; linear in the length of the text."""
+    scanner = _Scanner(source, source.text, None)
+    scanner.scan(0)
+    return scanner.comments
 
 
 def lex_until_brace(
@@ -67,6 +75,7 @@ class _Scanner:
         self._text = text
         self._offsets = offsets
         self.tokens: list[Token] = []
+        self.comments: list[Token] = []
         self.diagnostics: list[Diagnostic] = []
 
     def scan(self, position: int) -> int:
@@ -93,14 +102,16 @@ class _Scanner:
                 take(Token(Kind.OPERATOR, word, start, position))
             elif group == "integer" or group == "float":
                 take(Token(Kind.INTEGER if group == "integer" else Kind.FLOAT, text[start:position], start, position))
+            elif group == "skip":
+                self.comments.append(Token(Kind.COMMENT, text[start:position], start, position))
             elif group == "comment":
                 position = self._comment(start)
             elif group == "quote":
-                position = self._quoted(start, start)
+                position = self._quoted(start)
             elif group == "raw":
-                position = self._raw(start, start)
+                position = self._raw(start)
             elif group == "interned":
-                position = self._quoted(start, position) if text[position] == '"' else self._raw(start, position)
+                take(Token(Kind.INTERNED, "i", start, position))
             elif group == "end":
                 break
         take(Token(Kind.END, text[start : start + 1], start, start))
@@ -135,29 +146,27 @@ class _Scanner:
                 return len(self._text)
             depth += 1 if edge.group() == "/*" else -1
             position = edge.end()
+        self.comments.append(Token(Kind.COMMENT, self._text[start:position], start, position))
         return position
 
-    def _quoted(self, start: int, quote: int) -> int:
-        """Takes a string in quotes; `start` is before `quote` where a prefix stands."""
-        match = _QUOTED.match(self._text, quote)
+    def _quoted(self, start: int) -> int:
+        match = _QUOTED.match(self._text, start)
         if match is None:
-            line_end = self._text.find("\n", quote)
+            line_end = self._text.find("\n", start)
             end = len(self._text) if line_end < 0 else line_end
-            self._report(
-                Code.UNTERMINATED_STRING, "string is not closed on its line", start, quote + 1, "it begins here"
-            )
+            message = "string is not closed on its line"
+            self._report(Code.UNTERMINATED_STRING, message, start, start + 1, "it begins here")
             self.tokens.append(Token(Kind.ERROR, '"', start, end))
             return end
-        return self._string(Kind.STRING if start == quote else Kind.INTERNED, start, match.end())
+        return self._string(Kind.STRING, start, match.end())
 
-    def _raw(self, start: int, bracket: int) -> int:
-        close = self._text.find("|]", self._text.index("[|", bracket) + 2)
+    def _raw(self, start: int) -> int:
+        close = self._text.find("|]", self._text.index("[|", start) + 2)
         if close < 0:
-            self._report(Code.UNTERMINATED_STRING, "raw string is not closed", start, bracket + 2, "it begins here")
+            self._report(Code.UNTERMINATED_STRING, "raw string is not closed", start, start + 2, "it begins here")
             self.tokens.append(Token(Kind.ERROR, "[|", start, len(self._text)))
             return len(self._text)
-        kind = Kind.INTERNED if start != bracket else Kind.TEMPLATE if self._text[bracket] == "$" else Kind.RAW
-        return self._string(kind, start, close + 2)
+        return self._string(Kind.TEMPLATE if self._text[start] == "$" else Kind.RAW, start, close + 2)
 
     def _string(self, kind: Kind, start: int, end: int) -> int:
         surrogate = _SURROGATE.search(self._text, start, end)

@@ -1,13 +1,14 @@
 """String tokens → the text they stand for, and where in the source each of its characters is.
 
 Escapes are decoded first, then `${}` is looked for in the result: inside an expression a quote is written `\\"`. The
-forms: `"…"` with escapes, `[|…|]` as it stands, `$[|…|]` as it stands but with `${}`. Strings in quotes that follow
-one another are one string.
+forms: `"…"` with escapes, `[|…|]` as it stands, `$[|…|]` as it stands but with `${}`. A tab is a blank here as
+everywhere in a program: only `\\t` is a tab.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.diagnostics.codes import Code
@@ -16,9 +17,26 @@ from tidelog.diagnostics.spans import Source, Span
 from tidelog.syntax.lex import lex_until_brace
 from tidelog.syntax.tokens import Token
 
+# fmt: off
+_NAMED = (
+    "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR", "SO", "SI",
+    "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US", "SP",
+)
+# fmt: on
+_CONTROLS = {name: chr(number) for number, name in enumerate(_NAMED)} | {"DEL": "\x7f"}
 _ESCAPE = re.compile(
-    r"\\(?:(?P<gap>\s+\\)|x(?P<hex>[0-9a-fA-F]+)|o(?P<oct>[0-7]+)|(?P<dec>[0-9]+)|u\{(?P<uni>[0-9a-fA-F]+)\}|(?P<char>.))",
-    re.ASCII,
+    rf"""
+    \\ (?: (?P<gap>   \s+ \\ )
+    |      x (?P<hex> [0-9a-fA-F]+ )
+    |      o (?P<oct> [0-7]+ )
+    |      (?P<dec>   [0-9]+ )
+    |      u \{{ (?P<uni> [0-9a-fA-F]+ ) \}}
+    |      (?P<name>  {"|".join(sorted(_CONTROLS, key=len, reverse=True))} )
+    |      \^ (?P<ctrl> [A-Z] )
+    |      (?P<char>  . )
+    )
+    """,
+    re.ASCII | re.VERBOSE,
 )
 _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _SIMPLE |= {"\\": "\\", '"': '"', "'": "'", "&": ""}
@@ -30,10 +48,10 @@ class Decoded:
     """What a literal says. Character i stands at `offsets[i]` of the source; there is one offset more, for the end."""
 
     text: str
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
 
     def __add__(self, other: Decoded) -> Decoded:
-        return Decoded(self.text + other.text, self.offsets[:-1] + other.offsets)
+        return Decoded(self.text + other.text, (*self.offsets[:-1], *other.offsets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,9 @@ class Hole:
 
 def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -> Decoded:
     """The text of `"…"`; an escape that means nothing is reported and left out."""
-    written, last = token.text, token.end
+    written, last = token.text.replace("\t", " "), token.end
+    if "\\" not in written:
+        return Decoded(written[1:-1], _offsets(token, 1, len(written) - 1))
     chars: list[str] = []
     offsets: list[int] = []
     position = 1
@@ -76,9 +96,7 @@ def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -
 def decode_raw(token: Token) -> Decoded:
     """The text of `[|…|]` or `$[|…|]`."""
     start = token.text.index("[|") + 2
-    text = token.text[start:-2]
-    first = token.start + start
-    return Decoded(text, tuple(min(first + index, token.end) for index in range(len(text) + 1)))
+    return Decoded(token.text[start:-2].replace("\t", " "), _offsets(token, start, len(token.text) - 2))
 
 
 def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnostic]) -> list[str | Hole]:
@@ -104,12 +122,24 @@ def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnosti
     return parts
 
 
+def _offsets(token: Token, start: int, end: int) -> Sequence[int]:
+    """Where the characters of a token stand from the one at `start` to that at `end`, which is included."""
+    if token.end - token.start == len(token.text):
+        return range(token.start + start, token.start + end + 1)
+    # Inside another string, an escape before it may have moved it.
+    return [min(token.start + index, token.end) for index in range(start, end + 1)]
+
+
 def _unescape(match: re.Match[str]) -> str | None:
     group = match.lastgroup
     if group == "gap":
         return ""
     if group == "char":
         return _SIMPLE.get(match.group("char"))
+    if group == "name":
+        return _CONTROLS[match.group("name")]
+    if group == "ctrl":
+        return chr(ord(match.group("ctrl")) - ord("A") + 1)
     assert group is not None
     digits = match.group(group).lstrip("0") or "0"
     # More digits than any character needs; also keeps the conversion short.

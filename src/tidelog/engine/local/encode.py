@@ -8,8 +8,9 @@ a buffer, Python evaluates the expression on whole columns, once per distinct ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +18,23 @@ from tidelog.check import typed
 from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.values import Values, Words
-from tidelog.functions.scalar import ScalarFunction, compile_scalar
-from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Variant
+from tidelog.functions.scalar import compile_scalar
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
+from tidelog.rules.unfold import compile_unfold
 
 
 @dataclass(frozen=True, slots=True)
 class PythonStep:
-    """An expression over columns of the buffer: a filter, or a new column at its end (`result` is its type)."""
+    """What Python does with a buffer: `call` on each line's arguments gives the ways in which the line goes on.
 
-    function: ScalarFunction
+    A way is a tuple with a value for each of `results`: its type, and the column that it must equal, or None for a new
+    column at the end. A filter has no results, and one way or none.
+    """
+
+    call: Callable[..., Sequence[tuple[Any, ...]]]
     arguments: tuple[tuple[int, Type], ...]  # column of the buffer, type
-    result: Type
-    is_filter: bool
-    compare: int | None  # the column that the result must equal
+    results: tuple[tuple[Type, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,8 @@ class _Encoding:
                 if is_plain(expression):
                     self._tail(k.T_FILTER, 0, self._value(expression))
                 else:
-                    self._cut(expression, rest, None, False)
+                    function = compile_scalar(expression, sorted(typed.variables(expression)))
+                    self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [])
             case Let(variable, expression, compare):
                 if is_plain(expression):
                     register = self._value(expression)
@@ -187,7 +192,10 @@ class _Encoding:
                     else:
                         self._tail(k.T_MOVE, self._bind(variable.name, variable.type), register, 0, 64)
                 else:
-                    self._cut(expression, rest, variable, compare)
+                    function = compile_scalar(expression, sorted(typed.variables(expression)))
+                    self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)])
+            case Take(unfold):
+                self._cut(unfold.expression, rest, unfold.variables, compile_unfold(unfold).call)
 
     def _join(self, step: Join) -> None:
         relation = self.encoder.relations[step.atom.relation]
@@ -234,8 +242,9 @@ class _Encoding:
         match expression:
             case typed.Var(name=name):
                 return self.registers[name]
-            case typed.Lit(value=value, type=type_):
-                return self._constant(self.encoder.values.word(value, type_))
+            case typed.Lit():
+                assert not isinstance(expression.value, float), "floats are refused before"
+                return self._constant(self.encoder.values.word(expression.value, expression.type))
             case typed.Unary(op="not", operand=operand):
                 return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
             case typed.Unary(op=op, operand=operand, type=type_):
@@ -248,8 +257,8 @@ class _Encoding:
                 return self._tail(k.T_SELECT, self._temporary(), first, second, test)
             case typed.Binary():
                 return self._binary(expression)
-            case typed.ToString():
-                raise AssertionError("text is not plain")
+            case _:
+                raise AssertionError("not plain")
 
     def _binary(self, expression: typed.Binary) -> int:
         op = expression.op
@@ -277,25 +286,28 @@ class _Encoding:
     # Segments
 
     def _cut(
-        self, expression: typed.Expression, rest: tuple[Step, ...], variable: Variable | None, compare: bool
+        self,
+        expression: typed.Expression,
+        rest: tuple[Step, ...],
+        variables: tuple[Variable, ...],
+        call: Callable[..., Sequence[tuple[Any, ...]]],
     ) -> None:
-        """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer."""
+        """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer.
+
+        `variables` get the values of each way that `call` returns; one that is bound already is compared.
+        """
         names = sorted(typed.variables(expression))
-        kept = [name for name in self.bound if name in names or name in _names_after(rest, self.variant)]
-        if compare and variable is not None and variable.name not in kept:
-            kept.append(variable.name)
+        needed = {*names, *_names_after(rest, self.variant), *(variable.name for variable in variables)}
+        kept = [name for name in self.bound if name in needed]
         step = PythonStep(
-            compile_scalar(expression, names),
+            call,
             tuple((kept.index(name), self.types[name]) for name in names),
-            expression.type,
-            variable is None,
-            kept.index(variable.name) if compare and variable is not None else None,
+            tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
         )
         self._close([self.registers[name] for name in kept], step)
         block = _Block(k.ITERATE_INPUT)
         block.binds = [self.registers[name] for name in kept]
-        if variable is not None and not compare:
-            block.binds.append(self._bind(variable.name, variable.type))
+        block.binds += [self._bind(each.name, each.type) for each in variables if each.name not in kept]
         self.blocks = [block]
 
     def _close(self, emit: list[int], after: PythonStep | None) -> None:
@@ -313,8 +325,6 @@ def is_plain(expression: typed.Expression) -> bool:
             return True
         case typed.Unary(operand=operand) | typed.Cast(operand=operand):
             return is_word(expression.type) and is_word(operand.type) and is_plain(operand)
-        case typed.ToString():
-            return False
         case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
             branches = (then, otherwise)
             return is_plain(condition) and all(is_plain(each) and not typed.may_fail(each) for each in branches)
@@ -326,6 +336,8 @@ def is_plain(expression: typed.Expression) -> bool:
             if op in ("and", "or", "=>") and typed.may_fail(right):
                 return False
             return is_word(expression.type) and is_word(left.type) and is_word(right.type)
+        case _:
+            return False
 
 
 _OPERATORS = {
@@ -368,6 +380,8 @@ def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
                 names |= typed.variables(expression) | {variable.name}
             case Filter(expression):
                 names |= typed.variables(expression)
+            case Take(unfold):
+                names |= typed.variables(unfold.expression) | {each.name for each in unfold.variables}
     return names
 
 

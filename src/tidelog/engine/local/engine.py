@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome
+from tidelog.engine.local.groups import GroupStratum
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
@@ -82,7 +83,9 @@ class LocalEngine:
         self._interrupts = Interrupts()
         self._desk = Desk([len(relation.columns) for relation in self._relations])
         self._strata = [
-            LocalStratum(stratum, self._numbers, self._desk, self._values, self._interrupts.check)
+            (GroupStratum if any(rule.group for rule in stratum.rules) else LocalStratum)(
+                stratum, program.relations, self._numbers, self._desk, self._values, self._interrupts.check
+            )
             for stratum in program.strata
         ]
         self._track_state = track_state

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tidelog.check.types import BOOL
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
 from tidelog.engine.local.kernels import entry
@@ -19,7 +18,7 @@ from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
 from tidelog.plan.variant import deltas, plan_variant
-from tidelog.rules.ir import Rule, Stratum
+from tidelog.rules.ir import Relation, Rule, Stratum
 
 YIELD_INSTANCES = 2_000_000
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
@@ -34,6 +33,7 @@ class LocalStratum:
     def __init__(
         self,
         stratum: Stratum,
+        relations: Mapping[str, Relation],
         numbers: Mapping[str, int],
         desk: Desk,
         values: Values,
@@ -47,11 +47,12 @@ class LocalStratum:
         self.work = 0
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self._check_interrupt = check_interrupt
-        self._numbers = numbers
+        self.numbers = numbers
+        self.declared = relations
+        self._rules = tuple(rule for rule in stratum.rules if rule.group is None)
         self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
         self._below = sorted(
-            {numbers[atom.relation] for rule in stratum.rules for atom in (*rule.positives, *rule.negatives)}
-            - set(self._inside.tolist())
+            {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
         )
         self._encoder = Encoder(numbers, desk.arrangement, values)
         self._variants: list[Encoded] = []
@@ -64,7 +65,7 @@ class LocalStratum:
         return self.stratum.relations
 
     def has_rules(self) -> bool:
-        return bool(self.stratum.rules)
+        return bool(self._rules)
 
     def is_touched(self) -> bool:
         return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
@@ -207,11 +208,11 @@ class LocalStratum:
 
     def _encode(self) -> None:
         inside = frozenset(self.relations)
-        names = {number: name for name, number in self._numbers.items()}
+        names = {number: name for name, number in self.numbers.items()}
         sizes = {names[i]: len(store) for i, store in enumerate(self.desk.stores)}
         self._variants = [
             self._encoder.encode(plan_variant(rule, delta, sizes.__getitem__), inside)
-            for rule in self.stratum.rules
+            for rule in self._rules
             for delta in deltas(rule)
         ]
         segments = [segment for encoded in self._variants for segment in encoded.segments]
@@ -326,22 +327,31 @@ class LocalStratum:
                 return
 
     def _evaluate(self, step: PythonStep, rows: Words) -> Words:
-        """Rows of the buffer (their last column is the level) → the rows that go on, with the new column if any."""
-        columns = [rows[:, column] for column, _ in step.arguments]
-        if columns:
-            distinct, codes = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns."""
+        if step.arguments:
+            columns = np.stack([rows[:, column] for column, _ in step.arguments], axis=1)
+            distinct, codes = np.unique(columns, axis=0, return_inverse=True)
             decoded = [self.values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
-            results = [step.function.call(*arguments) for arguments in zip(*decoded, strict=True)]
+            ways = [step.call(*arguments) for arguments in zip(*decoded, strict=True)]
+            codes = codes.reshape(-1)
         else:
             codes = np.zeros(len(rows), dtype=np.int64)
-            results = [step.function.call()]
-        words = self.values.encode(results, step.result)[codes.reshape(-1)]
-        if step.is_filter:
-            assert step.result == BOOL
-            return np.ascontiguousarray(rows[words != 0])
-        if step.compare is not None:
-            return np.ascontiguousarray(rows[words == rows[:, step.compare]])
-        return np.concatenate([rows[:, :-1], words[:, None], rows[:, -1:]], axis=1)
+            ways = [step.call()]
+        counts = np.array([len(each) for each in ways], dtype=np.int64)
+        repeats = counts[codes]
+        rows = np.repeat(rows, repeats, axis=0)
+        # Where each row's way is in the list of all ways: its argument's first one, and its place among its repeats.
+        first = np.repeat((np.cumsum(counts) - counts)[codes], repeats)
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        going_on = np.ones(len(rows), dtype=np.bool_)
+        new = []
+        for i, (type_, compare) in enumerate(step.results):
+            words = self.values.encode([way[i] for each in ways for way in each], type_)[first + place]
+            if compare is None:
+                new.append(words[:, None])
+            else:
+                going_on &= words == rows[:, compare]
+        return np.ascontiguousarray(np.concatenate([rows[:, :-1], *new, rows[:, -1:]], axis=1)[going_on])
 
     def _division(self, rule: Rule) -> EvaluationError:
         names = ", ".join(self.relations)

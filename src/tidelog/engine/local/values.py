@@ -1,6 +1,6 @@
 """Values ↔ words: how Arrow columns become 64-bit words and come back.
 
-Integers up to 64 bits and Booleans are words themselves (an unsigned 64-bit number by its bit pattern). All other
+Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
 values are interned: equal values have equal ids, in one pool per type, for as long as the engine lives.
 """
 
@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, is_word
+from tidelog.check.types import BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema import arrow_schema, arrow_type
+from tidelog.values import NAN
 
 Words = npt.NDArray[np.int64]
-Value = bool | int | str
+Value = Any  # the Python form of a value of the language (`tidelog.values`)
 
 
 class Pool:
@@ -50,19 +51,21 @@ class Values:
         """The word of one value that fits its type; interns it."""
         if not is_word(type_):
             return self.pool(type_).intern(value)
-        return _signed(int(value))
+        return _word(value)
 
     def find(self, value: Value, type_: Type) -> int | None:
         """The word of one value, or None for a value that was never interned (and so is in no row)."""
         if not is_word(type_):
             return self.pool(type_).ids.get(value)
-        return _signed(int(value))
+        return _word(value)
 
     def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
         """The Python values of a column of words."""
         if not is_word(type_):
             values = self.pool(type_).values
             return [values[i] for i in words.tolist()]
+        if isinstance(type_, FloatType):
+            return [NAN if number != number else number for number in words.view(np.float64).tolist()]
         if isinstance(type_, BoolType):
             words = words != 0
         elif isinstance(type_, BitType):
@@ -75,6 +78,8 @@ class Values:
         if not is_word(type_):
             intern = self.pool(type_).intern
             return np.fromiter((intern(value) for value in values), np.int64, len(values))
+        if isinstance(type_, FloatType):
+            return np.array(values, dtype=np.float64).view(np.int64)
         if isinstance(type_, BitType):
             return np.array(values, dtype=np.uint64).view(np.int64)
         return np.array(values, dtype=np.int64)
@@ -126,9 +131,11 @@ class Values:
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(pa.string())
 
 
-def _signed(value: int) -> int:
-    """The word with the bits of an integer of up to 64 bits."""
-    return value - (1 << 64) if value >= 1 << 63 else value
+def _word(value: bool | int | float) -> int:
+    """The word with the bits of a number of up to 64 bits."""
+    if isinstance(value, float):
+        return int(np.float64(value).view(np.int64))
+    return int(value) - (1 << 64) if value >= 1 << 63 else int(value)
 
 
 def empty_rows(count: int) -> pa.Table:

@@ -17,6 +17,8 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.check.types import BOOL, BitType, SignedType, Type, is_word
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.encode import constant_value, encode_value, frame_type
 from tidelog.engine.spark.scalars import RulePlace, ScalarStep, apply_steps
 from tidelog.functions.scalar import compile_scalar
@@ -25,11 +27,13 @@ from tidelog.rules.ir import (
     Atom,
     Condition,
     Constant,
+    Group,
     Literal,
     Negative,
     Positive,
     Rule,
     Term,
+    Unfold,
     Variable,
 )
 
@@ -117,6 +121,8 @@ def _names(literal: Literal) -> set[str]:
             return set()
         case Assign(variable):
             return {variable.name}
+        case Unfold() | Group():
+            raise UsageError("Spark takes no values apart and groups nothing yet", code=Code.NOT_YET)
 
 
 class _Bindings:

@@ -44,6 +44,12 @@ def rehash_arrangement(A, arrangement):
     return 0
 
 
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def find_bucket(A, arrangement, row):
+    """The entry of an arrangement for the key of a row, or -1."""
+    return arrange.find_entry(A, arrangement, row.ctypes.data)
+
+
 @entry_point("int64(int64[:,::1], int64, int64[:,::1])")
 def retract_facts(S, relation, facts):
     """See `apply.retract_facts`."""

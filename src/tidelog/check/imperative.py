@@ -1,0 +1,126 @@
+"""Imperative rules → plain rules.
+
+    for (a in A if c) { B(a); if (d) C(a) else D(a) }
+
+    B(a) :- a in A, c.
+    C(a) :- a in A, c, d.
+    D(a) :- a in A, c, not d.
+
+Every statement that inserts is the head of a rule; what stands around it is the body. An arm of a `match` becomes a
+condition that only this arm is taken, and an assignment for the variables of its pattern. A statement that inserts
+nothing becomes a rule without a head, which is checked and then forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.syntax import ast
+
+Body = tuple[ast.Literal, ...]
+
+
+def plain_rules(statement: ast.ForStatement, diagnostics: list[Diagnostic]) -> list[ast.Rule]:
+    """The rules that the statement stands for."""
+    found: list[ast.Rule] = []
+    _translate(statement, (), found, diagnostics)
+    return found
+
+
+def _translate(statement: ast.Statement, body: Body, found: list[ast.Rule], diagnostics: list[Diagnostic]) -> None:
+    span = statement.span
+    match statement:
+        case ast.InsertStatement(atom):
+            found.append(ast.Rule((atom,), body, span=span))
+        case ast.SkipStatement():
+            found.append(ast.Rule((), body, span=span))
+        case ast.BlockStatement(statements):
+            for each in statements:
+                _translate(each, body, found, diagnostics)
+        case ast.ForStatement(atom, condition, inner):
+            literals: Body = (ast.Positive(atom, span=atom.span),)
+            if condition is not None:
+                literals += (ast.Condition(condition, span=condition.span),)
+            _translate(inner, (*body, *literals), found, diagnostics)
+        case ast.IfStatement(condition, then, otherwise):
+            _translate(then, (*body, ast.Condition(condition, span=condition.span)), found, diagnostics)
+            if otherwise is not None:
+                negated = ast.Unary("not", condition, span=condition.span)
+                _translate(otherwise, (*body, ast.Condition(negated, span=condition.span)), found, diagnostics)
+        case ast.MatchStatement(subject, arms):
+            for place, arm in enumerate(arms):
+                literals = tuple(_taken(subject, arms, place))
+                _translate(arm.body, (*body, *literals), found, diagnostics)
+        case ast.AssignStatement(assignment, inner):
+            literal = _assignment(assignment, diagnostics)
+            if literal is not None:
+                _translate(inner, (*body, literal), found, diagnostics)
+
+
+def _assignment(assignment: ast.Expression, diagnostics: list[Diagnostic]) -> ast.Literal | None:
+    span = assignment.span
+    match assignment:
+        case ast.Assign(ast.Annotation(ast.VariableDeclaration(name), type_), value):
+            return ast.Assignment(name, type_, value, span=span)
+        case ast.Assign(ast.VariableDeclaration(name), value):
+            return ast.Assignment(name, None, value, span=span)
+        case ast.Assign(target, value):
+            return ast.Destructuring(target, value, span=span)
+        case _:
+            label = "before `in` stands an assignment: `var x = …`"
+            message = "this is not an assignment"
+            diagnostics.append(diagnostic(Code.NOT_A_PATTERN, message, span, label))
+            return None
+
+
+def _taken(subject: ast.Expression, arms: tuple[ast.StatementArm, ...], place: int) -> Iterator[ast.Literal]:
+    """What holds when the arm at this place is taken."""
+    arm = arms[place]
+    span = arm.pattern.span
+    cases = [_case(each.pattern, taken=index == place) for index, each in enumerate(arms[: place + 1])]
+    nowhere = Span(span.source, span.end, span.end)
+    cases.append(_case(ast.Wildcard(span=nowhere), taken=False))
+    match = ast.Match(subject, tuple(cases), span=span)
+    yield ast.Condition(match, span=span)
+    declaring = _declaring(arm.pattern)
+    if declaring is not arm.pattern:
+        yield ast.Destructuring(declaring, subject, span=span)
+
+
+def _case(pattern: ast.Expression, *, taken: bool) -> ast.MatchArm:
+    return ast.MatchArm(pattern, ast.Boolean(taken, span=pattern.span), span=pattern.span)
+
+
+def _declaring(pattern: ast.Expression) -> ast.Expression:
+    """The pattern with `var` before its variables; the same object when it has none."""
+    match pattern:
+        case ast.Variable(name):
+            return ast.VariableDeclaration(ast.Name(name, span=pattern.span), span=pattern.span)
+        case ast.VariableDeclaration(name):
+            return ast.VariableDeclaration(name, span=pattern.span)
+        case ast.Annotation(operand, type_):
+            inner = _declaring(operand)
+            return pattern if inner is operand else ast.Annotation(inner, type_, span=pattern.span)
+        case ast.Reference(operand):
+            inner = _declaring(operand)
+            return pattern if inner is operand else ast.Reference(inner, span=pattern.span)
+        case ast.Tuple(items):
+            parts = tuple(_declaring(item) for item in items)
+            return pattern if _same(parts, items) else ast.Tuple(parts, span=pattern.span)
+        case ast.Struct(constructor, arguments):
+            values = tuple(_declaring(argument.value) for argument in arguments)
+            if _same(values, tuple(argument.value for argument in arguments)):
+                return pattern
+            named = tuple(
+                ast.Argument(argument.name, value, span=argument.span) for argument, value in zip(arguments, values)
+            )
+            return ast.Struct(constructor, named, span=pattern.span)
+        case _:
+            return pattern
+
+
+def _same(left: tuple[ast.Expression, ...], right: tuple[ast.Expression, ...]) -> bool:
+    return all(one is other for one, other in zip(left, right))

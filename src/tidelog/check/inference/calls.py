@@ -1,0 +1,355 @@
+"""Calls: one function is chosen among all that share a name, by its arguments and by what its place wants.
+
+A function that is the only one with this name and number of arguments is chosen at once, so that an argument that does
+not fit is reported where it stands. Otherwise the candidates are narrowed down as types become known; closures are read
+last, because the function often says what they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidelog.check.inference.drafts import (
+    BROKEN,
+    FUNCTION,
+    Draft,
+    Flag,
+    Shape,
+    Unknown,
+    could_accept,
+    could_be,
+    current,
+    describe,
+    instantiate,
+    shape,
+    written,
+)
+from tidelog.check.inference.state import Inference, Reason, Reasons
+from tidelog.check.scope import FunctionEntry
+from tidelog.check.types import Type
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.spans import Span
+from tidelog.syntax import ast
+
+GROUP_BY = "group_by"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A function that was chosen, with drafts for its type variables."""
+
+    entry: FunctionEntry
+    meaning: dict[str, Draft]
+
+    def parameter(self, place: int) -> Draft:
+        assert self.entry.parameters is not None
+        return instantiate(self.entry.parameters[place].type, self.meaning)
+
+    @property
+    def result(self) -> Draft:
+        assert self.entry.result is not None
+        return instantiate(self.entry.result, self.meaning)
+
+    @property
+    def draft(self) -> Draft:
+        """The function as a value."""
+        assert self.entry.parameters is not None
+        parts = (*(self.parameter(place) for place in range(self.entry.arity)), self.result)
+        return Shape(FUNCTION, parts, tuple(parameter.mutable for parameter in self.entry.parameters))
+
+    def reason(self, place: int) -> tuple[Reason, ...]:
+        """Where the parameter is declared, unless that is in the library."""
+        if self.entry.module.is_library:
+            return ()
+        parameter = self.entry.declaration.parameters[place]
+        return ((parameter.span, f"parameter `{parameter.name.text}` is declared here"),)
+
+
+def choose(at: Inference, entry: FunctionEntry) -> Choice:
+    """The function with fresh drafts for its type variables."""
+    return Choice(entry, {name: Unknown() for name in entry.type_parameters})
+
+
+def fitting_functions(
+    candidates: Sequence[FunctionEntry], arguments: Sequence[Draft], result: Draft
+) -> list[FunctionEntry]:
+    """The candidates that could take the arguments and give the result, as far as is known."""
+    return [entry for entry in candidates if _fits(entry, arguments, result)]
+
+
+def _fits(entry: FunctionEntry, arguments: Sequence[Draft], result: Draft) -> bool:
+    if entry.parameters is None or entry.result is None or len(entry.parameters) != len(arguments):
+        return False
+    meaning: dict[str, Draft] = {}
+    return all(
+        could_accept(parameter.type, argument, meaning) for parameter, argument in zip(entry.parameters, arguments)
+    ) and could_accept(entry.result, result, meaning)
+
+
+# The nodes
+
+
+def call(at: Inference, node: ast.Call, wanted: Draft | None, reasons: Reasons) -> Draft:
+    group = at.groups.get(id(node))
+    if group is not None:
+        return group.draft
+    match node.function:
+        case ast.Variable(name) if at.local(name) is None:
+            return _named(at, node, name, node.function.span, node.arguments, wanted)
+        case ast.FunctionName(name):
+            return _named(at, node, name, node.function.span, node.arguments, wanted)
+        case function:
+            return _value(at, node, function, at.infer(function))
+
+
+def method_call(at: Inference, node: ast.MethodCall, wanted: Draft | None, reasons: Reasons) -> Draft:
+    group = at.groups.get(id(node))
+    if group is not None:
+        return group.draft
+    arguments = (node.receiver, *node.arguments)
+    return _named(at, node, node.function.text, node.function.span, arguments, wanted)
+
+
+def function_value(at: Inference, node: ast.Expression, name: str, wanted: Draft | None) -> Draft:
+    """The name of a function where a value is wanted."""
+    candidates = at.module.find_functions(name)
+    if not candidates:
+        return _unknown(at, name, node.span)
+    usable = [entry for entry in candidates if entry.parameters is not None and entry.result is not None]
+    if not usable:
+        return BROKEN
+    if len(usable) == 1:
+        choice = at.choices[id(node)] = choose(at, usable[0])
+        return choice.draft
+    draft = wanted if wanted is not None else Unknown()
+
+    def attempt() -> bool:
+        found = [entry for entry in usable if could_be(choose(at, entry).draft, draft)]
+        if len(found) > 1:
+            return False
+        if not found:
+            at.report(
+                Code.NO_OVERLOAD,
+                f"no function `{name}` is {describe(draft)}",
+                node.span,
+                f"{len(usable)} functions have this name",
+            )
+            at.solver.unify(draft, BROKEN)
+        else:
+            choice = at.choices[id(node)] = choose(at, found[0])
+            at.agree(node, choice.draft, draft)
+        return True
+
+    at.defer(attempt, lambda: [draft], lambda: _ambiguous(at, name, node.span, usable))
+    return draft
+
+
+# One function among several
+
+
+def _named(
+    at: Inference,
+    node: ast.Expression,
+    name: str,
+    span: Span,
+    arguments: tuple[ast.Expression, ...],
+    wanted: Draft | None,
+) -> Draft:
+    candidates = at.module.find_functions(name)
+    if not candidates:
+        draft = _unknown(at, name, span)
+        for argument in arguments:
+            at.infer(argument)
+        return draft
+    usable = [entry for entry in candidates if entry.arity == len(arguments)]
+    if not usable:
+        _wrong_count(at, name, span, candidates, len(arguments))
+    if len(usable) == 1 and usable[0].parameters is not None:
+        choice = at.choices[id(node)] = choose(at, usable[0])
+        _pass(at, choice, arguments, [None] * len(arguments))
+        return choice.result if usable[0].result is not None else BROKEN
+    if not usable or any(entry.parameters is None or entry.result is None for entry in usable):
+        for argument in arguments:
+            at.infer(argument)
+        return BROKEN
+    return _overloaded(at, node, name, span, arguments, usable, wanted)
+
+
+def _overloaded(
+    at: Inference,
+    node: ast.Expression,
+    name: str,
+    span: Span,
+    arguments: tuple[ast.Expression, ...],
+    usable: list[FunctionEntry],
+    wanted: Draft | None,
+) -> Draft:
+    result = Unknown()
+    found: list[Draft | None] = [None if isinstance(each, ast.Closure) else at.infer(each) for each in arguments]
+
+    def drafts() -> list[Draft]:
+        return [draft if draft is not None else _closure_shape(argument) for draft, argument in zip(found, arguments)]
+
+    def commit(entry: FunctionEntry) -> None:
+        choice = at.choices[id(node)] = choose(at, entry)
+        at.agree(node, choice.result, result)
+        _pass(at, choice, arguments, found)
+
+    if wanted is not None:
+        fitting = fitting_functions(usable, drafts(), wanted) or fitting_functions(usable, drafts(), result)
+    else:
+        fitting = fitting_functions(usable, drafts(), result)
+    if len(fitting) == 1:
+        commit(fitting[0])
+        return result
+    for place, argument in enumerate(arguments):
+        if found[place] is None:
+            found[place] = at.infer(argument)
+
+    def attempt() -> bool:
+        fitting = fitting_functions(usable, drafts(), result)
+        if not fitting:
+            fitting = fitting_functions(usable, drafts(), Unknown())
+        if len(fitting) > 1:
+            return False
+        if fitting:
+            commit(fitting[0])
+        else:
+            _no_overload(at, name, span, usable, drafts())
+            at.solver.unify(result, BROKEN)
+        return True
+
+    def guess() -> bool:
+        """What the module itself declares hides what it imports, where both fit."""
+        own = [entry for entry in fitting_functions(usable, drafts(), result) if entry.module is at.module]
+        if len(own) != 1:
+            return False
+        usable[:] = own
+        return True
+
+    def give_up() -> None:
+        _ambiguous(at, name, span, fitting_functions(usable, drafts(), result))
+
+    at.defer(attempt, lambda: [*drafts(), result], give_up, guess)
+    return result
+
+
+def _pass(at: Inference, choice: Choice, arguments: tuple[ast.Expression, ...], found: Sequence[Draft | None]) -> None:
+    """Holds the arguments against the parameters; those without a draft are inferred, closures last."""
+    order = sorted(range(len(arguments)), key=lambda place: isinstance(arguments[place], ast.Closure))
+    for place in order:
+        draft = found[place]
+        if draft is None:
+            at.expect(arguments[place], choice.parameter(place), *choice.reason(place))
+        else:
+            at.agree(arguments[place], draft, choice.parameter(place), *choice.reason(place))
+
+
+def _closure_shape(node: ast.Expression) -> Draft:
+    """What is known of a closure before it is read: how many parameters it has."""
+    assert isinstance(node, ast.Closure)
+    count = len(node.parameters)
+    return Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
+
+
+# A function that is a value
+
+
+def _value(at: Inference, node: ast.Call, function: ast.Expression, draft: Draft) -> Draft:
+    found = shape(current(draft))
+    count = len(node.arguments)
+    if found is None and isinstance(current(draft), Unknown):
+        found = Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
+        at.agree(function, draft, found)
+    if found is None or found.head is not FUNCTION or len(found.parts) != count + 1:
+        for argument in node.arguments:
+            at.infer(argument)
+        if current(draft) is BROKEN:
+            return BROKEN
+        if found is None or found.head is not FUNCTION:
+            shown = describe(draft)
+            message = f"expected a function, found {shown}"
+            return at.report(Code.TYPE_MISMATCH, message, function.span, f"this is {shown}")
+        wanted = len(found.parts) - 1
+        message = f"this function takes {counted(wanted, 'argument')}, {count} given"
+        return at.report(Code.WRONG_ARGUMENT_COUNT, message, node.span, f"expected {wanted}, found {count}")
+    for argument, part in zip(node.arguments, found.parts):
+        at.expect(argument, part)
+    return found.parts[-1]
+
+
+# What goes wrong
+
+
+def _unknown(at: Inference, name: str, span: Span) -> Draft:
+    if name == GROUP_BY:
+        message = "`group_by` stands outside of the body of a rule"
+        return at.report(Code.BAD_GROUP, message, span, "there is nothing to group here")
+    before = len(at.diagnostics)
+    at.names.unknown_function(name, span, at.visible())
+    at.errors += len(at.diagnostics) - before
+    return BROKEN
+
+
+def _wrong_count(at: Inference, name: str, span: Span, candidates: list[FunctionEntry], found: int) -> None:
+    counts = sorted({entry.arity for entry in candidates})
+    wanted = " or ".join(str(count) for count in counts)
+    takes = counted(counts[0], "argument") if len(counts) == 1 else f"{wanted} arguments"
+    related = [] if len(candidates) > 1 or candidates[0].module.is_library else [(candidates[0].span, "declared here")]
+    at.report(
+        Code.WRONG_ARGUMENT_COUNT,
+        f"function `{name}` takes {takes}, {found} given",
+        span,
+        f"expected {wanted}, found {found}",
+        related=related,
+    )
+
+
+def _no_overload(
+    at: Inference, name: str, span: Span, candidates: list[FunctionEntry], arguments: Sequence[Draft]
+) -> None:
+    taken = ", ".join(written(argument) for argument in arguments)
+    at.report(
+        Code.NO_OVERLOAD,
+        f"no function `{name}` takes `({taken})`",
+        span,
+        f"{len(candidates)} functions have this name" if len(candidates) > 1 else "it takes something else",
+        notes=_listed(candidates),
+    )
+
+
+def _ambiguous(at: Inference, name: str, span: Span, candidates: list[FunctionEntry]) -> None:
+    at.report(
+        Code.AMBIGUOUS_CALL,
+        f"function `{name}` may be any of {len(candidates)}",
+        span,
+        "nothing says which one",
+        notes=_listed(candidates),
+        help="a type annotation on an argument or on the result would say it, for example `(x: u32)`",
+    )
+
+
+def _listed(candidates: Sequence[FunctionEntry], most: int = 5) -> list[str]:
+    """The signatures of some functions, for notes."""
+    shown = [f"`{_signature(entry)}`" for entry in candidates[:most]]
+    rest = len(candidates) - most
+    return [*shown, f"and {rest} more"] if rest > 0 else shown
+
+
+def _signature(entry: FunctionEntry) -> str:
+    def one(type_: Type) -> str:
+        return written(type_)
+
+    assert entry.parameters is not None
+    assert entry.result is not None
+    taken = (
+        f"{parameter.name}: {'mut ' if parameter.mutable else ''}{one(parameter.type)}"
+        for parameter in entry.parameters
+    )
+    return f"{entry.name}({', '.join(taken)}): {one(entry.result)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`no columns`, `1 column`, `2 columns`."""
+    return {0: f"no {noun}s", 1: f"1 {noun}"}.get(count, f"{count} {noun}s")

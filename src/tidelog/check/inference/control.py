@@ -1,0 +1,233 @@
+"""Blocks, branches, loops, assignments, and what leaves them."""
+
+from __future__ import annotations
+
+from tidelog.check.inference.drafts import (
+    BROKEN,
+    FUNCTION,
+    TUPLE,
+    Draft,
+    Shape,
+    Unknown,
+    current,
+    describe,
+    instantiate,
+    named,
+    shape,
+)
+from tidelog.check.inference.patterns import Assigning, Declaring, pattern
+from tidelog.check.inference.state import Inference, Reason, Reasons
+from tidelog.check.inference.values import behind
+from tidelog.check.types import BOOL, UNIT
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+
+OPTION, RESULT = "ddlog_std::Option", "ddlog_std::Result"
+
+
+def block(at: Inference, node: ast.Block, wanted: Draft | None, reasons: Reasons) -> Draft:
+    with at.scope():
+        for place, expression in enumerate(node.expressions):
+            if node.ends_open or place < len(node.expressions) - 1:
+                at.infer(expression)
+            elif wanted is None:
+                return at.infer(expression)
+            else:
+                return at.expect(expression, wanted, *reasons)
+    return UNIT
+
+
+def conditional(at: Inference, node: ast.Conditional, wanted: Draft | None, reasons: Reasons) -> Draft:
+    at.expect(node.condition, BOOL)
+    if node.otherwise is None:
+        at.expect(node.then, UNIT, (node.span, "an `if` without `else` gives `()`"))
+        return UNIT
+    if is_known(wanted):
+        assert wanted is not None
+        at.expect(node.then, wanted, *reasons)
+        at.expect(node.otherwise, wanted, *reasons)
+        return wanted
+    first = at.infer(node.then, wanted)
+    second = at.infer(node.otherwise, first)
+    return at.agree(node.otherwise, second, first, (node.then.span, f"the other branch is {describe(first)}"))
+
+
+def is_known(draft: Draft | None) -> bool:
+    """Whether it is of use to hold the branches of an expression against the draft one by one."""
+    return draft is not None and not isinstance(current(draft), Unknown)
+
+
+def match(at: Inference, node: ast.Match, wanted: Draft | None, reasons: Reasons) -> Draft:
+    subject = at.infer(node.subject)
+    result = wanted if is_known(wanted) else None
+    for arm in node.arms:
+        with at.scope():
+            pattern(at, arm.pattern, subject, Declaring("match"), ((node.subject.span, "what is matched"),))
+            if result is not None and is_known(wanted):
+                at.expect(arm.value, result, *reasons)
+            elif result is None:
+                result = at.infer(arm.value, wanted)
+            else:
+                found = at.infer(arm.value, result)
+                why = (node.arms[0].value.span, f"the first arm is {describe(result)}")
+                at.agree(arm.value, found, result, why)
+    return BROKEN if result is None else result
+
+
+def for_(at: Inference, node: ast.For, wanted: Draft | None, reasons: Reasons) -> Draft:
+    item = iterate(at, node.iterable, at.infer(node.iterable))
+    with at.scope():
+        pattern(at, node.pattern, item, Declaring("loop"), ((node.iterable.span, "what is iterated over"),))
+        at.frame.loops += 1
+        at.infer(node.body)
+        at.frame.loops -= 1
+    return UNIT
+
+
+def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
+    """What comes out of a value that `for` or `FlatMap` goes through."""
+    result = Unknown()
+
+    def attempt() -> bool:
+        found, count = behind(at, iterable)
+        if isinstance(found, Unknown):
+            return False
+        at.choices[iterated(node)] = count
+        at.solver.unify(result, _item(at, node, found))
+        return True
+
+    def give_up() -> None:
+        message = "the type of what is iterated over is not known"
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "what is its type?")
+
+    at.defer(attempt, lambda: [iterable], give_up)
+    return current(result)
+
+
+def iterated(node: ast.Expression) -> int:
+    """The key under which it is kept through how many references a loop goes."""
+    return -id(node) - 2
+
+
+def _item(at: Inference, node: ast.Expression, found: Draft) -> Draft:
+    if found is BROKEN:
+        return BROKEN
+    whole = shape(found)
+    definition = None
+    if whole is not None and whole.head not in (TUPLE, FUNCTION):
+        definition = at.environment.definition(whole.head)
+    if whole is None or definition is None or definition.item is None:
+        shown = describe(found)
+        return at.report(Code.NOT_ITERABLE, f"{shown} cannot be iterated over", node.span, f"this is {shown}")
+    return instantiate(definition.item, dict(zip(definition.parameters, whole.parts)))
+
+
+# What leaves
+
+
+def break_(at: Inference, node: ast.Break | ast.Continue, wanted: Draft | None, reasons: Reasons) -> Draft:
+    if not at.frame.loops:
+        word = "break" if isinstance(node, ast.Break) else "continue"
+        at.report(Code.MISPLACED_CONTROL, f"`{word}` stands outside of a loop", node.span, "no loop around it")
+    return Unknown()
+
+
+def return_(at: Inference, node: ast.Return, wanted: Draft | None, reasons: Reasons) -> Draft:
+    result = at.frame.result
+    if result is None:
+        at.report(Code.MISPLACED_CONTROL, "`return` stands outside of a function", node.span, "nothing to return from")
+        if node.value is not None:
+            at.infer(node.value)
+        return Unknown()
+    why = (at.frame.reason,) if at.frame.reason else ()
+    if node.value is not None:
+        at.expect(node.value, result, *why)
+    elif not at.solver.unify(UNIT, result):
+        at.mismatch(node, UNIT, result, why)
+    return Unknown()
+
+
+def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -> Draft:
+    """`e?`: an Option leaves functions that give an Option; a Result also those that give a Result of that error."""
+    operand = at.infer(node.operand)
+    if at.frame.result is None:
+        message = "`?` stands outside of a function"
+        return at.report(Code.BAD_TRY, message, node.span, "nothing to return from")
+    returned, reason = at.frame.result, at.frame.reason
+    at.choices[id(node)] = returned
+    result = Unknown()
+
+    def attempt() -> bool:
+        found = shape(current(operand))
+        if isinstance(current(operand), Unknown):
+            return False
+        if current(operand) is BROKEN or current(returned) is BROKEN:
+            at.solver.unify(result, BROKEN)
+            return True
+        if found is None or found.head not in (OPTION, RESULT):
+            shown = describe(operand)
+            message = f"`?` needs an `Option` or a `Result`, found {shown}"
+            at.solver.unify(result, at.report(Code.BAD_TRY, message, node.operand.span, f"this is {shown}"))
+            return True
+        at.agree(node, found.parts[0], result)
+        if isinstance(current(returned), Unknown):
+            return found.head == OPTION and at.solver.unify(returned, named(OPTION, Unknown()))
+        _leave(at, node, found, operand, returned, reason)
+        return True
+
+    def guess() -> bool:
+        found = shape(current(operand))
+        if found is None or not isinstance(current(returned), Unknown):
+            return False
+        return at.solver.unify(returned, named(RESULT, Unknown(), found.parts[1]))
+
+    def give_up() -> None:
+        message = "the type of what `?` takes apart is not known"
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "an `Option` or a `Result`?")
+
+    at.defer(attempt, lambda: [operand, returned], give_up, guess)
+    return result
+
+
+def _leave(at: Inference, node: ast.Try, found: Shape, operand: Draft, returned: Draft, reason: Reason | None) -> None:
+    """Holds what `?` would return against what the function or closure returns."""
+    whole = shape(current(returned))
+    related = [reason] if reason else []
+    if whole is not None and whole.head == OPTION:
+        return
+    if whole is None or whole.head != RESULT or found.head != RESULT:
+        message = f"`?` of {describe(operand)} leaves a function that returns {describe(returned)}"
+        at.report(Code.BAD_TRY, message, node.span, "they do not fit", related=related)
+    elif not at.solver.unify(found.parts[1], whole.parts[1]):
+        message = f"`?` of {describe(operand)} leaves a function that returns {describe(returned)}"
+        at.report(Code.BAD_TRY, message, node.span, f"its error is {describe(found.parts[1])}", related=related)
+
+
+# Assignments
+
+
+def assign(at: Inference, node: ast.Assign, wanted: Draft | None, reasons: Reasons) -> Draft:
+    match node.target:
+        case ast.Annotation(operand, type_):
+            draft = at.resolve(type_)
+            at.drafts[id(node.target)] = draft
+            at.expect(node.value, draft, (type_.span, "because of this annotation"))
+            pattern(at, operand, draft, Assigning())
+        case ast.Variable(name) if (local := at.local(name)) is not None:
+            at.locals[id(node.target)] = local
+            at.drafts[id(node.target)] = local.draft
+            at.expect(node.value, local.draft, (local.span, f"`{name}` is declared here"))
+        case ast.FieldAccess() | ast.TupleField():
+            draft = at.infer(node.target)
+            at.expect(node.value, draft, (node.target.span, f"this is {describe(draft)}"))
+        case target:
+            draft = at.infer(node.value)
+            pattern(at, target, draft, Assigning(), ((node.value.span, "what is assigned"),))
+    return UNIT
+
+
+def misplaced_binding(at: Inference, node: ast.Binding, wanted: Draft | None, reasons: Reasons) -> Draft:
+    """`x@p` where a value is wanted."""
+    at.infer(node.pattern)
+    label = "it only names a part of a pattern"
+    return at.report(Code.NOT_A_PATTERN, "`@` stands where a value is needed", node.span, label)

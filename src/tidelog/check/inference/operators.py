@@ -1,0 +1,281 @@
+"""Operators, casts, slices and annotations."""
+
+from __future__ import annotations
+
+from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_integer, is_number
+from tidelog.check.inference.state import Inference, Reasons, cut
+from tidelog.check.inference.text import require_text
+from tidelog.check.types import (
+    BOOL,
+    S64,
+    S128,
+    STRING,
+    U32,
+    BigIntType,
+    BitType,
+    FloatType,
+    IntegerType,
+    SignedType,
+    StringType,
+    Type,
+)
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+from tidelog.syntax.expressions import COMPARISON, PRIORITY
+from tidelog.syntax.numbers import MAX_WIDTH
+from tidelog.syntax.show import show_expression
+
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%"))
+_LOGIC = frozenset(("and", "or", "=>"))
+_SHIFTS = frozenset(("<<", ">>"))
+
+
+def unary(at: Inference, node: ast.Unary, wanted: Draft | None, reasons: Reasons) -> Draft:
+    op, operand = node.op, node.operand
+    if op == "-" and isinstance(operand, ast.Integer) and operand.width is None:
+        draft = at.drafts[id(operand)] = at.literal(node, -operand.value)
+        return draft
+    if op == "not":
+        draft = at.infer(operand, BOOL)
+        compared = at.choices.get(_hint(operand))
+        if compared is None or at.solver.unify(draft, BOOL):
+            return at.agree(operand, draft, BOOL)
+        at.mismatch(operand, draft, BOOL, (), _meant(compared))
+        return BROKEN
+    return _number(at, op, operand, at.infer(operand, wanted))
+
+
+def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reasons) -> Draft:
+    op = node.op
+    if isinstance(node.left, ast.Unary):
+        at.choices[_hint(node.left.operand)] = node
+    if op in _LOGIC:
+        at.expect(node.left, BOOL)
+        at.expect(node.right, BOOL)
+        return BOOL
+    if op == "++":
+        return _join(at, node)
+    if PRIORITY[op] == COMPARISON:
+        left = at.infer(node.left)
+        right = at.infer(node.right, left)
+        at.agree(node.right, right, left, (node.left.span, f"this is {describe(left)}"))
+        return BOOL
+    hint = wanted if op not in _SHIFTS else None
+    left = at.infer(node.left, hint)
+    right = at.infer(node.right, left if op not in _SHIFTS else U32)
+    for operand, draft in ((node.left, left), (node.right, right)):
+        if _number(at, op, operand, draft, node) is BROKEN and current(draft) is not BROKEN:
+            return BROKEN
+    if op in _SHIFTS:
+        at.agree(node.right, right, U32, (node.left.span, "what is shifted"))
+        return left
+    return at.agree(node.right, right, left, (node.left.span, f"this is {describe(left)}"))
+
+
+def cast(at: Inference, node: ast.Cast, wanted: Draft | None, reasons: Reasons) -> Draft:
+    operand = at.infer(node.operand)
+    target = at.resolve(node.type)
+    if isinstance(target, IntegerType | BigIntType | FloatType):
+        defer_cast(at, node, operand, target)
+    elif target is not BROKEN and current(operand) is not BROKEN:
+        _wrong_cast(at, node, operand, target, "only numbers are cast")
+    return target
+
+
+def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> None:
+    """Checks a cast once the type of what is cast is known; a literal takes a type from which the cast is allowed."""
+
+    def attempt() -> bool:
+        found = current(operand)
+        if isinstance(found, Unknown):
+            return False
+        if found is not BROKEN:
+            _check_cast(at, node, found, target)
+        return True
+
+    def guess() -> bool:
+        found = current(operand)
+        if not isinstance(found, Unknown) or found.kind is Kind.ANY:
+            return False
+        family: tuple[Type, ...] = ()
+        if isinstance(target, SignedType):
+            family = (S64, S128)
+        elif isinstance(target, BitType) and found.low is not None and found.low < 0:
+            family = (SignedType(target.width),)
+        at.solver.settle(found, family)
+        return True
+
+    def give_up() -> None:
+        message = "the type of a value that is cast is not known"
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?")
+
+    at.defer(attempt, lambda: [operand], give_up, guess)
+
+
+def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> None:
+    match found, target:
+        case (BitType(), SignedType()) | (SignedType(), BitType()):
+            assert isinstance(found, IntegerType)
+            assert isinstance(target, IntegerType)
+            if found.width != target.width:
+                between = type(found)(target.width)
+                help = f"`{pasted(node.operand)} as {between} as {target}`"
+                _wrong_cast(at, node, found, target, "the sign and the width would both change", help)
+        case BigIntType(), BitType(width):
+            help = f"`{pasted(node.operand)} as {SignedType(width)} as {target}`"
+            _wrong_cast(at, node, found, target, "a `bigint` has a sign", help)
+        case FloatType(), BitType() | SignedType() | BigIntType():
+            _wrong_cast(at, node, found, target, "`int_from_f` and `int_from_d` of the library `fp` round")
+        case (BitType() | SignedType() | BigIntType() | FloatType(), _):
+            pass
+        case _:
+            _wrong_cast(at, node, found, target, "only numbers are cast")
+
+
+def _wrong_cast(
+    at: Inference, node: ast.Cast, found: Draft, target: Draft, label: str, help: str | None = None
+) -> None:
+    message = f"{describe(found)} cannot be cast to {describe(target)}"
+    at.report(Code.IMPOSSIBLE_CAST, message, node.span, label, help=help)
+
+
+def annotation(at: Inference, node: ast.Annotation, wanted: Draft | None, reasons: Reasons) -> Draft:
+    draft = at.resolve(node.type)
+    at.expect(node.operand, draft, (node.type.span, "because of this annotation"))
+    return draft
+
+
+def slice_(at: Inference, node: ast.Slice, wanted: Draft | None, reasons: Reasons) -> Draft:
+    operand = at.infer(node.operand)
+    high, low = node.high, node.low
+    if high < low:
+        help = f"`{pasted(node.operand)}[{cut(low)}:{cut(high)}]`"
+        message = f"slice [{cut(high)}:{cut(low)}] is empty"
+        return at.report(Code.BAD_SLICE, message, node.span, "the higher bit stands first", help=help)
+
+    def attempt() -> bool:
+        found = current(operand)
+        if isinstance(found, Unknown):
+            return False
+        if found is BROKEN:
+            return True
+        if not isinstance(found, BitType):
+            _wrong_operand(at, "[:]", node.operand, found, "a `bit`")
+        elif high >= found.width:
+            message = f"slice [{cut(high)}:{cut(low)}] is past the end of `{found}`"
+            at.report(Code.BAD_SLICE, message, node.span, f"its highest bit is {found.width - 1}")
+        return True
+
+    def give_up() -> None:
+        message = "the type of a value that is sliced is not known"
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?")
+
+    before = at.errors
+    at.defer(attempt, lambda: [operand], give_up)
+    if at.errors > before or current(operand) is BROKEN:
+        return BROKEN
+    if high - low + 1 > MAX_WIDTH:
+        message = f"slice [{cut(high)}:{cut(low)}] is past the end of every type"
+        return at.report(Code.BAD_SLICE, message, node.span, f"the widest type is `bit<{MAX_WIDTH}>`")
+    return BitType(high - low + 1)
+
+
+# `++`
+
+
+def _join(at: Inference, node: ast.Binary) -> Draft:
+    """Text and anything, or bits and bits."""
+    left = at.infer(node.left)
+    right = at.infer(node.right)
+    result = Unknown()
+
+    def attempt() -> bool:
+        whole = current(left)
+        if isinstance(whole, Unknown):
+            if isinstance(current(result), StringType) and whole.kind is Kind.ANY:
+                at.agree(node.left, left, STRING)
+                whole = STRING
+            else:
+                return False
+        if isinstance(whole, StringType):
+            require_text(at, node.right)
+            at.agree(node, STRING, result)
+            return True
+        if whole is BROKEN or current(right) is BROKEN:
+            at.solver.unify(result, BROKEN)
+            return True
+        if not isinstance(whole, BitType):
+            at.solver.unify(result, _wrong_operand(at, "++", node.left, whole, "a `string` or a `bit`"))
+            return True
+        part = current(right)
+        if isinstance(part, Unknown):
+            return False
+        at.agree(node, _joined(at, node, whole, part), result)
+        return True
+
+    def give_up() -> None:
+        message = "the type of what `++` joins is not known"
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.left.span, "a `string` or a `bit`?")
+
+    at.defer(attempt, lambda: [left, right, result], give_up)
+    return result
+
+
+def _joined(at: Inference, node: ast.Binary, whole: BitType, part: Draft) -> Draft:
+    if not isinstance(part, BitType):
+        return _wrong_operand(at, "++", node.right, part, "a `bit`")
+    width = whole.width + part.width
+    if width > MAX_WIDTH:
+        message = f"`++` makes a number of {width} bits"
+        return at.report(Code.TOO_WIDE, message, node.span, f"the widest type is `bit<{MAX_WIDTH}>`")
+    return BitType(width)
+
+
+# Numbers
+
+
+def _number(at: Inference, op: str, operand: ast.Expression, draft: Draft, node: ast.Binary | None = None) -> Draft:
+    """The draft of an operand that must be a number, or an integer, as the operator has it; reports others."""
+    arithmetic = op in _ARITHMETIC
+    fits = is_number(draft) if arithmetic else is_integer(draft)
+    if not fits or not at.solver.require(draft, Kind.NUMBER if arithmetic else Kind.INTEGER):
+        help = _meant(node) if node is not None else None
+        return _wrong_operand(at, op, operand, draft, "a number" if arithmetic else "an integer", help)
+    return draft
+
+
+def _wrong_operand(
+    at: Inference, op: str, node: ast.Expression, found: Draft, wanted: str, help: str | None = None
+) -> Draft:
+    shown = describe(found)
+    message = f"operator `{op}` needs {wanted}, found {shown}"
+    return at.report(Code.WRONG_OPERAND, message, node.span, f"this is {shown}", help=help)
+
+
+# What was meant
+
+
+def _hint(node: ast.Expression) -> int:
+    """The key of the hint for an operand of `not`."""
+    return -id(node) - 1
+
+
+def _meant(node: ast.Binary) -> str | None:
+    """What was probably meant by an operator whose operands do not fit."""
+    op, left, right = node.op, node.left, node.right
+    if op == "+" and any(isinstance(side, ast.String | ast.Interpolation) for side in (left, right)):
+        return f"`{pasted(left)} ++ {pasted(right)}` joins strings"
+    if PRIORITY[op] == COMPARISON and isinstance(left, ast.Unary) and left.op == "not":
+        meant = ast.Unary("not", ast.Binary(op, left.operand, right, span=node.span), span=node.span)
+        return f"`not` binds tighter than `{op}`: `{show_expression(meant)}`"
+    if op in ("&", "|", "^") and isinstance(right, ast.Binary) and PRIORITY[right.op] == COMPARISON:
+        first = ast.Binary(op, left, right.left, span=node.span)
+        meant_too = ast.Binary(right.op, first, right.right, span=node.span)
+        return f"`{right.op}` binds tighter than `{op}`: `{show_expression(meant_too)}`"
+    return None
+
+
+def pasted(node: ast.Expression) -> str:
+    """The node as an operand, in parentheses if it has operators of its own."""
+    text = show_expression(node)
+    return f"({text})" if isinstance(node, ast.Unary | ast.Binary) else text

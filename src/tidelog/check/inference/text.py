@@ -1,0 +1,59 @@
+"""`++` and `${}`: values that must have a text.
+
+Values of built-in types and functions have one; for any other type there must be a function `to_string` that takes it
+and gives a `string`.
+"""
+
+from __future__ import annotations
+
+from tidelog.check.inference.calls import choose, fitting_functions
+from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Unknown, current, describe, shape, written
+from tidelog.check.inference.state import Inference
+from tidelog.check.types import STRING, TypeVariable
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+
+
+def require_text(at: Inference, node: ast.Expression) -> None:
+    """Sees to it that the node's value, which has a draft, can be turned into text; chooses its `to_string`."""
+    draft = at.drafts[id(node)]
+
+    def attempt() -> bool:
+        found = current(draft)
+        if isinstance(found, Unknown):
+            return found.kind is not Kind.ANY
+        whole = shape(found)
+        if isinstance(found, TypeVariable) or (whole is not None and whole.head is not FUNCTION):
+            _choose(at, node, found)
+        return True
+
+    def give_up() -> None:
+        at.report(
+            Code.UNKNOWN_TYPE_HERE,
+            "the type of a value that is turned into text is not known",
+            node.span,
+            "what is its type?",
+        )
+
+    at.defer(attempt, lambda: [draft], give_up)
+
+
+def text_choice(node: ast.Expression) -> int:
+    """The key of the choice of a `to_string` for the node, which may have a choice of its own."""
+    return -id(node)
+
+
+def _choose(at: Inference, node: ast.Expression, found: Draft) -> None:
+    candidates = [entry for entry in at.module.find_functions("to_string") if entry.arity == 1]
+    fitting = fitting_functions(candidates, [found], STRING)
+    if len(fitting) == 1:
+        choice = at.choices[text_choice(node)] = choose(at, fitting[0])
+        at.agree(node, found, choice.parameter(0))
+        return
+    at.report(
+        Code.NO_TEXT,
+        f"{describe(found)} has no text",
+        node.span,
+        "there is no `to_string` for it" if not fitting else f"{len(fitting)} functions `to_string` take it",
+        help=None if fitting else f"`function to_string(x: {written(found)}): string {{…}}`",
+    )

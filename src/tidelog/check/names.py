@@ -1,0 +1,112 @@
+"""A name as written → the one thing that it means; reports names that mean nothing, or too much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Protocol, TypeVar
+
+from tidelog.check.scope import ConstructorEntry, Module, RelationEntry, TransformerEntry, TypeEntry
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.diagnostics.suggest import suggest
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def span(self) -> Span: ...
+
+
+_Entry = TypeVar("_Entry", bound=_Named)
+
+
+class Names:
+    """Looks names up for one module."""
+
+    def __init__(self, module: Module, diagnostics: list[Diagnostic]) -> None:
+        self.module = module
+        self._diagnostics = diagnostics
+
+    def type(self, name: str, span: Span, built_in: Iterable[str]) -> TypeEntry | None:
+        found = self.module.find_types(name)
+        known = chain(built_in, self._all(name, lambda module: module.types))
+        return self._one(found, name, span, "type", Code.UNKNOWN_TYPE, "no such type", known)
+
+    def constructor(self, name: str, span: Span) -> ConstructorEntry | None:
+        found = self.module.find_constructors(name)
+        known = self._all(name, lambda module: module.constructors)
+        return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known)
+
+    def relation(self, name: str, span: Span) -> RelationEntry | None:
+        found = self.module.find_relations(name)
+        known = self._all(name, lambda module: module.relations)
+        return self._one(found, name, span, "relation", Code.UNKNOWN_RELATION, "not declared", known)
+
+    def transformer(self, name: str, span: Span) -> TransformerEntry | None:
+        found = self.module.find_transformers(name)
+        known = self._all(name, lambda module: module.transformers)
+        return self._one(found, name, span, "transformer", Code.UNKNOWN_TRANSFORMER, "not declared", known)
+
+    def unknown_function(self, name: str, span: Span, others: Iterable[str] = ()) -> None:
+        """Reports a function that does not exist; `others` are names of another kind that may have been meant."""
+        if self._knows_module(name, span):
+            known = [*others, *self._all(name, lambda module: module.functions)]
+            self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known)
+
+    def _one(
+        self,
+        found: Sequence[_Entry],
+        name: str,
+        span: Span,
+        what: str,
+        code: Code,
+        label: str,
+        known: Iterable[str],
+    ) -> _Entry | None:
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            if self._knows_module(name, span):
+                self._report_unknown(name, span, what, code, label, known)
+            return None
+        self._diagnostics.append(
+            diagnostic(
+                Code.AMBIGUOUS_NAME,
+                f"{what} `{name}` may be any of {len(found)}",
+                span,
+                "imported from more than one module",
+                related=[(entry.span, f"`{entry.name}`") for entry in found],
+                help=f"`{found[0].name}`",
+            )
+        )
+        return None
+
+    def _knows_module(self, name: str, span: Span) -> bool:
+        prefix = name.rpartition("::")[0]
+        if not prefix or self.module.places(prefix):
+            return True
+        guess = suggest(prefix, self.module.prefixes())
+        self._diagnostics.append(
+            diagnostic(
+                Code.UNKNOWN_MODULE,
+                f"there is no module `{prefix}` here",
+                span,
+                "not imported",
+                help=f"did you mean `{guess}`?" if guess else f"`import {prefix}`",
+            )
+        )
+        return False
+
+    def _report_unknown(self, name: str, span: Span, what: str, code: Code, label: str, known: Iterable[str]) -> None:
+        prefix, separator, last = name.rpartition("::")
+        guess = suggest(last, known)
+        help = f"did you mean `{prefix}{separator}{guess}`?" if guess else None
+        self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
+
+    def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:
+        prefix = name.rpartition("::")[0]
+        return (each for place in self.module.places(prefix) for each in table(place))

@@ -1,0 +1,112 @@
+"""The arguments of an atom → one argument for each column of its relation, in the order of the columns.
+
+    input relation Edge(src: string, dst: string)
+    Edge(x, y)            x, y
+    Edge(.dst = y)        nothing, y
+
+An omitted column is None: any value in a body, an error in a head.
+"""
+
+from __future__ import annotations
+
+from tidelog.check.inference.drafts import short_name
+from tidelog.check.scope import RelationEntry
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.diagnostics.suggest import suggest
+from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
+
+
+def arrange(
+    atom: ast.Atom, signature: RelationEntry, diagnostics: list[Diagnostic], *, head: bool
+) -> list[ast.Expression | None] | None:
+    """One expression or None per column, or None for all of it when the arguments do not fit the relation.
+
+    `R()` in a body leaves out every column.
+    """
+    named = [argument for argument in atom.arguments if argument.name is not None]
+    if named and len(named) < len(atom.arguments):
+        positional = next(argument for argument in atom.arguments if argument.name is None)
+        diagnostics.append(
+            diagnostic(
+                Code.MIXED_ARGUMENTS,
+                f"the arguments of `{atom.relation.text}` are partly named",
+                positional.span,
+                "this one has no name",
+                related=[(named[0].span, "this one has")],
+            )
+        )
+        return None
+    if named:
+        return _by_name(atom, signature, diagnostics, head=head)
+    if not atom.arguments and not head:
+        return [None] * len(signature.columns)
+    if len(atom.arguments) != len(signature.columns):
+        _wrong_count(atom, signature, diagnostics, head=head)
+        return None
+    return [argument.value for argument in atom.arguments]
+
+
+def _by_name(
+    atom: ast.Atom, signature: RelationEntry, diagnostics: list[Diagnostic], *, head: bool
+) -> list[ast.Expression | None] | None:
+    places = {column.name: place for place, column in enumerate(signature.columns)}
+    values: list[ast.Expression | None] = [None] * len(places)
+    given: dict[str, Span] = {}
+    before = len(diagnostics)
+    for argument in atom.arguments:
+        assert argument.name is not None
+        name, span = argument.name.text, argument.name.span
+        if name not in places:
+            guess = suggest(name, places)
+            message = f"relation `{short_name(signature.name)}` has no column `{name}`"
+            help = f"did you mean `.{guess}`?" if guess else None
+            related = [(signature.span, f"its columns are {_listed(list(places))}")] if places else []
+            label = "no such column"
+            diagnostics.append(diagnostic(Code.UNKNOWN_COLUMN, message, span, label, related=related, help=help))
+        elif name in given:
+            message = f"column `{name}` is given twice"
+            related = [(given[name], "first here")]
+            diagnostics.append(diagnostic(Code.REPEATED_ARGUMENT, message, span, "here again", related=related))
+        else:
+            given[name] = span
+            values[places[name]] = argument.value
+    missing = [name for name in places if name not in given]
+    if head and missing and len(diagnostics) == before:
+        diagnostics.append(
+            diagnostic(
+                Code.MISSING_COLUMN,
+                f"the head gives no value for {_listed(missing)} of `{short_name(signature.name)}`",
+                atom.span,
+                "a head needs every column",
+            )
+        )
+    return values if len(diagnostics) == before else None
+
+
+def _wrong_count(atom: ast.Atom, signature: RelationEntry, diagnostics: list[Diagnostic], *, head: bool) -> None:
+    wanted, found = len(signature.columns), len(atom.arguments)
+    help = None
+    if not head and 0 < found < wanted:
+        filled = [show_expression(argument.value) for argument in atom.arguments] + ["_"] * (wanted - found)
+        help = f"`{atom.relation.text}({', '.join(filled)})` leaves the rest open"
+    diagnostics.append(
+        diagnostic(
+            Code.WRONG_ARGUMENT_COUNT,
+            f"relation `{short_name(signature.name)}` has {_counted(wanted)}, {found} given",
+            atom.span,
+            f"expected {wanted}, found {found}",
+            related=[(signature.span, "declared here")],
+            help=help,
+        )
+    )
+
+
+def _counted(columns: int) -> str:
+    return {0: "no columns", 1: "1 column"}.get(columns, f"{columns} columns")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,73 @@
+"""Streams in a rule: what mixes with what.
+
+A stream holds the records of one transaction, so a body that reads one gives a stream, and its head must be one. Two
+streams cannot be joined, and nothing is negated on the way of a stream or is a stream. `S'`, the records of the last
+transaction as a relation, may stand everywhere.
+"""
+
+from __future__ import annotations
+
+from tidelog.check.inference import Inference
+from tidelog.check.inference.drafts import short_name
+from tidelog.check.scope import RelationEntry
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+
+
+class StreamFlow:
+    """Follows the body of one rule; `_source` is the stream that it reads, once it has read one."""
+
+    def __init__(self, at: Inference) -> None:
+        self._at = at
+        self._source: ast.Atom | None = None
+        self._has_failed = False
+
+    def positive(self, atom: ast.Atom, entry: RelationEntry | None) -> None:
+        if entry is None or not _is_stream(atom, entry):
+            return
+        if self._source is not None:
+            self._at.report(
+                Code.STREAM_IN_RULE,
+                f"stream `{short_name(entry.name)}` is joined with another stream",
+                atom.span,
+                "a second stream",
+                related=[(self._source.span, "the first stream")],
+            )
+        self._source = atom
+
+    def negative(self, atom: ast.Atom, entry: RelationEntry | None) -> None:
+        if entry is None:
+            return
+        name = short_name(entry.name)
+        if _is_stream(atom, entry):
+            self._has_failed = True
+            self._at.report(Code.STREAM_IN_RULE, f"stream `{name}` is negated", atom.span, "streams are not negated")
+        elif self._source is not None:
+            self._at.report(
+                Code.STREAM_IN_RULE,
+                f"`not {name}` stands behind a stream",
+                atom.span,
+                "nothing is negated on the way of a stream",
+                related=[(self._source.span, "the stream")],
+            )
+
+    def head(self, atom: ast.Atom, entry: RelationEntry | None, *, has_body: bool) -> None:
+        if entry is None or self._has_failed:
+            return
+        name = short_name(entry.name)
+        if self._source is not None and not entry.is_stream:
+            self._at.report(
+                Code.STREAM_IN_RULE,
+                f"the body gives a stream, and `{name}` is not one",
+                atom.span,
+                "not a stream",
+                related=[(self._source.span, "the stream")],
+                help=f"`{self._source.relation.text}'` is the relation of what the last transaction brought",
+            )
+        elif self._source is None and entry.is_stream and has_body:
+            message = f"`{name}` is a stream, and the body does not give one"
+            self._at.report(Code.STREAM_IN_RULE, message, atom.span, "no literal of the body reads a stream")
+
+
+def _is_stream(atom: ast.Atom, entry: RelationEntry) -> bool:
+    return entry.is_stream and not atom.prime

@@ -1,0 +1,81 @@
+"""`tidelog fmt`: programs in the standard layout. A file is replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+import click
+
+from tidelog.cli.options import debug_option
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError, UsageError
+
+
+@click.command(short_help="Bring programs into the standard layout.")
+@click.argument(
+    "programs",
+    metavar="PROGRAM.dl...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@click.option("--stdout", "to_stdout", is_flag=True, help="Print the result instead of changing the file.")
+@debug_option
+@click.pass_context
+def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to_stdout: bool) -> None:
+    """Formats programs in place: line breaks, blanks and parentheses change, comments and meaning do not.
+
+    A file that does not parse is left alone, and what is wrong with it is printed. Exits with 1 if there was one.
+
+    \b
+    Example:
+      tidelog fmt reach.dl
+      tidelog fmt --check rules/*.dl
+    """
+    from tidelog.database.program import read_source
+    from tidelog.syntax.format import format_program
+
+    if only_check and to_stdout:
+        raise click.UsageError("--check prints nothing to standard output: give one of --check and --stdout")
+    failed = False
+    for path in programs:
+        source = read_source(path)
+        try:
+            text = format_program(source)
+        except ProgramError as error:
+            failed = True
+            click.echo(f"{error}\n", err=True)
+            click.echo(f"{path}: does not parse, left as it is", err=True)
+            continue
+        if to_stdout:
+            click.echo(text, nl=False)
+        elif text == source.text:
+            click.echo(f"{path}: unchanged", err=True)
+        elif only_check:
+            failed = True
+            click.echo(f"{path}: would change", err=True)
+        else:
+            _replace(path, text)
+            click.echo(f"{path}: formatted", err=True)
+    context.exit(1 if failed else 0)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Gives the file a new text in one step; it keeps its mode, and a link still leads to it."""
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with beside.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            shutil.copymode(target, beside)
+            beside.replace(target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error

@@ -1,0 +1,200 @@
+"""The functions of a program as calls see them: which one is really meant, what it takes, and what it can reach.
+
+A function that only passes its parameters on (`function len(s: string): usize { string_len(s) }`) is skipped: a call of
+it is a call of what it calls. Functions of `Ref` and `Intern` that only change the type are skipped too.
+
+A generic function is compiled once. Where something below it needs to know a type that a variable stands for (an
+extern function that asks for types, a closure over a value of that type), the type is passed at run time, before the
+arguments; `needed` says which variables those are. Most functions need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.check.program import Function
+from tidelog.check.typed import Call, Closure, Expression, FunctionValue, Var, walk
+from tidelog.check.types import Type, TypeVariable, parts
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.library.extern import Needs, needs
+from tidelog.values.definitions import substitute
+
+IDENTITIES = frozenset(("ddlog_std::ref_new", "ddlog_std::deref", "internment::intern", "internment::ival"))
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a caller has to know. `mutable` are the places of `mut` parameters; `needed` the variables it is passed.
+
+    `needs` says what else an extern function is given; None for the others.
+    """
+
+    id: str
+    name: str
+    type_parameters: tuple[str, ...]
+    parameters: tuple[Type, ...]
+    mutable: tuple[int, ...]
+    needed: tuple[str, ...]
+    needs: Needs | None
+    side_effects: bool
+
+    def passed(self, type_arguments: Sequence[Type]) -> tuple[Type, ...]:
+        """Of the types of a call's type variables, those that are passed."""
+        return tuple(argument for name, argument in zip(self.type_parameters, type_arguments) if name in self.needed)
+
+
+class Callees:
+    """Finds signatures; those of everything that is reachable must have been made by `reach`."""
+
+    def __init__(self, functions: Mapping[str, Function], externs: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+        self._externs = externs
+        self.signatures: dict[str, Signature] = {}
+
+    def resolve(self, id_: str, type_arguments: tuple[Type, ...]) -> tuple[str, tuple[Type, ...]]:
+        """The function that a call means in the end, and the types of its type variables."""
+        seen = {id_}
+        while True:
+            function = self._functions[id_]
+            body = function.body
+            if not (
+                isinstance(body, Call)
+                and body.function not in seen
+                and len(body.arguments) == len(function.parameters)
+                and all(
+                    isinstance(argument, Var) and argument.name == parameter.name
+                    for argument, parameter in zip(body.arguments, function.parameters)
+                )
+                and _mutable(function) == _mutable(self._functions[body.function])
+            ):
+                return id_, type_arguments
+            meaning = dict(zip(function.type_parameters, type_arguments))
+            type_arguments = tuple(substitute(argument, meaning) for argument in body.type_arguments)
+            id_ = body.function
+            seen.add(id_)
+
+    def function(self, id_: str) -> Function:
+        return self._functions[id_]
+
+    def mutable_places(self, id_: str) -> tuple[int, ...]:
+        """The places of a function's `mut` parameters."""
+        return _mutable(self._functions[id_])
+
+    def is_identity(self, id_: str) -> bool:
+        """True for extern functions between a type and a `Ref` or `Intern` of it, which do nothing."""
+        return self._functions[id_].name in IDENTITIES and self._functions[id_].is_extern
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """The ids of all functions of this name, with or without its module."""
+        return tuple(
+            id_
+            for id_, function in self._functions.items()
+            if function.name == name or function.name.endswith(f"::{name}")
+        )
+
+    def reach(self, ids: Iterable[str]) -> tuple[Function, ...]:
+        """Signs all functions that are called from the given ones, and returns those that were not signed before.
+
+        Raises UsageError for extern functions without a Python function.
+        """
+        found: dict[str, Function] = {}
+        pending = list(ids)
+        while pending:
+            id_ = pending.pop()
+            if id_ in found or id_ in self.signatures:
+                continue
+            found[id_] = function = self._functions[id_]
+            if function.body is not None:
+                pending.extend(called for called, _ in self._calls(function.body))
+        self._require_externs(function for function in found.values() if function.is_extern)
+        self._sign(found)
+        return tuple(found.values())
+
+    def called(self, expression: Expression) -> tuple[str, ...]:
+        """The functions that an expression names, once each, in the order of mention."""
+        return tuple(dict.fromkeys(id_ for id_, _ in self._calls(expression)))
+
+    def needed_by(self, expression: Expression) -> set[str]:
+        """The type variables that must be known at run time to evaluate the expression."""
+        found: set[str] = set()
+        for id_, type_arguments in self._calls(expression):
+            for type_ in self.signatures[id_].passed(type_arguments):
+                found |= variables_of(type_)
+        for node in walk(expression):
+            if isinstance(node, Closure):
+                for captured in node.captured:
+                    found |= variables_of(captured.type)
+        return found
+
+    def extern(self, function: Function) -> Callable[..., Any] | None:
+        """The Python function of an extern one: by its id, or else by its name."""
+        return self._externs.get(function.id) or self._externs.get(function.name)
+
+    def _calls(self, expression: Expression) -> Iterator[tuple[str, tuple[Type, ...]]]:
+        for node in walk(expression):
+            if isinstance(node, Call | FunctionValue):
+                yield self.resolve(node.function, node.type_arguments)
+
+    def _require_externs(self, functions: Iterable[Function]) -> None:
+        missing = [
+            function.name
+            for function in functions
+            if self.extern(function) is None and not self.is_identity(function.id)
+        ]
+        if missing:
+            names = ", ".join(f"`{name}`" for name in sorted(missing))
+            what = "function" if len(missing) == 1 else "functions"
+            raise UsageError(
+                f"extern {what} {names} {'has' if len(missing) == 1 else 'have'} no Python function",
+                code=Code.MISSING_EXTERN,
+                help=f'give it when the program is compiled: externs={{"{min(missing)}": ...}}',
+            )
+
+    def _sign(self, functions: dict[str, Function]) -> None:
+        needed: dict[str, set[str]] = {}
+        for id_, function in functions.items():
+            own = needs(self.extern(function)) if function.is_extern else None
+            everything = own is not None and own.types
+            needed[id_] = set(function.type_parameters) if everything else set()
+            self.signatures[id_] = _signature(function, own, needed[id_])
+        # What a function needs grows with what those need that it calls, until nothing grows any more.
+        changed = True
+        while changed:
+            changed = False
+            for id_, function in functions.items():
+                if function.body is None:
+                    continue
+                now = self.needed_by(function.body) & set(function.type_parameters)
+                effects = any(self.signatures[called].side_effects for called in self.called(function.body))
+                old = self.signatures[id_]
+                new = _signature(function, None, now, effects)
+                if new != old:
+                    self.signatures[id_] = new
+                    changed = True
+
+
+def _signature(function: Function, needs: Needs | None, needed: set[str], effects: bool = False) -> Signature:
+    return Signature(
+        function.id,
+        function.name,
+        function.type_parameters,
+        tuple(parameter.type for parameter in function.parameters),
+        _mutable(function),
+        tuple(name for name in function.type_parameters if name in needed),
+        needs,
+        effects or any(attribute.name == "has_side_effects" for attribute in function.attributes),
+    )
+
+
+def _mutable(function: Function) -> tuple[int, ...]:
+    return tuple(place for place, parameter in enumerate(function.parameters) if parameter.mutable)
+
+
+def variables_of(type_: Type) -> set[str]:
+    """The names of the type variables in a type."""
+    if isinstance(type_, TypeVariable):
+        return {type_.name}
+    return {name for part in parts(type_) for name in variables_of(part)}

@@ -1,0 +1,237 @@
+"""The functions of a program → Python functions, for the expressions of rules to call.
+
+Functions are compiled when something first needs them, together with all that they call, into one namespace; a program
+that imports the whole library pays for what it uses. The namespace has no builtins (`vocabulary.py`).
+
+`CompiledFunctions` is pickled as its source, its types and its extern functions, and built again from those: extern
+functions must be picklable where the program runs in other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from types import CodeType
+from typing import Any
+
+from tidelog.check.program import Function
+from tidelog.check.typed import Expression
+from tidelog.check.types import NamedType, Type, TypeVariable, parts
+from tidelog.functions.callees import Callees, Signature
+from tidelog.functions.links import (
+    ClassLink,
+    ConstantLink,
+    ExternLink,
+    FunctionLink,
+    Link,
+    RuntimeLink,
+    TemplateLink,
+    TypeLink,
+    Unit,
+)
+from tidelog.functions.rescue import FILE_NAME
+from tidelog.functions.unit import UnitWriter
+from tidelog.functions.vocabulary import TypeTemplate, vocabulary
+from tidelog.library.extern import Runtime
+from tidelog.values.deep import deeply
+from tidelog.values.definitions import Definitions
+from tidelog.values.function_value import FunctionCode, Key
+from tidelog.values.text import function_text
+
+
+def compile_functions(
+    functions: Mapping[str, Function], definitions: Definitions, externs: Mapping[str, Callable[..., Any]]
+) -> CompiledFunctions:
+    """The functions of a typed program, by their ids; `externs` are the Python functions of its extern functions, by
+    their qualified names. None is compiled yet: see `CompiledFunctions.require`."""
+    return CompiledFunctions(definitions, functions, externs)
+
+
+class CompiledFunctions:
+    """What is compiled so far, and what there is to compile."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        functions: Mapping[str, Function] | None = None,
+        externs: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.definitions = definitions
+        self.callees = Callees(functions or {}, externs or {})
+        self._externs: dict[str, Callable[..., Any]] = {}  # those that are used, by their ids
+        self._units: list[Unit] = []
+        self._names: dict[str, str] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._runtime = Runtime(definitions, definitions.types, self._find)
+
+    @property
+    def source(self) -> str:
+        """All Python source of the functions that are compiled so far."""
+        return "".join(unit.source for unit in self._units)
+
+    def require(self, ids: Iterable[str]) -> None:
+        """Compiles functions and all that they call, as far as that is not done.
+
+        Raises UsageError for extern functions without a Python function; it names all of those.
+        """
+        missing = [id_ for id_ in ids if id_ not in self.callees.signatures]
+        if missing:
+            deeply(self._compile, missing)
+
+    def require_for(self, *expressions: Expression) -> None:
+        """Compiles what the expressions call."""
+        self.require([id_ for expression in expressions for id_ in self.callees.called(expression)])
+
+    def function(self, id_: str) -> Callable[..., Any]:
+        """A function by its id, to be called with the types that it needs, then its arguments.
+
+        With `mut` parameters it returns its result and their new values.
+        """
+        self.require((id_,))
+        found = self._functions.get(id_)
+        if found is not None:
+            return found
+        needs = self.callees.signatures[id_].needs
+        python = self._externs[id_]
+        return partial(python, self._runtime) if needs is not None and needs.types else python
+
+    def function_code(self, key: Key) -> FunctionCode:
+        """The code of function values that come from this program."""
+        return self.definitions.function_codes[key]
+
+    def has_side_effects(self, *expressions: Expression) -> bool:
+        """True where an expression can reach a function that says it has side effects."""
+        return any(
+            self.callees.signatures[id_].side_effects
+            for expression in expressions
+            for id_ in self.callees.called(expression)
+        )
+
+    def writer(self) -> UnitWriter:
+        """For a unit that calls functions which are compiled already."""
+        return UnitWriter(self.callees, self.definitions, self._names)
+
+    def build(self, unit: Unit) -> dict[str, Any]:
+        """Runs the source of a unit and returns its namespace."""
+        scope = vocabulary(partial(function_text, definitions=self.definitions))
+        for name, link in unit.links:
+            scope[name] = self._resolve(link)
+        exec(_compiled(unit.source), scope)
+        for entry in unit.codes:
+            code = FunctionCode(entry.key, entry.text, entry.captured, entry.type_parameters, scope[entry.maker], self)
+            scope[entry.name] = self.definitions.function_codes.setdefault(entry.key, code)
+        if unit.codes and unit not in self._units:
+            # Function values travel by the keys of their codes, so every process has to know all of them.
+            self._units.append(unit)
+        return scope
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = tuple(self._units), dict(self._names), dict(self.callees.signatures), dict(self._externs)
+        return _restore, (self.definitions, *state)
+
+    def _restored(
+        self,
+        units: tuple[Unit, ...],
+        names: dict[str, str],
+        signatures: dict[str, Signature],
+        externs: dict[str, Callable[..., Any]],
+    ) -> CompiledFunctions:
+        self._names, self._externs = names, externs
+        self.callees.signatures = signatures
+        for unit in units:
+            self._add(unit)
+        return self
+
+    def _compile(self, ids: Iterable[str]) -> None:
+        functions = self.callees.reach(ids)
+        if any(self._asks_for_types(function) for function in functions):
+            functions += self.callees.reach(self._named_by_attributes())
+        for function in functions:
+            if function.is_extern:
+                python = self.callees.extern(function)
+                if python is not None:
+                    self._externs[function.id] = python
+            else:
+                self._names[function.id] = f"f{len(self._names)}"
+        writer = self.writer()
+        for function in functions:
+            if not function.is_extern:
+                writer.define(function)
+        self._add(writer.finish())
+
+    def _add(self, unit: Unit) -> None:
+        if unit not in self._units:
+            self._units.append(unit)
+        scope = self.build(unit)
+        for id_, name in unit.functions:
+            self._functions[id_] = scope[name]
+
+    def _asks_for_types(self, function: Function) -> bool:
+        needs = self.callees.signatures[function.id].needs
+        return needs is not None and needs.types
+
+    def _named_by_attributes(self) -> list[str]:
+        """The functions that extern functions may find by their names, because an attribute of a field has them."""
+        return [
+            id_
+            for definition in self.definitions.types.values()
+            for constructor in definition.constructors or ()
+            for field in constructor.fields
+            for attribute in field.attributes
+            if attribute.name == "deserialize_from_array"
+            for id_ in self.callees.find(str(attribute.value).partition("(")[0])
+        ]
+
+    def _find(self, name: str, parameters: tuple[Type, ...]) -> Callable[..., Any]:
+        """The function of this name that takes these types."""
+        name = name.partition("(")[0]
+        for signature in self.callees.signatures.values():
+            if signature.name != name and not signature.name.endswith(f"::{name}"):
+                continue
+            types: dict[str, Type] = {}
+            if len(signature.parameters) == len(parameters) and all(
+                _fits(own, given, types) for own, given in zip(signature.parameters, parameters)
+            ):
+                return partial(self.function(signature.id), *(types[variable] for variable in signature.needed))
+        raise ValueError(f"there is no function {name}({', '.join(map(str, parameters))})")
+
+    def _resolve(self, link: Link) -> Any:
+        match link:
+            case FunctionLink(id_):
+                return self._functions[id_]
+            case ExternLink(id_):
+                return self._externs[id_]
+            case RuntimeLink():
+                return self._runtime
+            case ClassLink(constructor):
+                return self.definitions.class_of(constructor)
+            case ConstantLink(constructor):
+                return self.definitions.class_of(constructor)()
+            case TypeLink(type_):
+                return type_
+            case TemplateLink(type_, variables):
+                return TypeTemplate(type_, variables)
+
+
+def _restore(definitions: Definitions, *state: Any) -> CompiledFunctions:
+    return CompiledFunctions(definitions)._restored(*state)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(source: str) -> CodeType:
+    """The same source comes back whenever a task of Spark unpickles its functions."""
+    return compile(source, FILE_NAME, "exec")
+
+
+def _fits(parameter: Type, given: Type, types: dict[str, Type]) -> bool:
+    """True where a type is a parameter's type, once its variables are what `types` says; adds to those."""
+    if isinstance(parameter, TypeVariable):
+        return types.setdefault(parameter.name, given) == given
+    if type(parameter) is not type(given):
+        return False
+    own, other = parts(parameter), parts(given)
+    if not own or len(own) != len(other):
+        return parameter == given
+    if isinstance(parameter, NamedType) and isinstance(given, NamedType) and parameter.name != given.name:
+        return False
+    return all(_fits(each, part, types) for each, part in zip(own, other))

@@ -1,0 +1,168 @@
+"""Operators, casts and literals of the language → the text of Python expressions on mangled operands.
+
+    a + b   (u8)       (((a) + (b)) & 255), without the parentheses that are not needed
+
+Integers are Python integers kept in the range of their type: sums, differences, products, negations, left shifts and
+casts wrap; `/` and `%` truncate toward zero and raise ZeroDivisionError; a shift amount counts modulo the machine width
+that holds the type (8, 16, 32, 64 or 128 bits; wider types shift everything out). Results of floating-point operations
+are brought into canonical form. Operands are texts that need no parentheses around them, and so are results.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tidelog.check.typed import Binary, Cast, Lit, Unary, Value
+from tidelog.check.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    IntegerType,
+    SignedType,
+    StringType,
+    Type,
+    integer_range,
+)
+from tidelog.values.floats import double, single
+
+_NATIVE = (8, 16, 32, 64, 128)
+COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+
+def literal(value: Value, type_: Type) -> str:
+    """The Python literal of a value."""
+    if isinstance(type_, FloatType):
+        return _float_literal(double(float(value)) if type_.width == 64 else single(float(value)))
+    if type(value) is int:
+        # Python refuses decimal literals of some thousands of digits, but no hexadecimal ones.
+        text = repr(value) if abs(value) < 1 << 64 else hex(value)
+        return f"({text})" if value < 0 else text
+    assert type(value) in (bool, str)
+    return repr(value)
+
+
+def _float_literal(number: float) -> str:
+    if math.isnan(number):
+        return "NAN"
+    if math.isinf(number):
+        return "inf" if number > 0 else "(-inf)"
+    return f"({number!r})" if number < 0 else repr(number)
+
+
+def unary(node: Unary, operand: str) -> str:
+    match node.op, node.type:
+        case "not", _:
+            return f"(not {operand})"
+        case "~", BitType() as type_:
+            return f"({operand} ^ {_mask(type_)})"
+        case "~", _:
+            return f"(~{operand})"
+        case _, type_:
+            return _in_range(f"-{operand}", type_)
+
+
+def binary(node: Binary, left: str, right: str) -> str:
+    """The text for all operators but `and`, `or` and `=>`, which evaluate only what they need."""
+    op, type_ = node.op, node.type
+    if op in COMPARISONS:
+        return f"({left} {op} {right})"
+    match op:
+        case "++" if isinstance(type_, StringType):
+            return f"({left} + {right})"
+        case "++":
+            assert isinstance(node.right.type, BitType)
+            return f"({left} << {node.right.type.width} | {right})"
+        case "&" | "|" | "^":
+            return f"({left} {op} {right})"
+        case "<<":
+            return _in_range(f"{left} << {_amount(right, node)}", type_)
+        case ">>":
+            return f"({left} >> {_amount(right, node)})"
+        case "/" | "%" if isinstance(type_, FloatType):
+            return _in_range(f"{'real_quotient' if op == '/' else 'real_remainder'}({left}, {right})", type_)
+        case "/" if isinstance(type_, BitType):
+            return f"({left} // {right})"
+        case "%" if isinstance(type_, BitType):
+            return f"({left} % {right})"
+        case "/":
+            # The one quotient out of range is that of the smallest value and -1.
+            return _in_range(f"quotient({left}, {right})", type_)
+        case "%":
+            return f"remainder({left}, {right})"
+        case _:
+            return _in_range(f"{left} {op} {right}", type_)
+
+
+def _amount(right: str, node: Binary) -> str:
+    """The bits to shift by: modulo the native width, or, beyond that, no more than there are."""
+    if isinstance(node.type, BigIntType):
+        return right
+    assert isinstance(node.type, IntegerType)
+    native = next((bits for bits in _NATIVE if node.type.width <= bits), None)
+    if native is None:
+        return f"min({right}, {node.type.width})"
+    if isinstance(node.right, Lit) and isinstance(node.right.value, int):
+        return repr(node.right.value % native)
+    return f"({right} & {native - 1})"
+
+
+def cast(node: Cast, operand: str) -> str:
+    source, target = node.operand.type, node.type
+    match source, target:
+        case (FloatType(width), FloatType(wanted)):
+            return operand if width <= wanted else f"single({operand})"
+        case _, FloatType(width):
+            return f"{'double_of' if width == 64 else 'single_of'}({operand})"
+        case _, BigIntType():
+            return operand
+        case BigIntType(), _:
+            return _in_range(operand, target)
+    assert isinstance(source, IntegerType)
+    assert isinstance(target, IntegerType)
+    (low, high), (lowest, highest) = integer_range(source), integer_range(target)
+    return operand if lowest <= low and high <= highest else _in_range(operand, target)
+
+
+def text_of(text: str, type_: Type) -> str:
+    """The text of a value of a built-in type, where `++` or `${}` asks for it."""
+    match type_:
+        case StringType():
+            return text
+        case BoolType():
+            return f"('true' if {text} else 'false')"
+        case FloatType(width):
+            return f"float_text({text}, {width})"
+        case BitType(width) | SignedType(width) if width <= 128:
+            return f"str({text})"
+        case BitType() | SignedType() | BigIntType():
+            return f"integer_text({text})"
+        case _:
+            return f"function_text({text})"
+
+
+def can_fail(node: Binary) -> bool:
+    """True for a division that may be one by zero."""
+    return (
+        node.op in ("/", "%")
+        and not isinstance(node.type, FloatType)
+        and not (isinstance(node.right, Lit) and node.right.value != 0)
+    )
+
+
+def _in_range(text: str, type_: Type) -> str:
+    """The value of `text` brought into the range of the type."""
+    match type_:
+        case BitType():
+            return f"(({text}) & {_mask(type_)})"
+        case SignedType(width):
+            half = 1 << (width - 1)
+            return f"(((({text}) + {half}) & {_mask(type_)}) - {half})"
+        case FloatType(width):
+            return f"{'double' if width == 64 else 'single'}({text})"
+        case _:
+            return f"({text})"
+
+
+def _mask(type_: IntegerType) -> int:
+    return (1 << type_.width) - 1

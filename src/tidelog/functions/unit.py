@@ -1,0 +1,197 @@
+"""Functions and expressions of the program → one unit of Python source.
+
+    function f(x: u8): u8 { x + 1 }          def f0(v0):
+                                                 return ((v0 + 1) & 255)
+
+    |y| y + x   (u8)                         def k0(v0):
+                                                 def call(v1):
+                                                     return ((v1 + v0) & 255)
+                                                 return call
+
+A closure becomes a function that takes what the closure captures and gives the function that is called, so it holds the
+values of the moment at which it was made. The source is made of mangled names, the names of `vocabulary.py`, operators
+and literals; no text of the user gets into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from tidelog.check.program import Function
+from tidelog.check.typed import Closure, Expression
+from tidelog.check.types import Type
+from tidelog.functions.callees import Callees, Signature, variables_of
+from tidelog.functions.describe import describe
+from tidelog.functions.links import (
+    ClassLink,
+    CodeEntry,
+    ConstantLink,
+    ExternLink,
+    FunctionLink,
+    Link,
+    RuntimeLink,
+    TemplateLink,
+    TypeLink,
+    Unit,
+)
+from tidelog.functions.mentions import Mentions, mentions
+from tidelog.values.definitions import Definitions
+from tidelog.values.function_value import Key
+
+_PREFIXES: dict[type[Link], str] = {
+    ExternLink: "x",
+    ClassLink: "n",
+    ConstantLink: "e",
+    TypeLink: "y",
+    TemplateLink: "z",
+    RuntimeLink: "runtime",
+}
+
+
+class UnitWriter:
+    """`names` are the mangled names of all functions that the unit may call, its own included."""
+
+    def __init__(self, callees: Callees, definitions: Definitions, names: Mapping[str, str]) -> None:
+        self.callees = callees
+        self.definitions = definitions
+        self._names = names
+        self._links: dict[Link, str] = {}
+        self._codes: dict[Key, CodeEntry] = {}
+        self._defined: list[tuple[str, str]] = []
+        self._sources: list[str] = []
+
+    # What bodies refer to
+
+    def link(self, link: Link) -> str:
+        """The name of something that the unit does not contain."""
+        name = self._links.get(link)
+        if name is None:
+            prefix = _PREFIXES[type(link)]
+            name = prefix if isinstance(link, RuntimeLink) else f"{prefix}{len(self._links)}"
+            self._links[link] = name
+        return name
+
+    def function_name(self, id_: str) -> str:
+        if self.callees.function(id_).is_extern:
+            return self.link(ExternLink(id_))
+        name = self._names[id_]
+        self._links.setdefault(FunctionLink(id_), name)
+        return name
+
+    def before_arguments(self, signature: Signature) -> tuple[str, ...]:
+        """What a call has before types and arguments."""
+        return (self.link(RuntimeLink()),) if signature.needs is not None and signature.needs.types else ()
+
+    def type_name(self, type_: Type) -> str:
+        return self.link(TypeLink(type_))
+
+    def template_name(self, type_: Type, variables: tuple[str, ...]) -> str:
+        return self.link(TemplateLink(type_, variables))
+
+    def function_code(self, id_: str) -> str:
+        """The code of a declared function as a value."""
+        signature = self.callees.signatures[id_]
+        key = (id_, 0, 0, "")
+        entry = self._codes.get(key)
+        if entry is None:
+            entry = self._code(key, signature.name, (), signature.needed)
+            types = [f"T{index}" for index in range(len(signature.needed))]
+            given = [*self.before_arguments(signature), *types]
+            arguments = [f"v{index}" for index in range(len(signature.parameters))]
+            identity = self.callees.is_identity(id_)
+            name = "" if identity else self.function_name(id_)
+            result = arguments[0] if identity else f"{name}({', '.join((*given, *arguments))})"
+            lines = [f"    return {name}"]
+            if given or identity:
+                lines = [f"    def call({', '.join(arguments)}):", f"        return {result}", "    return call"]
+            self._sources.append(_source(entry.maker, types, lines))
+        return entry.name
+
+    def closure_code(self, node: Closure) -> tuple[str, tuple[str, ...]]:
+        """The code of a closure, and the type variables that its values are given."""
+        key = _key(node)
+        entry = self._codes.get(key)
+        if entry is None:
+            needed = self.callees.needed_by(node.body)
+            for captured in node.captured:
+                needed |= variables_of(captured.type)
+            variables = tuple(sorted(needed))
+            captured_types = tuple(captured.type for captured in node.captured)
+            entry = self._code(key, describe(node), captured_types, variables)
+            names = {each.name: f"v{index}" for index, each in enumerate(node.captured)}
+            types = {variable: f"T{index}" for index, variable in enumerate(variables)}
+            outer = [*types.values(), *names.values()]
+            parameters = {each.name: f"v{index}" for index, each in enumerate(node.parameters, len(names))}
+            mutable = tuple(parameters[each.name] for each in node.parameters if each.mutable)
+            lines = self._body(node.body, {**names, **parameters}, types, mutable, list(parameters.values()))
+            self._sources.append(
+                _source(
+                    entry.maker,
+                    outer,
+                    [
+                        f"    def call({', '.join(parameters.values())}):",
+                        *(f"    {line}" for line in lines),
+                        "    return call",
+                    ],
+                )
+            )
+        return entry.name, entry.type_parameters
+
+    def _code(self, key: Key, text: str, captured: tuple[Type, ...], variables: tuple[str, ...]) -> CodeEntry:
+        number = len(self._codes)
+        entry = self._codes[key] = CodeEntry(f"c{number}", f"k{number}", key, text, captured, variables)
+        return entry
+
+    # What the unit contains
+
+    def define(self, function: Function) -> None:
+        """Adds a function of the program that is not extern."""
+        assert function.body is not None
+        name = self._names[function.id]
+        self._defined.append((function.id, name))
+        types = {variable: f"T{index}" for index, variable in enumerate(self.callees.signatures[function.id].needed)}
+        parameters = {each.name: f"v{index}" for index, each in enumerate(function.parameters)}
+        mutable = tuple(parameters[each.name] for each in function.parameters if each.mutable)
+        given = [*types.values(), *parameters.values()]
+        lines = self._body(function.body, parameters, types, mutable, given)
+        self._sources.append(_source(name, given, lines))
+
+    def _body(
+        self,
+        body: Expression,
+        names: dict[str, str],
+        types: dict[str, str],
+        mutable: tuple[str, ...],
+        parameters: Sequence[str],
+    ) -> list[str]:
+        from tidelog.functions.statements import RESULT, Statements
+
+        writer = Statements(self, self.mentions(body), dict(names), types, mutable)
+        writer.emit(body, RESULT)
+        return writer.finish(parameters)
+
+    def mentions(self, *expressions: Expression) -> Mentions:
+        return mentions(expressions, self.callees.mutable_places)
+
+    def add(self, source: str) -> None:
+        """Adds the source of a function."""
+        self._sources.append(source)
+
+    def finish(self) -> Unit:
+        own = {name for _, name in self._defined}
+        links = tuple(
+            (name, link) for link, name in self._links.items() if not (isinstance(link, FunctionLink) and name in own)
+        )
+        return Unit("".join(self._sources), links, tuple(self._defined), tuple(self._codes.values()))
+
+
+def _source(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
+    return f"def {name}({', '.join(parameters)}):\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _key(node: Closure) -> Key:
+    """The place of a closure; texts that are not files have one name, so what is written there counts as well."""
+    types = ", ".join(str(type_) for type_ in (node.type, *(captured.type for captured in node.captured)))
+    digest = sha256(f"{node.span.text}\n{types}".encode()).hexdigest()[:16]
+    return node.span.source.name, node.span.start, node.span.end, digest

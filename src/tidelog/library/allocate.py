@@ -1,0 +1,82 @@
+"""The extern functions of `allocate`: a search for free numbers that goes round once."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Any
+
+from tidelog.library.extern import extern
+from tidelog.library.outcomes import NONE, Some
+from tidelog.values.maps import Map
+from tidelog.values.sets import Set
+from tidelog.values.structs import Struct
+from tidelog.values.vec import Vec
+
+
+@extern
+def allocate(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
+    return Vec(zip(wanted, _free(taken, _largest(taken, low, high), low, high)))
+
+
+@extern
+def allocate_opt(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
+    free = _free(taken, _largest(taken, low, high), low, high)
+    return Vec((who, _option(next(free, None))) for who in wanted)
+
+
+@extern
+def adjust_allocation(taken: Map, wanted: Vec, low: int, high: int) -> Vec:
+    numbers = Set(taken.values)
+    free = _free(numbers, _largest(numbers, low, high), low, high)
+    pairs = ((who, taken.get(who) if who in taken else next(free, None)) for who in wanted)
+    return Vec((who, number) for who, number in pairs if number is not None)
+
+
+@extern
+def allocate_with_hint(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
+    _check(low, high)
+    given: set[int] = set()
+    found: list[tuple[Any, int]] = []
+    start = taken[len(taken) - 1] if len(taken) and low <= taken[len(taken) - 1] <= high else low
+    for who, hint in wanted:
+        start = start if hint == NONE else hint.x
+        offset = 0
+        while start in taken or start in given:
+            if offset == high - low:
+                return Vec(found)
+            offset, start = offset + 1, _behind(start, low, high)
+        found.append((who, start))
+        given.add(start)
+        # A number that was found only after a whole round was the last one.
+        if offset == high - low:
+            break
+        start = _behind(start, low, high)
+    return Vec(found)
+
+
+def _free(taken: Container[int], start: int, low: int, high: int) -> Iterator[int]:
+    """The numbers from `low` to `high` that are not taken, beginning behind `start` and going round once."""
+    _check(low, high)
+    for _ in range(high - low + 1):
+        start = _behind(start, low, high)
+        if start not in taken:
+            yield start
+
+
+def _behind(number: int, low: int, high: int) -> int:
+    return low if number == high else number + 1
+
+
+def _largest(taken: Set, low: int, high: int) -> int:
+    """The largest number that is taken; the upper end where there is none, or where it lies outside."""
+    largest: int = taken[len(taken) - 1] if len(taken) else high
+    return largest if low <= largest <= high else high
+
+
+def _option(number: int | None) -> Struct:
+    return NONE if number is None else Some(number)
+
+
+def _check(low: int, high: int) -> None:
+    if low > high:
+        raise ValueError(f"there are no numbers from {low} to {high} to allocate")

@@ -1,0 +1,110 @@
+"""The extern functions of `ddlog_std` on numbers and on values of any type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidelog.check.types import BigIntType, BitType, SignedType, Type, wrap
+from tidelog.library.any_value import AnyValue
+from tidelog.library.extern import Runtime, extern
+from tidelog.library.hashing import SECOND_SEED, SEED, hash_bytes
+from tidelog.library.outcomes import NONE, Some
+from tidelog.library.xxhash import xxh32, xxh64
+from tidelog.values.default import default_value
+from tidelog.values.structs import Struct
+from tidelog.values.text import debug_text, plain_text
+from tidelog.values.vec import Vec
+
+_NATIVE = (8, 16, 32, 64, 128)
+
+
+# Numbers
+
+
+@extern
+def range_vec(start: Any, end: Any, step: Any) -> Vec:
+    if isinstance(step, int):
+        return Vec(range(start, end, step)) if step else Vec()
+    items = []
+    while start < end if step > 0 else step < 0 and start > end:
+        items.append(start)
+        if start + step == start:
+            raise ValueError(f"the range from {items[0]} to {end} never ends: the step {step} is too small")
+        start += step
+    return Vec(items)
+
+
+@extern(needs_types=True)
+def wrapping_pow32(runtime: Runtime, type_: Type, base: int, exponent: int) -> int:
+    if isinstance(type_, BitType | SignedType):
+        return wrap(pow(base, exponent, 1 << type_.width), type_)
+    return int(base**exponent)
+
+
+# Any type
+
+
+@extern(needs_types=True)
+def default(runtime: Runtime, type_: Type) -> Any:
+    return default_value(type_, runtime.definitions)
+
+
+@extern(needs_types=True)
+def hash32(runtime: Runtime, type_: Type, value: Any) -> int:
+    return xxh32(hash_bytes(runtime, type_, value), SEED & 0xFFFF_FFFF)
+
+
+@extern(needs_types=True)
+def hash64(runtime: Runtime, type_: Type, value: Any) -> int:
+    return xxh64(hash_bytes(runtime, type_, value), SEED)
+
+
+@extern(needs_types=True)
+def hash128(runtime: Runtime, type_: Type, value: Any) -> int:
+    data = hash_bytes(runtime, type_, value)
+    return xxh64(data, SEED) << 64 | xxh64(data, SECOND_SEED)
+
+
+@extern(needs_types=True)
+def to_any(runtime: Runtime, type_: Type, value: Any) -> AnyValue:
+    return AnyValue(type_, value, runtime.definitions)
+
+
+@extern(needs_types=True)
+def from_any(runtime: Runtime, type_: Type, value: AnyValue) -> Struct:
+    return Some(value.value) if value.type == type_ else NONE
+
+
+@extern
+def ref_new(value: Any) -> Any:
+    return value
+
+
+@extern
+def deref(value: Any) -> Any:
+    return value
+
+
+# Values as text
+
+
+@extern(needs_types=True)
+def __builtin_2string(runtime: Runtime, type_: Type, value: Any) -> str:
+    return plain_text(value, type_, runtime.definitions)
+
+
+@extern(needs_types=True)
+def to_string_debug(runtime: Runtime, type_: Type, value: Any) -> str:
+    return debug_text(value, type_, runtime.definitions)
+
+
+@extern(needs_types=True)
+def hex(runtime: Runtime, type_: Type, value: int) -> str:
+    match type_:
+        case BitType() | BigIntType():
+            return f"{value:x}"
+        case SignedType(width):
+            native = next((bits for bits in _NATIVE if width <= bits), width)
+            return f"{value & (1 << native) - 1:x}"
+        case _:
+            raise ValueError(f"hex() wants an integer, not a value of type {type_}")

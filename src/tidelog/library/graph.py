@@ -1,0 +1,98 @@
+"""The transformers of `graph`: whole relations in, whole relations out.
+
+Nodes are values with an order. What is returned depends on the set of edges only, not on how they come. Nothing
+recurses: a path may have any length.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from tidelog.library.extern import transformer
+
+_End = Callable[[Any], Any]
+_Pairs = AbstractSet[tuple[Any, Any]]
+_Graph = dict[Any, list[Any]]
+
+
+@transformer
+def SCC(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
+    pairs = _pairs(edges, source, target)
+    forward, backward = _neighbours(pairs), _neighbours((end, start) for start, end in pairs)
+    component: dict[Any, Any] = {}
+    # Kosaraju: in the reverse order of finishing, what leads back to a node and has no component yet is its component.
+    for root in reversed(list(_finished(forward))):
+        if root not in component:
+            members = list(_reached(backward, root, component))
+            component |= dict.fromkeys(members, min(members))
+    on_cycle = {start for start, end in pairs if component[start] == component[end]}
+    return (frozenset((node, component[node]) for node in on_cycle),)
+
+
+@transformer
+def ConnectedComponents(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
+    pairs = _pairs(edges, source, target)
+    forward = _neighbours(pairs)
+    label: dict[Any, Any] = {}
+    # From the smallest upwards, so whoever is reached first is reached by the smallest.
+    for node in sorted({end for _, end in pairs}):
+        if node not in label:
+            label |= dict.fromkeys(list(_reached(forward, node, label)), node)
+    return (frozenset(label.items()),)
+
+
+@transformer
+def ConnectedComponents64(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
+    return ConnectedComponents(edges, source, target)
+
+
+@transformer
+def UnsafeBidirectionalEdges(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
+    pairs = _pairs(edges, source, target)
+    return (frozenset((start, end) for start, end in pairs if start != end and (end, start) in pairs),)
+
+
+def _pairs(edges: Iterable[Any], source: _End, target: _End) -> _Pairs:
+    return frozenset((source(edge), target(edge)) for edge in edges)
+
+
+def _neighbours(pairs: Iterable[tuple[Any, Any]]) -> _Graph:
+    graph: _Graph = defaultdict(list)
+    for start, end in pairs:
+        graph[start].append(end)
+    return dict(graph)
+
+
+def _reached(graph: _Graph, start: Any, known: dict[Any, Any]) -> Iterator[Any]:
+    """The start and all nodes that can be reached from it without passing through a known one."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for following in graph.get(node, ()):
+            if following not in seen and following not in known:
+                seen.add(following)
+                waiting.append(following)
+
+
+def _finished(graph: _Graph) -> Iterator[Any]:
+    """All nodes that have an edge from them or to them, each after all that a depth-first search finds below it."""
+    seen: set[Any] = set()
+    for root in graph:
+        if root in seen:
+            continue
+        seen.add(root)
+        path = [(root, iter(graph[root]))]
+        while path:
+            node, below = path[-1]
+            for following in below:
+                if following not in seen:
+                    seen.add(following)
+                    path.append((following, iter(graph.get(following, ()))))
+                    break
+            else:
+                path.pop()
+                yield node

@@ -1,0 +1,47 @@
+"""The extern functions of `json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidelog.check.types import Type
+from tidelog.library.extern import Runtime, extern
+from tidelog.library.json_decode import Decoder
+from tidelog.library.json_encode import Encoder, json_string
+from tidelog.library.json_text import JsonError, parse_json
+from tidelog.library.json_values import json_tree, json_value
+from tidelog.library.outcomes import Err, Ok
+from tidelog.values.deep import at_any_depth
+from tidelog.values.structs import Struct
+
+
+@extern(needs_types=True)
+def _from_json_string(runtime: Runtime, type_: Type, text: str) -> Struct:
+    try:
+        return Ok(Decoder(runtime).value(type_, parse_json(text)))
+    except JsonError as error:
+        return Err(error.text(text))
+
+
+@extern(needs_types=True)
+def _from_json_value(runtime: Runtime, type_: Type, value: Struct) -> Struct:
+    try:
+        return Ok(at_any_depth(lambda: Decoder(runtime).value(type_, json_tree(value))))
+    except JsonError as error:
+        return Err(error.message)
+
+
+@extern(needs_types=True)
+def to_json_string(runtime: Runtime, type_: Type, value: Any) -> Struct:
+    try:
+        return Ok(at_any_depth(lambda: json_string(Encoder(runtime).tree(type_, value))))
+    except JsonError as error:
+        return Err(error.message)
+
+
+@extern(needs_types=True)
+def to_json_value(runtime: Runtime, type_: Type, value: Any) -> Struct:
+    try:
+        return Ok(at_any_depth(lambda: json_value(Encoder(runtime).tree(type_, value))))
+    except JsonError as error:
+        return Err(error.message)

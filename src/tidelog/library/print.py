@@ -1,0 +1,21 @@
+"""The extern functions of `print`: lines on standard output."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tidelog.check.types import Type
+from tidelog.library.extern import Runtime, extern
+from tidelog.values.text import debug_text
+
+
+@extern
+def print(message: str) -> tuple[()]:
+    sys.stdout.write(f"{message}\n")
+    return ()
+
+
+@extern(needs_types=True)
+def debug(runtime: Runtime, type_: Type, value: Any) -> tuple[()]:
+    return print(debug_text(value, type_, runtime.definitions))

@@ -1,0 +1,88 @@
+"""The extern functions of `regex`. A regular expression is its pattern, and is compiled when it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tidelog.library.extern import extern
+from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library.regex_translate import BadPatternError, translate
+from tidelog.values.structs import Struct
+from tidelog.values.vec import Vec
+
+# What a bad pattern becomes: one that matches nothing.
+_NEVER = "a^"
+
+
+@extern
+def regex(pattern: str) -> str:
+    return pattern if _problem(pattern) is None else _NEVER
+
+
+@extern
+def try_regex(pattern: str) -> Struct:
+    problem = _problem(pattern)
+    return Ok(pattern) if problem is None else Err(problem)
+
+
+@extern
+def regex_match(pattern: str, text: str) -> bool:
+    return _compiled(pattern).search(text) is not None
+
+
+@extern
+def regex_first_match(pattern: str, text: str) -> Struct:
+    found = _compiled(pattern).search(text)
+    return Some(found[0]) if found else NONE
+
+
+@extern
+def regex_all_matches(pattern: str, text: str) -> Vec:
+    return Vec(_all_matches(_compiled(pattern), text))
+
+
+@extern
+def regex_set(patterns: Vec) -> Vec:
+    return Vec() if any(_problem(pattern) for pattern in patterns) else patterns
+
+
+@extern
+def try_regex_set(patterns: Vec) -> Struct:
+    problem = next(filter(None, map(_problem, patterns)), None)
+    return Ok(patterns) if problem is None else Err(problem)
+
+
+@extern
+def regex_set_match(patterns: Vec, text: str) -> bool:
+    return any(_compiled(pattern).search(text) for pattern in patterns)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern that came from outside (a record, a default value) may be bad as well; it matches nothing."""
+    try:
+        return re.compile(translate(pattern))
+    except (BadPatternError, re.error, RecursionError, OverflowError):
+        return re.compile("(?!)")
+
+
+@lru_cache(maxsize=1024)
+def _problem(pattern: str) -> str | None:
+    try:
+        re.compile(translate(pattern))
+    except (BadPatternError, re.error) as error:
+        return str(error)
+    except (RecursionError, OverflowError):
+        return "regex parse error: the pattern is too large"
+    return None
+
+
+def _all_matches(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    """Matches that do not overlap; an empty one right behind another is none."""
+    last = -1
+    for found in pattern.finditer(text):
+        if found.end() > found.start() or found.start() != last:
+            yield found[0]
+        last = found.end()

@@ -1,0 +1,21 @@
+"""The extern functions of `set`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidelog.library.choose import first_least, last_most
+from tidelog.library.extern import extern
+from tidelog.values.sets import Set
+from tidelog.values.structs import Struct
+
+
+@extern
+def set_arg_min(s: Set, f: Callable[[Any], Any]) -> Struct:
+    return first_least(s, f)
+
+
+@extern
+def set_arg_max(s: Set, f: Callable[[Any], Any]) -> Struct:
+    return last_most(s, f)

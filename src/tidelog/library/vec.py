@@ -1,0 +1,26 @@
+"""The extern functions of `vec`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidelog.library.choose import first_least, last_most
+from tidelog.library.extern import extern
+from tidelog.values.structs import Struct
+from tidelog.values.vec import Vec
+
+
+@extern
+def vec_sort_by(v: Vec, f: Callable[[Any], Any]) -> tuple[tuple[()], Vec]:
+    return (), Vec(sorted(v, key=f))
+
+
+@extern
+def vec_arg_min(v: Vec, f: Callable[[Any], Any]) -> Struct:
+    return first_least(v, f)
+
+
+@extern
+def vec_arg_max(v: Vec, f: Callable[[Any], Any]) -> Struct:
+    return last_most(v, f)

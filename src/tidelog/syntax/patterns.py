@@ -1,0 +1,90 @@
+"""Tokens → the patterns of `match` and `for`, as expressions.
+
+A pattern is `_`, a variable (with or without `var`: it is new in either case), a constant, a tuple or a struct of
+patterns, each with or without a type behind it. The patterns in rules have more forms; they are read as expressions.
+"""
+
+from __future__ import annotations
+
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+from tidelog.syntax.constants import boolean, number, text
+from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.tokens import Kind
+from tidelog.syntax.types import type_
+
+
+def pattern(cursor: Cursor) -> ast.Expression:
+    """Takes a pattern."""
+    first = cursor.token
+    found = _term(cursor)
+    while cursor.accept(":"):
+        annotation = type_(cursor)
+        found = ast.Annotation(found, annotation, span=cursor.since(first))
+    return found
+
+
+def _term(cursor: Cursor) -> ast.Expression:
+    token = cursor.token
+    match token.kind:
+        case Kind.LOWER | Kind.UPPER:
+            if token.kind is Kind.UPPER or cursor.peek().text == "::":
+                return _struct(cursor)
+            cursor.next()
+            return ast.Variable(token.text, span=cursor.span(token))
+        case Kind.INTEGER | Kind.FLOAT:
+            return number(cursor)
+        case Kind.STRING | Kind.RAW:
+            written = text(cursor)
+            if written.has_holes:
+                message, label = "a pattern holds no `${}`", "expected a constant string"
+                cursor.report(Code.UNEXPECTED_TOKEN, message, written.span, label)
+                raise Failure
+            return ast.String(written.decoded.text, spelling=written.spelling, span=written.span)
+        case Kind.KEYWORD | Kind.OPERATOR:
+            return _other(cursor)
+        case _:
+            cursor.unexpected("a pattern")
+
+
+def _other(cursor: Cursor) -> ast.Expression:
+    token = cursor.token
+    match token.text:
+        case "_":
+            cursor.next()
+            return ast.Wildcard(span=cursor.span(token))
+        case "true" | "false":
+            return boolean(cursor)
+        case "var":
+            cursor.next()
+            name = cursor.name("a variable", Kind.LOWER)
+            return ast.VariableDeclaration(name, span=cursor.since(token))
+        case "(":
+            cursor.enter()
+            cursor.next()
+            items = cursor.listed(")", pattern)
+            cursor.leave()
+            return items[0] if len(items) == 1 else ast.Tuple(items, span=cursor.since(token))
+        case _:
+            cursor.unexpected("a pattern")
+
+
+def _struct(cursor: Cursor) -> ast.Struct:
+    first = cursor.token
+    name = cursor.scoped("a constructor", Kind.UPPER)
+    if not cursor.accept("{"):
+        return ast.Struct(name, bare=True, span=name.span)
+    cursor.enter()
+    arguments = cursor.listed("}", _argument)
+    cursor.leave()
+    return ast.Struct(name, arguments, span=cursor.since(first))
+
+
+def _argument(cursor: Cursor) -> ast.Argument:
+    first = cursor.token
+    name = None
+    if cursor.accept("."):
+        name = cursor.name("a field's name", Kind.LOWER)
+        cursor.expect("=")
+    value = pattern(cursor)
+    return ast.Argument(name, value, span=cursor.since(first))

@@ -1,0 +1,43 @@
+"""Literals → text in one standard spelling."""
+
+from __future__ import annotations
+
+from tidelog.syntax import ast
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_DIGITS = {"b": "b", "o": "o", "d": "d", "h": "x"}
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+
+
+def write_integer(node: ast.Integer) -> str:
+    """The text of an integer; its width, sign and base stay."""
+    value = node.value % (1 << node.width) if node.width is not None else node.value
+    if node.width is None and node.base == "d" and not node.signed:
+        return str(value)
+    return f"{node.width or ''}'{'s' if node.signed else ''}{node.base}{value:{_DIGITS[node.base]}}"
+
+
+def write_float(node: ast.Float) -> str:
+    """The shortest text that gives the number."""
+    return f"{node.width}'f{node.value!r}" if node.width else repr(node.value)
+
+
+def write_string(value: str) -> str:
+    """The text of a string without `${}`; raw where quotes would give one."""
+    return f"[|{value}|]" if "${" in value else f'"{escaped(value)}"'
+
+
+def escaped(text: str) -> str:
+    """The text as it stands between the quotes of a string."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    found: list[str] = []
+    for char, following in zip(text, [*text[1:], ""]):
+        if char in _ESCAPES:
+            found.append(_ESCAPES[char])
+        elif char >= " ":
+            found.append(char)
+        else:
+            # A digit behind a number in hexadecimal would be part of it.
+            found.append(f"\\x{ord(char):x}" + ("\\&" if following in _HEXADECIMAL else ""))
+    return "".join(found)

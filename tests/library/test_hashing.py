@@ -1,0 +1,119 @@
+"""Hashes are those of the reference implementation: xxHash of what Rust would hash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.library.declare import constructor, field, interned, map_, option, runtime, set_, struct, type_, vec
+from tidelog.check.types import (
+    BIGINT,
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    S8,
+    STRING,
+    U8,
+    U32,
+    U64,
+    UNIT,
+    BitType,
+    FunctionType,
+    NamedType,
+    TupleType,
+    Type,
+)
+from tidelog.library.ddlog_std import hash32, hash64, hash128
+from tidelog.library.hashing import hash_bytes
+from tidelog.library.outcomes import NONE, Some
+from tidelog.library.xxhash import xxh32, xxh64
+from tidelog.values.floats import single
+from tidelog.values.maps import Map
+from tidelog.values.sets import Set
+from tidelog.values.vec import Vec
+
+RUNTIME = runtime(
+    struct("S", field("f1", TupleType((BOOL, BOOL))), field("f2", U32)),
+    type_("E", constructor("A"), constructor("B", field("x", U8))),
+)
+S = RUNTIME.definitions.class_of("S")
+A, B = RUNTIME.definitions.classes_of("E")
+WORD = (0).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize(
+    ("data", "short", "long"),
+    [
+        (b"", 0x02CC5D05, 0xEF46DB3751D8E999),
+        (b"abc", 0x32D153FF, 0x44BC2CF5AD770999),
+        (b"Nobody inspects the spammish repetition", 0xE2293B2F, 0xFBCEA83C8A378BF1),
+    ],
+)
+def test_xxhash_with_known_answers(data: bytes, short: int, long: int) -> None:
+    assert xxh32(data, 0) == short
+    assert xxh64(data, 0) == long
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "number", "pair", "last", "answer"),
+    [
+        (0, "foo", 100000000000000, (False, True), 10000, 163553563808451251702619476897759050220),
+        (1, "foo", 100000000000000, (False, True), 10000, 3280989158102350508363827193707975381),
+        (125, "buzzzzzzzz", 1234567890, (True, True), 5, 145200715403491832341915822591998648048),
+    ],
+)
+def test_hashes_agree_with_the_reference(
+    id_: int, name: str, number: int, pair: tuple[bool, bool], last: int, answer: int
+) -> None:
+    row = TupleType((U64, STRING, BIGINT, NamedType("S")))
+    assert hash128(RUNTIME, row, (id_, name, number, S(pair, last))) == answer
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "data"),
+    [
+        (BOOL, True, b"\1"),
+        (S8, -1, b"\xff"),
+        (BitType(12), 0xABC, b"\xbc\x0a"),
+        (BitType(130), 1, b"\1" + bytes(7) + b"\1" + bytes(7)),
+        (BIGINT, 0, b"\1" + bytes(7)),
+        (BIGINT, -5, bytes(8) + b"\1" + bytes(7) + b"\5" + bytes(7)),
+        (STRING, "é", "é".encode() + b"\xff"),
+        (UNIT, (), b""),
+        (vec(U8), Vec([7]), b"\1" + bytes(7) + b"\7"),
+        (set_(U8), Set([7]), b"\1" + bytes(7) + b"\7"),
+        (map_(U8, BOOL), Map([(7, True)]), b"\1" + bytes(7) + b"\7\1"),
+        (option(U8), NONE, bytes(8)),
+        (option(U8), Some(7), b"\1" + bytes(7) + b"\7"),
+        (NamedType("S"), S((True, False), 1), b"\1\0\1\0\0\0"),
+        (NamedType("E"), B(7), b"\1" + bytes(7) + b"\7"),
+        (NamedType("ddlog_std::Ref", (U8,)), 7, b"\7"),
+        (NamedType("net::ipv4::Ipv4Addr"), 0x7F000001, b"\x7f\0\0\1"),
+        (NamedType("uuid::Uuid"), 1, b"\x10" + bytes(7) + bytes(15) + b"\1"),
+        (NamedType("regex::Regex"), "a+", b"a+\xff"),
+        (DOUBLE, 0.0, bytes(8)),
+    ],
+)
+def test_what_is_hashed(type_: Type, value: Any, data: bytes) -> None:
+    assert hash_bytes(RUNTIME, type_, value) == data
+
+
+def test_an_interned_value_is_hashed_twice() -> None:
+    inner = hash64(RUNTIME, STRING, "a")
+    assert hash64(RUNTIME, interned(STRING), "a") == hash64(RUNTIME, U64, inner)
+
+
+def test_a_float_and_a_double_are_different() -> None:
+    assert hash_bytes(RUNTIME, FLOAT, single(0.5)) != hash_bytes(RUNTIME, DOUBLE, 0.5)
+    assert hash_bytes(RUNTIME, DOUBLE, -0.5) != hash_bytes(RUNTIME, DOUBLE, 0.5)
+
+
+def test_the_three_hashes_hang_together() -> None:
+    assert hash128(RUNTIME, STRING, "a") >> 64 == hash64(RUNTIME, STRING, "a")
+    assert 0 <= hash32(RUNTIME, STRING, "a") < 1 << 32
+
+
+def test_a_function_has_no_hash() -> None:
+    with pytest.raises(ValueError, match="cannot be hashed"):
+        hash64(RUNTIME, FunctionType((), U8), object())
