@@ -1,6 +1,6 @@
 """What typed functions mean: a direct interpreter that walks the tree, and shares nothing with the compiler.
 
-Variables live in a dictionary; leaving is an exception; a place is set by taking the value apart and putting it together
+Variables live in a dictionary; leaving is an exception; a place is set by taking the value apart and making it
 again. It knows the few operators that `bodies.py` writes.
 """
 
@@ -18,15 +18,15 @@ from tidelog.values import Map, Vec
 Scope = dict[str, Any]
 
 
-class _Break(Exception):
+class _Break(Exception):  # noqa: N818
     pass
 
 
-class _Continue(Exception):
+class _Continue(Exception):  # noqa: N818
     pass
 
 
-class _Return(Exception):
+class _Return(Exception):  # noqa: N818
     def __init__(self, value: Any) -> None:
         self.value = value
 

@@ -21,7 +21,7 @@ function f(x: 'A, y: mut Vec<u8>): Result<u8, string> {
     var a = 1; var b: u8 = 'hff + 8'd10; (var c, _) = (a, b,);
     Circle{.radius = var r} = g(x); y.field = b; y.0.1 = -c;
     for ((k, Some{v}) in y.map(|z: u8|: u8 { z + 1 }).filter(net::odd)) { if (k == 1) break; continue };
-    var m = match (x) { "a" -> 1, (true, 2) -> 2, net::Circle{.radius = 3: u8} -> {4; 5}, var q -> q, _ -> return Err{} };
+    var m = match (x) { "a" -> 1, (true, 2) -> 2, net::Circle{.radius = 3: u8} -> {4; 5}, var q -> q, _ -> return E{} };
     var d = [1, 2, 3]; var e = ["a" -> 1, "b" -> 2]; var n = None; var w = function(h: u8, i): u8 { h };
     if (a > 1 and not b == 2 or a => b) { return } else if (~a & b ^ c | a) {()} else d.push(m? as u8);
     "x${a ++ \"${b}\"}" ++ i"interned" ++ [|raw ${x}|] ++ $[|t${x}|] ++ "two" "parts";

@@ -2,7 +2,7 @@
 
 A sequence is a list of blocks, each a non-empty list of at most `LARGEST` items. None of these lists is ever changed: a
 new sequence shares all blocks but one with the old, so a change to n items costs about sqrt(n) and leaves the old
-sequence as it was. Beside the blocks goes `lasts`, the last key of each, for the search by bisection. A map has a second
+sequence as it was. Beside the blocks goes `lasts`, the last key of each, for the bisection. A map has a second
 sequence, of its values, cut at the same places: the functions cut by length only.
 """
 
