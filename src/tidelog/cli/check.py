@@ -27,7 +27,7 @@ def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Pat
     Exits with 0 when all of them are right and with 1 when one is not.
 
     \b
-    Examples:
+    Example:
       tidelog check reach.dl
       tidelog check -L modules reach.dl
     """
