@@ -1,7 +1,7 @@
 """What typed functions mean: a direct interpreter that walks the tree, and shares nothing with the compiler.
 
-Variables live in a dictionary; leaving is an exception; a place is set by taking the value apart and making it
-again. It knows the few operators that `bodies.py` writes.
+Variables live in a dictionary; leaving is an exception; a place is set by taking the value apart and putting it
+together again. It knows the few operators that `bodies.py` writes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tidelog.values import Map, Vec
 Scope = dict[str, Any]
 
 
-class _Break(Exception):  # noqa: N818
+class _BreakSignal(Exception):  # noqa: N818 (it never leaves the interpreter)
     pass
 
 
-class _Continue(Exception):  # noqa: N818
+class _ContinueSignal(Exception):  # noqa: N818 (it never leaves the interpreter)
     pass
 
 
-class _Return(Exception):  # noqa: N818
+class _ReturnSignal(Exception):  # noqa: N818 (it never leaves the interpreter)
     def __init__(self, value: Any) -> None:
         self.value = value
 
@@ -63,7 +63,7 @@ class Interpreter:
     def _leaving(self, body: typed.Expression, scope: Scope) -> Any:
         try:
             return self.value(body, scope)
-        except _Return as left:
+        except _ReturnSignal as left:
             return left.value
 
     def value(self, node: typed.Expression, scope: Scope) -> Any:
@@ -114,15 +114,15 @@ class Interpreter:
                 self._loop(pattern, self.value(iterable, scope), body, scope)
                 return ()
             case typed.Break():
-                raise _Break
+                raise _BreakSignal
             case typed.Continue():
-                raise _Continue
+                raise _ContinueSignal
             case typed.Return(value):
-                raise _Return(self.value(value, scope))
+                raise _ReturnSignal(self.value(value, scope))
             case typed.Try(operand):
                 value = self.value(operand, scope)
                 if value[1] in ("ddlog_std::None", "ddlog_std::Err"):
-                    raise _Return(value)
+                    raise _ReturnSignal(value)
                 return value[2]
             case typed.Closure():
                 return Applied(node, scope)
@@ -164,9 +164,9 @@ class Interpreter:
             assert _fit(pattern, value, scope)
             try:
                 self.value(body, scope)
-            except _Break:
+            except _BreakSignal:
                 break
-            except _Continue:
+            except _ContinueSignal:
                 continue
 
     def _apply(self, function: Applied, type_: Any, arguments: tuple[typed.Expression, ...], scope: Scope) -> Any:

@@ -26,6 +26,11 @@ def made(value: Any, definitions: Definitions) -> Any:
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(functions(), st.integers(0, 255), st.text(max_size=2), st.lists(st.integers(0, 255), max_size=3))
 def test_compiled_functions_do_what_the_tree_says(function: Function, a: int, s: str, v: list[int]) -> None:
+    check(function, a, s, v)
+
+
+def check(function: Function, a: int, s: str, v: list[int]) -> None:
+    """Compiled and interpreted, the function returns the same."""
     program = compiled(HELPER, function)
     try:
         result, changed = Interpreter({"f": function, HELPER.id: HELPER}).call(

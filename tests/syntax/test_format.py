@@ -213,7 +213,7 @@ def test_everything_is_formatted_once_and_for_all() -> None:
     assert max(len(line) for line in text.splitlines()) <= 100
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_comments_anywhere_are_kept_and_settle_at_once(data: st.DataObject) -> None:
     # Not behind a dot, which would end a rule, and not inside `>>` or `i""`.

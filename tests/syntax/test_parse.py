@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.diagnostics.errors import ProgramError
-from tidelog.diagnostics.spans import Source
+from tests.syntax.reading import codes, expression, program, rule
 from tidelog.syntax import ast
-from tidelog.syntax.parse import parse
-from tidelog.syntax.show import show_expression
-
-
-def program(text: str) -> ast.Program:
-    return parse(Source("p.dl", text))
-
-
-def rule(text: str) -> ast.Rule:
-    (item,) = program(text).items
-    assert isinstance(item, ast.Rule)
-    return item
-
-
-def expression(text: str) -> ast.Expression:
-    return rule(f"R({text}).").heads[0].arguments[0].value
+from tidelog.syntax.show import show, show_expression
 
 
 def grouped(node: ast.Expression) -> str:
@@ -44,12 +28,6 @@ def grouped(node: ast.Expression) -> str:
             return f"(if {grouped(condition)} {grouped(then)} else {grouped(otherwise)})"
         case _:
             return show_expression(node)
-
-
-def codes(text: str) -> list[str]:
-    with pytest.raises(ProgramError) as caught:
-        program(text)
-    return [f"{found.code}@{found.span.source.position(found.span.start)[0]}" for found in caught.value.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -201,25 +179,50 @@ def test_a_wrong_character_does_not_make_a_second_error() -> None:
     assert codes("A(x) :- B(x) § C(x).\nA(1 § 2).\n") == ["E102@1", "E102@2"]
 
 
-@pytest.mark.parametrize("depth", [90, 10_000])
-@pytest.mark.parametrize(
-    "nest",
-    [
-        lambda depth: "(" * depth + "1" + ")" * depth,
-        lambda depth: "{" * depth + "1" + "}" * depth,
-        lambda depth: "-" * depth + "1",
-        lambda depth: "not " * depth + "true",
-        lambda depth: "if (true) " * depth + "1" + " else 2" * depth,
-        lambda depth: "(" * depth,
-    ],
-)
-def test_deep_nesting_is_refused_and_never_overflows(nest: object, depth: int) -> None:
-    assert callable(nest)
-    text = f"R({nest(depth)})."
-    if depth < 100 and text.count("(") == text.count(")"):
-        program(text)
-    else:
-        assert len(codes(text)) == 1
+NESTS: dict[str, tuple[str, str, str, str]] = {
+    "parentheses": ("R(", "(", ")", "1"),
+    "blocks": ("R(", "{", "}", "1"),
+    "minus": ("R(", "-", "", "1"),
+    "not": ("R(", "not ", "", "1"),
+    "if": ("R(", "if (true) ", " else 2", "1"),
+    "else": ("R(", "if (true) 1 else ", "", "1"),
+    "vectors": ("R(", "[", "]", "1"),
+    "maps": ("R(", "[1 -> ", "]", "1"),
+    "structs": ("R(", "C{.x = ", "}", "1"),
+    "calls": ("R(", "x.f(", ")", "1"),
+    "closures": ("R(", "|x| ", "", "1"),
+    "match": ("R(", "match (x) { _ -> ", "}", "1"),
+    "for": ("R(", "for (x in y) ", "", "1"),
+    "return": ("R(", "return ", "", "1"),
+    "bindings": ("R(", "x@", "", "1"),
+    "types": ("relation R(x: ", "Vec<", ">", "u8"),
+    "tuple types": ("relation R(x: ", "(u8, ", ")", "u8"),
+    "function types": ("relation R(x: ", "function(): ", "", "u8"),
+    "statements": ("for (a in R) ", "if (x) ", "", "skip"),
+    "statement blocks": ("for (a in R) ", "{", "}", "skip"),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_deep_nesting_is_refused_and_never_overflows(name: str) -> None:
+    before, open, close, core = NESTS[name]
+    after = {"R": ").", "r": ")", "f": ""}[before[0]]
+
+    def nested(depth: int) -> str:
+        return before + open * depth + core + close * depth + after
+
+    tree = program(nested(90))
+    assert program(show(tree)) == tree
+    assert codes(nested(150)) == ["E109@1"]
+    assert codes(nested(10_000)) == ["E109@1"]
+    assert codes(before + open * 10_000) == ["E109@1"]
+
+
+def test_a_caller_deep_in_its_own_stack_gets_an_error_too() -> None:
+    def called(frames: int) -> list[str]:
+        return codes("R(" + "[" * 95 + "1" + "]" * 95 + ").\nR(,).") if frames == 0 else called(frames - 1)
+
+    assert called(500) == ["E109@1", "E101@2"]
 
 
 @pytest.mark.parametrize("operator", ["+", "++", "or", "as u8 +"])

@@ -16,7 +16,7 @@ def program(text: str) -> ast.Program:
     return parse(Source("p.dl", text))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs)
 def test_shown_programs_parse_to_the_same_tree(tree: ast.Program) -> None:
     assert program(show(tree)) == tree

@@ -18,6 +18,7 @@ from tidelog.check.declare_functions import declare_functions
 from tidelog.check.declare_names import declare_names
 from tidelog.check.declare_relations import declare_relations
 from tidelog.check.declare_types import declare_types
+from tidelog.check.endless import report_endless
 from tidelog.check.imperative import plain_rules
 from tidelog.check.reachable import Reachable
 from tidelog.check.recursion import Recursion
@@ -103,6 +104,7 @@ class _Checking:
         for declare in (declare_names, declare_types, declare_functions, declare_relations):
             for module in new:
                 declare(module, self._diagnostics)
+        report_endless([module for module in new if not module.is_library], self._diagnostics)
         for module in new:
             module.is_declared = True
 

@@ -158,11 +158,15 @@ def check_application(
     if len(diagnostics) > before:
         return None
     make = Elaborator(at)
-    typed_inputs = tuple(
-        _relation_name(module, each) if isinstance(each, ast.Name) else make.expression(each) for each in inputs
-    )
-    outputs = tuple(_relation_name(module, name) for name in item.outputs)
-    return program.Apply(transformer.name, typed_inputs, outputs, item.span)
+
+    def application() -> program.Apply:
+        typed_inputs = tuple(
+            _relation_name(module, each) if isinstance(each, ast.Name) else make.expression(each) for each in inputs
+        )
+        outputs = tuple(_relation_name(module, name) for name in item.outputs)
+        return program.Apply(transformer.name, typed_inputs, outputs, item.span)
+
+    return make.complete(application)
 
 
 def _hold_relation(at: Inference, name: ast.Name, wanted: Draft) -> None:

@@ -5,6 +5,8 @@ A relation with columns declares a struct of its name. Names of all modules are 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidelog.check.attributes import find_attribute, read_attributes
 from tidelog.check.declare_names import report_repeated
 from tidelog.check.inference.drafts import type_variables
@@ -73,7 +75,8 @@ def _constructor(
     attributes = read_attributes(syntax.attributes, "constructor", diagnostics)
     known = []
     for field, (name, type_) in zip(syntax.fields, types):
-        own = read_attributes(field.attributes, "field", diagnostics)
+        given = read_attributes(field.attributes, "field", diagnostics)
+        own = tuple(_resolved(each, entry, diagnostics) for each in given)
         if type_ is not None:
             known.append(Field(name, type_, own))
     constructor = entry.module.constructors.get(syntax.name.text)
@@ -83,6 +86,22 @@ def _constructor(
     if len(known) == len(types):
         constructor.constructor = Constructor(constructor.name, tuple(known), attributes)
     return constructor.constructor
+
+
+def _resolved(attribute: Attribute, entry: TypeEntry, diagnostics: list[Diagnostic]) -> Attribute:
+    """The attribute; where its value names a function, with that function's id."""
+    if attribute.name != "deserialize_from_array":
+        return attribute
+    name = str(attribute.value)
+    functions = entry.module.find_functions(name)
+    if len(functions) == 1:
+        return replace(attribute, value=functions[0].id)
+    if functions:
+        message = f"function `{name}` may be any of {len(functions)}"
+        diagnostics.append(diagnostic(Code.AMBIGUOUS_CALL, message, attribute.span, "nothing says which one"))
+    else:
+        Names(entry.module, diagnostics).unknown_function(name, attribute.span)
+    return attribute
 
 
 def _item(declaration: ast.TypeDeclaration, attributes: tuple[Attribute, ...], resolver: TypeResolver) -> Type | None:

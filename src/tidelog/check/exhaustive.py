@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from tidelog.check import typed
 from tidelog.check.inference.drafts import short_name
+from tidelog.check.inference.state import BrokenDraftError
 from tidelog.check.resolve_type import substitute
 from tidelog.check.scope import Environment
 from tidelog.check.show_expression import show_value
 from tidelog.check.types import BOOL, BoolType, NamedType, TupleType, Type
+
+_MOST_STEPS = 200_000
 
 _Row = tuple[typed.Pattern, ...]
 
@@ -33,15 +36,18 @@ class Coverage:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
+        self._steps = 0
 
     def missing(self, patterns: Sequence[typed.Pattern], type_: Type) -> str | None:
         """A value that fits none of the patterns, as it could be written in a pattern; None when there is none."""
         rows: list[_Row] = [(pattern,) for pattern in patterns]
+        self._steps = 0
         witness = self._witness(rows, (type_,))
         return None if witness is None else witness[0]
 
     def unreachable(self, patterns: Sequence[typed.Pattern], type_: Type) -> list[int]:
         """The places of the patterns that fit only what earlier ones fit."""
+        self._steps = 0
         return [
             place
             for place, pattern in enumerate(patterns)
@@ -60,11 +66,13 @@ class Coverage:
         """Texts of values, one for each type, that together fit none of the rows."""
         if not types:
             return None if rows else []
+        if self._is_endless():
+            return None
         first, rest = self._behind(types[0]), types[1:]
         rows = [(_plain(row[0]), *row[1:]) for row in rows]
         cases = self._cases(first)
         used = {key for row in rows if (key := _key(row[0])) is not None}
-        if cases is None or (not used and len(cases) != 1):
+        if cases is None or not used:
             # Where nothing looks at the column, `_` says enough.
             below = self._witness([row[1:] for row in rows if _is_open(row[0])], rest)
             return None if below is None else ["_", *below]
@@ -79,6 +87,8 @@ class Coverage:
         """Whether the row fits values that none of the rows fits."""
         if not types:
             return not rows
+        if self._is_endless():
+            return True
         rest = types[1:]
         pattern = _plain(row[0])
         rows = [(_plain(each[0]), *each[1:]) for each in rows]
@@ -96,6 +106,11 @@ class Coverage:
             self._is_useful(_specialize(rows, case), _open(case, pattern, row[1:]), (*case.parts, *rest))
             for case in cases
         )
+
+    def _is_endless(self) -> bool:
+        """Whether the search takes too long: it may be exponential. Then nothing is reported."""
+        self._steps += 1
+        return self._steps > _MOST_STEPS
 
     def _behind(self, type_: Type) -> Type:
         """The type without its references, which patterns do not show."""
@@ -115,7 +130,9 @@ class Coverage:
                 return [_Case("()", items)]
             case NamedType(name, arguments):
                 definition = self._environment.definition(name)
-                if definition is None or definition.constructors is None:
+                if definition is None:
+                    raise BrokenDraftError
+                if definition.constructors is None:
                     return None
                 meaning = dict(zip(definition.parameters, arguments))
                 return [

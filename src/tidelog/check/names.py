@@ -12,6 +12,8 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 
+_MOST_HINTS = 50
+
 
 class _Named(Protocol):
     @property
@@ -103,7 +105,8 @@ class Names:
 
     def _report_unknown(self, name: str, span: Span, what: str, code: Code, label: str, known: Iterable[str]) -> None:
         prefix, separator, last = name.rpartition("::")
-        guess = suggest(last, known)
+        # A report this long is not read for its hints, and each costs a look at every name there is.
+        guess = suggest(last, known) if len(self._diagnostics) < _MOST_HINTS else None
         help = f"did you mean `{prefix}{separator}{guess}`?" if guess else None
         self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.check import types
-from tidelog.check.inference.drafts import type_variables
+from tidelog.check.inference.drafts import LARGEST, type_variables
 from tidelog.check.names import Names
 from tidelog.check.scope import TypeEntry
 from tidelog.check.types import BitType, FunctionType, NamedType, SignedType, TupleType, Type, TypeVariable
@@ -78,7 +78,14 @@ class TypeResolver:
         if not entry.is_alias:
             return NamedType(entry.name, known)
         meaning = expand_alias(entry, self._diagnostics)
-        return None if meaning is None else substitute(meaning, dict(zip(entry.parameters, known)))
+        if meaning is None:
+            return None
+        type_ = substitute(meaning, dict(zip(entry.parameters, known)))
+        if not _is_too_large(type_):
+            return type_
+        message = f"type `{name}` has more than {LARGEST} parts"
+        self._diagnostics.append(diagnostic(Code.TOO_WIDE, message, syntax.span, "too large a type"))
+        return None
 
     def _takes(self, syntax: ast.Type, name: str, wanted: int, found: int, entry: TypeEntry | None = None) -> bool:
         if wanted == found:
@@ -109,6 +116,14 @@ class TypeResolver:
             )
         )
         return None
+
+
+def _is_too_large(type_: Type) -> bool:
+    count, stack = 0, [type_]
+    while stack and count <= LARGEST:
+        count += 1
+        stack.extend(types.parts(stack.pop()))
+    return count > LARGEST
 
 
 def expand_alias(entry: TypeEntry, diagnostics: list[Diagnostic]) -> Type | None:

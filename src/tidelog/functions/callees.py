@@ -69,6 +69,7 @@ class Callees:
                     for argument, parameter in zip(body.arguments, function.parameters)
                 )
                 and _mutable(function) == _mutable(self._functions[body.function])
+                and _has_effects(function) <= _has_effects(self._functions[body.function])
             ):
                 return id_, type_arguments
             meaning = dict(zip(function.type_parameters, type_arguments))
@@ -185,12 +186,16 @@ def _signature(function: Function, needs: Needs | None, needed: set[str], effect
         _mutable(function),
         tuple(name for name in function.type_parameters if name in needed),
         needs,
-        effects or any(attribute.name == "has_side_effects" for attribute in function.attributes),
+        effects or _has_effects(function),
     )
 
 
 def _mutable(function: Function) -> tuple[int, ...]:
     return tuple(place for place, parameter in enumerate(function.parameters) if parameter.mutable)
+
+
+def _has_effects(function: Function) -> bool:
+    return any(attribute.name == "has_side_effects" for attribute in function.attributes)
 
 
 def variables_of(type_: Type) -> set[str]:

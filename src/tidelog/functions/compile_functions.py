@@ -57,7 +57,7 @@ class CompiledFunctions:
         externs: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.definitions = definitions
-        self.callees = Callees(functions or {}, externs or {})
+        self.callees = Callees({} if functions is None else functions, {} if externs is None else externs)
         self._externs: dict[str, Callable[..., Any]] = {}  # those that are used, by their ids
         self._units: list[Unit] = []
         self._names: dict[str, str] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tidelog.check import typed
 from tidelog.check.types import FunctionType, NamedType, StringType, TupleType, Type
@@ -16,8 +17,10 @@ from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
 from tidelog.functions.links import ClassLink, ConstantLink
 from tidelog.functions.mentions import Mentions
-from tidelog.functions.unit import UnitWriter
 from tidelog.values.externs import Manner
+
+if TYPE_CHECKING:
+    from tidelog.functions.unit import UnitWriter
 
 _MOST_TERMS = 50  # of one `and` or `or`, before its value goes into a variable
 
@@ -164,16 +167,24 @@ class Expressions(Body):
         return self.made(f"Map(({pairs},))", *sides)
 
     def _field(self, operand: Value, type_: Type, name: str) -> Value:
-        positions = self.positions(type_, name)
-        if len(set(positions)) == 1:
-            return self.made(f"{operand.text}[{positions[0]}]", operand, deeper=0)
-        operand = self.atom(operand)
-        return self.made(f"{operand.text}[{positions}[{operand.text}[0]]]", operand)
+        positions = self._positions(type_, name)
+        if len(set(positions)) > 1:
+            operand = self.atom(operand)
+        return self.made(
+            f"{operand.text}[{_position(positions, operand.text)}]", operand, deeper=len(set(positions)) - 1
+        )
 
-    def positions(self, type_: Type, name: str) -> tuple[int, ...]:
-        """Where a field lies in the values of each constructor of a type; all of them have it."""
-        variants = self.definitions.variants(self.named(type_))
-        return tuple(variant.start + [field for field, _ in variant.fields].index(name) for variant in variants)
+    def _positions(self, type_: Type, name: str) -> tuple[int, ...]:
+        """Where a field lies in the values of each constructor of a type.
+
+        Where a `match` has told the constructor, others need not have the field: they count as if it did not matter.
+        """
+        found = [
+            next((place for place, (field, _) in enumerate(variant.fields, variant.start) if field == name), None)
+            for variant in self.definitions.variants(self.named(type_))
+        ]
+        usual = next(place for place in found if place is not None)
+        return tuple(usual if place is None else place for place in found)
 
     def named(self, type_: Type) -> NamedType:
         """The struct or union that values of a type are, through all `Ref`s and `Intern`s."""
@@ -359,9 +370,9 @@ class Expressions(Body):
             type_ = self.shown(type_)
             assert isinstance(type_, TupleType)
             return f"{whole}[{step}]", type_.items[step]
-        part = self._field(Value(whole), type_, step)
-        first = self.definitions.variants(self.named(type_))[0]
-        return part.text, dict(first.fields)[step]
+        variants = self.definitions.variants(self.named(type_))
+        own = next(own for variant in variants for field, own in variant.fields if field == step)
+        return self._field(Value(whole), type_, step).text, own
 
     def _with_part(self, whole: str, type_: Type, step: str | int) -> Callable[[str], str]:
         """What makes the text of a value like `whole` with another part from the text of that part."""
@@ -370,12 +381,16 @@ class Expressions(Body):
             assert isinstance(type_, TupleType)
             return _replacing(whole, len(type_.items), step, lambda items: f"({', '.join(items)})")
         variants = self.definitions.variants(self.named(type_))
-        positions = self.positions(type_, step)
+        positions = self._positions(type_, step)
         if len(variants) == 1:
             count, constructor = len(variants[0].fields), variants[0].name
             return _replacing(whole, count, positions[0], lambda items: self.struct_text(constructor, items))
-        position = str(positions[0]) if len(set(positions)) == 1 else f"{positions}[{whole}[0]]"
-        return lambda new: f"with_item({whole}, {position}, {new})"
+        return lambda new: f"with_item({whole}, {_position(positions, whole)}, {new})"
+
+
+def _position(positions: tuple[int, ...], whole: str) -> str:
+    """The position of a field in a value, given that of each constructor."""
+    return str(positions[0]) if len(set(positions)) == 1 else f"{positions}[{whole}[0]]"
 
 
 def _replacing(whole: str, count: int, position: int, join: Callable[[list[str]], str]) -> Callable[[str], str]:

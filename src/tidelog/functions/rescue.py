@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError
-from tidelog.values.deep import DEEPEST, deeply, is_deep
+from tidelog.values.deep import deeply, is_deep
 
 FILE_NAME = "<functions>"
 
@@ -23,7 +23,7 @@ def rescue(error: Exception, function: Callable[..., Any], arguments: tuple[Any,
     if isinstance(error, RecursionError):
         if not is_deep():
             return deeply(function, *arguments)
-        message = f"functions call one another more than about {DEEPEST:,} levels deep"
+        message = "functions of the program call one another too deep"
         raise EvaluationError(message, code=Code.RECURSION_TOO_DEEP) from None
     if isinstance(error, TidelogError | ZeroDivisionError):
         raise error

@@ -36,6 +36,7 @@ from tidelog.functions.links import (
     Unit,
 )
 from tidelog.functions.mentions import Mentions, mentions
+from tidelog.functions.statements import RESULT, Statements
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import Key
 
@@ -165,8 +166,6 @@ class UnitWriter:
         mutable: tuple[str, ...],
         parameters: Sequence[str],
     ) -> list[str]:
-        from tidelog.functions.statements import RESULT, Statements
-
         writer = Statements(self, self.mentions(body), dict(names), types, mutable)
         writer.emit(body, RESULT)
         return writer.finish(parameters)

@@ -55,9 +55,11 @@ class Cursor:
         return token
 
     def at(self, text: str) -> bool:
-        """True at this keyword or operator."""
-        token = self.tokens[self.index]
-        return token.text == text and token.kind in (Kind.OPERATOR, Kind.KEYWORD)
+        """True at this keyword or operator: no token of another kind has the same text.
+
+        Only the end of a `${}` has that of its `}`, but there no other `{` is open.
+        """
+        return self.tokens[self.index].text == text
 
     def at_word(self, text: str) -> bool:
         """True at this name, which has a meaning here only."""
@@ -66,7 +68,7 @@ class Cursor:
 
     def accept(self, text: str) -> bool:
         """Takes the keyword or operator if it is here."""
-        if self.at(text):
+        if self.tokens[self.index].text == text:
             self.index += 1
             return True
         return False
@@ -190,7 +192,7 @@ class Cursor:
         self.nesting -= 1
 
     def too_deep(self, span: Span, limit: int) -> NoReturn:
-        message = "expression is nested too deeply"
+        message = "the text is nested too deeply here"
         self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {limit} levels")
         raise Failure
 

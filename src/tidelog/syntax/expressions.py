@@ -70,8 +70,9 @@ def assignment(cursor: Cursor) -> ast.Expression:
 
 def operators(cursor: Cursor) -> ast.Expression:
     """Takes an expression inside another one, up to a `=`. All operators associate to the left."""
-    start = cursor.tokens[cursor.index].start
-    operand = _unary(cursor)
+    first = cursor.tokens[cursor.index]
+    start = first.start
+    operand = _unary(cursor) if first.text in _PREFIX else _postfix(cursor)
     waiting: list[tuple[int, ast.Expression, str, int]] = []  # where it starts, left side, operator, priority
     while True:
         op, level, length = _operator(cursor)
@@ -86,8 +87,9 @@ def operators(cursor: Cursor) -> ast.Expression:
             return operand
         cursor.index += length
         waiting.append((start, operand, op, level))
-        start = cursor.tokens[cursor.index].start
-        operand = _unary(cursor)
+        first = cursor.tokens[cursor.index]
+        start = first.start
+        operand = _unary(cursor) if first.text in _PREFIX else _postfix(cursor)
 
 
 def limited(cursor: Cursor, rule: Callable[[Cursor], ast.Expression]) -> ast.Expression:
@@ -124,14 +126,10 @@ def _refuse_chain(cursor: Cursor, first: str, second: str, length: int) -> None:
 
 
 def _unary(cursor: Cursor) -> ast.Expression:
-    token = cursor.tokens[cursor.index]
-    if token.text not in _PREFIX or token.kind not in (Kind.OPERATOR, Kind.KEYWORD):
-        return _postfix(cursor)
     prefixes: list[Token] = []
-    while token.text in _PREFIX and token.kind in (Kind.OPERATOR, Kind.KEYWORD):
+    while cursor.token.text in _PREFIX:
         cursor.enter()
         prefixes.append(cursor.next())
-        token = cursor.token
     operand = _postfix(cursor)
     for prefix in reversed(prefixes):
         cursor.leave()
@@ -144,7 +142,7 @@ def _unary(cursor: Cursor) -> ast.Expression:
 
 def _postfix(cursor: Cursor) -> ast.Expression:
     first = cursor.tokens[cursor.index]
-    operand = terms.term(cursor)
+    operand = terms.TERMS[first.kind](cursor)
     while cursor.tokens[cursor.index].text in _POSTFIX:
         if cursor.accept("as"):
             target = type_in_expression(cursor)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast, expressions
 from tidelog.syntax.constants import boolean, number, text
 from tidelog.syntax.cursor import Cursor, Failure
@@ -29,36 +30,7 @@ _VALUES = frozenset(
 
 def term(cursor: Cursor) -> ast.Expression:
     """Takes an operand without its postfix."""
-    token = cursor.tokens[cursor.index]
-    match token.kind:
-        case Kind.LOWER:
-            after = cursor.tokens[cursor.index + 1].text
-            if after == "::":
-                return _scoped(cursor)
-            cursor.index += 1
-            if after == "@":
-                return _binding(cursor, token)
-            return ast.Variable(token.text, span=cursor.span(token))
-        case Kind.UPPER:
-            return _scoped(cursor)
-        case Kind.INTEGER | Kind.FLOAT:
-            return number(cursor)
-        case Kind.STRING | Kind.RAW | Kind.TEMPLATE:
-            return string(cursor)
-        case Kind.INTERNED:
-            cursor.next()
-            if cursor.token.kind is Kind.ERROR:
-                raise Failure
-            inner = string(cursor)
-            return ast.Interned(inner, span=cursor.since(token))
-        case Kind.OPERATOR:
-            return _bracketed(cursor)
-        case Kind.KEYWORD:
-            return _word(cursor)
-        case Kind.RESERVED:
-            _reserved(cursor)
-        case _:
-            cursor.unexpected("an expression")
+    return TERMS[cursor.token.kind](cursor)
 
 
 def begins(token: Token) -> bool:
@@ -110,6 +82,25 @@ def _hole(cursor: Cursor, hole: Hole) -> ast.Expression:
     if not inner.finished():
         inner.unexpected("`}`")
     return tree
+
+
+def _name(cursor: Cursor) -> ast.Expression:
+    token = cursor.tokens[cursor.index]
+    after = cursor.tokens[cursor.index + 1].text
+    if after == "::":
+        return _scoped(cursor)
+    cursor.index += 1
+    if after == "@":
+        return _binding(cursor, token)
+    return ast.Variable(token.text, span=Span(cursor.source, token.start, token.end))
+
+
+def _interned(cursor: Cursor) -> ast.Interned:
+    first = cursor.next()
+    if cursor.token.kind is Kind.ERROR:
+        raise Failure
+    inner = string(cursor)
+    return ast.Interned(inner, span=cursor.since(first))
 
 
 def _scoped(cursor: Cursor) -> ast.Expression:
@@ -241,6 +232,10 @@ def _word(cursor: Cursor) -> ast.Expression:
             _reserved(cursor)
 
 
+def _no_term(cursor: Cursor) -> NoReturn:
+    cursor.unexpected("an expression")
+
+
 def _reserved(cursor: Cursor) -> NoReturn:
     word = cursor.token.text
     cursor.fail(Code.RESERVED_WORD, f"`{word}` is a reserved word", "it cannot be the name of a variable")
@@ -296,3 +291,20 @@ def _function(cursor: Cursor, first: Token) -> ast.Expression:
 
 
 _CONTROL = {"return": _return, "if": _if, "for": _for, "match": _match, "function": _function}
+
+# What takes an operand, by the kind of its first token. A table costs no frame of the stack, which nesting is made of.
+TERMS: dict[Kind, Callable[[Cursor], ast.Expression]] = {
+    Kind.LOWER: _name,
+    Kind.UPPER: _scoped,
+    Kind.INTEGER: number,
+    Kind.FLOAT: number,
+    Kind.STRING: string,
+    Kind.RAW: string,
+    Kind.TEMPLATE: string,
+    Kind.INTERNED: _interned,
+    Kind.OPERATOR: _bracketed,
+    Kind.KEYWORD: _word,
+    Kind.RESERVED: _reserved,
+    Kind.ERROR: _no_term,
+    Kind.END: _no_term,
+}

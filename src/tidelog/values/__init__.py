@@ -13,7 +13,7 @@ Text, bytes and default values depend on the type, so their functions take it, a
 
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions, substitute
-from tidelog.values.encode import decode, encode
+from tidelog.values.encode import decode, decoder, encode, encoder
 from tidelog.values.externs import ExternType, Manner
 from tidelog.values.floats import NAN
 from tidelog.values.function_value import FunctionCode, FunctionValue
@@ -21,7 +21,7 @@ from tidelog.values.group import Group
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet
 from tidelog.values.structs import Struct, field_values
-from tidelog.values.text import debug_text, plain_text, record_text
+from tidelog.values.text import debug_text, plain_text, record_text, record_writer
 from tidelog.values.vec import Vec
 
 __all__ = [
@@ -39,10 +39,13 @@ __all__ = [
     "Vec",
     "debug_text",
     "decode",
+    "decoder",
     "default_value",
     "encode",
+    "encoder",
     "field_values",
     "plain_text",
     "record_text",
+    "record_writer",
     "substitute",
 ]

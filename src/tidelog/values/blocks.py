@@ -2,7 +2,7 @@
 
 A sequence is a list of blocks, each a non-empty list of at most `LARGEST` items. None of these lists is ever changed: a
 new sequence shares all blocks but one with the old, so a change to n items costs about sqrt(n) and leaves the old
-sequence as it was. Beside the blocks goes `lasts`, the last key of each, for the bisection. A map has a second
+sequence as it was. Beside the blocks goes `lasts`, the last key of each, for the search by bisection. A map has another
 sequence, of its values, cut at the same places: the functions cut by length only.
 """
 
@@ -17,7 +17,7 @@ Blocks = list[Block]
 # Block and position of the first key that is not less, and whether it is equal.
 Place = tuple[int, int, bool]
 
-LARGEST = 512
+LARGEST = 256
 
 
 def cut(items: Sequence[Any]) -> Blocks:

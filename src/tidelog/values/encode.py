@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tidelog.check.types import (
@@ -47,6 +48,16 @@ Writer = Callable[[Any, bytearray], None]
 Reader = Callable[[bytes, int], tuple[Any, int]]
 
 
+def encoder(type_: Type, definitions: Definitions) -> Callable[[Any], bytes]:
+    """`encode` for many values of one type."""
+    return partial(at_any_depth, partial(_written, definitions.keep(_writer, type_)))
+
+
+def decoder(type_: Type, definitions: Definitions) -> Callable[[bytes], Any]:
+    """`decode` for many values of one type."""
+    return partial(_decoded, definitions.keep(_reader, type_), type_)
+
+
 def encode(value: Any, type_: Type, definitions: Definitions) -> bytes:
     """The bytes of a value."""
     return at_any_depth(_written, definitions.keep(_writer, type_), value)
@@ -54,12 +65,16 @@ def encode(value: Any, type_: Type, definitions: Definitions) -> bytes:
 
 def decode(data: bytes, type_: Type, definitions: Definitions) -> Any:
     """The value of bytes that `encode` made for the same type. Raises ValueError for others, as far as it can tell."""
+    return _decoded(definitions.keep(_reader, type_), type_, data)
+
+
+def _decoded(read: Reader, type_: Type, data: bytes) -> Any:
     try:
-        value, end = at_any_depth(definitions.keep(_reader, type_), data, 0)
+        value, end = at_any_depth(read, data, 0)
     except (IndexError, struct.error, KeyError) as error:
         raise ValueError(f"these are not the bytes of a value of type {type_}") from error
     if end != len(data):
-        raise ValueError(f"there are more bytes than those of a value of type {type_}")
+        raise ValueError(f"these are more or fewer bytes than those of a value of type {type_}")
     return value
 
 

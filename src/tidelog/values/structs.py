@@ -15,10 +15,11 @@ as its shape and its fields.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +67,9 @@ class Struct(tuple[Any, ...]):
     __match_args__: ClassVar[tuple[str, ...]] = ()
     __variant__: ClassVar[Variant]
 
-    def __new__(cls, *fields: Any, **named: Any) -> Struct:
-        names = cls.__variant__.field_names
-        if named:
-            unknown = sorted(named.keys() - set(names[len(fields) :]))
-            if unknown:
-                raise TypeError(f"{cls.__variant__.name} has no field {unknown[0]!r} to be set by name")
-            fields += tuple(named[name] for name in names[len(fields) :] if name in named)
-        if len(fields) != len(names):
-            raise TypeError(f"{cls.__variant__.name} has {len(names)} fields, not {len(fields)}")
-        return construct(cls, (*cls.__variant__.head, *fields))
+    if TYPE_CHECKING:
+
+        def __new__(cls, *fields: Any, **named: Any) -> Struct: ...
 
     def __repr__(self) -> str:
         variant = self.__variant__
@@ -111,12 +105,37 @@ def _class(variant: Variant) -> type[Struct]:
     }
     attributes |= {
         "__slots__": (),
+        "__new__": _maker(variant),
         "__match_args__": tuple(name for name in fields if name in attributes),
         "__variant__": variant,
         "__doc__": f"Values of {variant.name}.",
     }
     base = _RecursiveStruct if variant.shape.recursive else Struct
-    return type(variant.name.rpartition("::")[2], (base,), attributes)
+    local = variant.name.rpartition("::")[2]
+    return type(local if local.isidentifier() else "Struct", (base,), attributes)
+
+
+def _maker(variant: Variant) -> Callable[..., Struct]:
+    """The `__new__` of a class: it takes the fields in their order, or by name."""
+    names, head, recursive = variant.field_names, variant.head, variant.shape.recursive
+    count, plain = len(names), tuple.__new__
+
+    def make(cls: type[Struct], *fields: Any, **named: Any) -> Struct:
+        if named:
+            fields += _by_name(variant, names[len(fields) :], named)
+        if len(fields) != count:
+            raise TypeError(f"{variant.name} has {count} fields, not {len(fields)}")
+        items = head + fields
+        return plain(cls, (*items, hash(items)) if recursive else items)
+
+    return make
+
+
+def _by_name(variant: Variant, missing: tuple[str, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    unknown = sorted(named.keys() - set(missing))
+    if unknown:
+        raise TypeError(f"{variant.name} has no field {unknown[0]!r} to be set by name")
+    return tuple(named[name] for name in missing if name in named)
 
 
 def construct(cls: type[Struct], items: tuple[Any, ...]) -> Struct:

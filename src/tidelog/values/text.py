@@ -35,6 +35,12 @@ from tidelog.values.quote import quote
 Writer = Callable[[Any], str]
 
 
+def record_writer(type_: Type, definitions: Definitions) -> Writer:
+    """`record_text` for many values of one type."""
+    write = definitions.keep(_record_writer, type_)
+    return lambda value: at_any_depth(write, value)
+
+
 def record_text(value: Any, type_: Type, definitions: Definitions) -> str:
     """The text of a value in the output of the command line."""
     return at_any_depth(definitions.keep(_record_writer, type_), value)

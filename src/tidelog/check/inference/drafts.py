@@ -10,6 +10,7 @@ fixes what nothing has said anything about to its default.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, IntEnum, auto
 
@@ -68,15 +69,18 @@ class Unknown:
 class Shape:
     """A compound type with drafts in it. `head` is the name of a declared type, TUPLE, or FUNCTION.
 
-    The parts of a function are its parameters and its result; `flags` say which parameters are `mut`.
+    The parts of a function are its parameters and its result; `flags` say which parameters are `mut`. `settled` is the
+    type and `size` the number of its parts, once it is settled.
     """
 
-    __slots__ = ("flags", "head", "parts")
+    __slots__ = ("flags", "head", "parts", "settled", "size")
 
     def __init__(self, head: str, parts: tuple[Draft, ...], flags: tuple[bool | Flag, ...] = ()) -> None:
         self.head = head
         self.parts = parts
         self.flags = flags
+        self.settled: Type | None = None
+        self.size = 0
 
 
 class _Broken(Enum):
@@ -85,6 +89,7 @@ class _Broken(Enum):
 
 BROKEN = _Broken.BROKEN
 TUPLE, FUNCTION = "()", "->"
+LARGEST = 1_000  # parts of a type, all counted; a few lines of a program can double it again and again
 
 Draft = Type | Unknown | Shape | _Broken
 
@@ -192,20 +197,24 @@ def allows(kind: Kind, draft: Draft) -> bool:
 
 
 def unknowns(draft: Draft) -> Iterator[Unknown]:
-    """The Unknowns inside a draft."""
-    draft = current(draft)
-    if isinstance(draft, Unknown):
-        yield draft
-    elif isinstance(draft, Shape):
-        for part in draft.parts:
-            yield from unknowns(part)
+    """The Unknowns inside a draft. Parts that are shared are looked at once: written out they may be very many."""
+    seen: set[int] = set()
+    stack = [draft]
+    while stack:
+        found = current(stack.pop())
+        if isinstance(found, Unknown):
+            yield found
+        elif isinstance(found, Shape) and id(found) not in seen:
+            seen.add(id(found))
+            stack.extend(reversed(found.parts))
 
 
 class Solver:
     """Makes drafts equal. `ready` is what can go on because something became known."""
 
     def __init__(self) -> None:
-        self.ready: list[Callable[[], None]] = []
+        self.is_too_large = False
+        self.ready: deque[Callable[[], None]] = deque()
 
     def wait(self, draft: Draft, then: Callable[[], None]) -> None:
         """Puts `then` on `ready` once any of the Unknowns in the draft is found."""
@@ -260,23 +269,29 @@ class Solver:
 
     def settle(self, draft: Draft, family: tuple[Type, ...] = ()) -> Type | None:
         """The type; what is open is now fixed to its default, a number to the first of `family` that holds its
-        literals, if one does. None when the draft is broken."""
+        literals, if one does. None when the draft is broken, or too large: then `is_too_large` says so."""
         draft = current(draft)
         if isinstance(draft, Unknown):
             self._bind(draft, default(draft, family))
             return self.settle(draft)
         if not isinstance(draft, Shape):
             return None if isinstance(draft, _Broken) else draft
+        if draft.settled is not None:
+            return draft.settled
         parts = [self.settle(part) for part in draft.parts]
         types = tuple(part for part in parts if part is not None)
-        if len(types) < len(parts):
+        draft.size = 1 + sum(found.size if isinstance(found := current(part), Shape) else 1 for part in draft.parts)
+        self.is_too_large = self.is_too_large or draft.size > LARGEST
+        if len(types) < len(parts) or draft.size > LARGEST:
             return None
         if draft.head is TUPLE:
-            return TupleType(types)
-        if draft.head is not FUNCTION:
-            return NamedType(draft.head, types)
-        flags = tuple(current_flag(flag) is True for flag in draft.flags)
-        return FunctionType(tuple(zip(types, flags)), types[-1])
+            draft.settled = TupleType(types)
+        elif draft.head is not FUNCTION:
+            draft.settled = NamedType(draft.head, types)
+        else:
+            flags = tuple(current_flag(flag) is True for flag in draft.flags)
+            draft.settled = FunctionType(tuple(zip(types, flags)), types[-1])
+        return draft.settled
 
 
 def default(unknown: Unknown, family: tuple[Type, ...] = ()) -> Type:
@@ -363,15 +378,17 @@ def describe(draft: Draft) -> str:
     return "an integer" if isinstance(draft, _Broken) else f"`{written(draft)}`"
 
 
-def written(draft: Draft) -> str:
-    """The draft as the language writes types, with `_` for what is not known."""
+def written(draft: Draft, levels: int = 8) -> str:
+    """The draft as the language writes types, with `_` for what is not known, and for what is nested very deeply."""
     draft = current(draft)
+    if not levels:
+        return "_"
     if isinstance(draft, Unknown | _Broken):
         return "_"
     whole = shape(draft)
     if whole is None:
         return str(draft)
-    parts = [written(part) for part in whole.parts]
+    parts = [written(part, levels - 1) for part in whole.parts]
     if whole.head is TUPLE:
         return f"({', '.join(parts)})"
     if whole.head is FUNCTION:

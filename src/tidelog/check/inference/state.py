@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from tidelog.check.inference.drafts import (
     BROKEN,
+    LARGEST,
     Draft,
     Flag,
     Kind,
@@ -39,8 +40,18 @@ Reason = tuple[Span, str]
 Reasons = tuple[Reason, ...]
 
 
+Entry = TypeVar("Entry")
+
+
 class BrokenDraftError(Exception):
     """Something has no type, because what it depends on was reported; perhaps in another function or declaration."""
+
+
+class Decisions(dict[int, Entry]):
+    """What was decided about nodes. Nothing is decided about a node only when what it depends on was reported."""
+
+    def __missing__(self, key: int) -> Entry:
+        raise BrokenDraftError
 
 
 @dataclass(slots=True, eq=False)
@@ -102,8 +113,8 @@ class Inference:
     rules: ClassVar[dict[type, Rule]] = {}
     solver: Solver = field(default_factory=Solver)
     drafts: dict[int, Draft] = field(default_factory=dict)
-    locals: dict[int, Local] = field(default_factory=dict)
-    choices: dict[int, Any] = field(default_factory=dict)
+    locals: Decisions[Local] = field(default_factory=Decisions)
+    choices: Decisions[Any] = field(default_factory=Decisions)
     groups: dict[int, Local] = field(default_factory=dict)
     scopes: list[dict[str, Local]] = field(default_factory=lambda: [{}])
     frame: Frame = field(default_factory=lambda: Frame(None))
@@ -161,8 +172,14 @@ class Inference:
         return current(self.drafts[id(node)])
 
     def type(self, node: ast.Expression) -> Type:
-        """The type of a node; only after `finish`, and only when nothing was reported."""
-        return self.settled(self.drafts[id(node)])
+        """The type of a node, after `finish`. Raises BrokenDraftError where something is wrong, which was reported."""
+        type_ = self.solver.settle(self.drafts[id(node)])
+        if type_ is None:
+            if self.solver.is_too_large and not self.errors:
+                message = f"the type of this has more than {LARGEST} parts"
+                self.report(Code.TOO_WIDE, message, node.span, "too large a type")
+            raise BrokenDraftError
+        return type_
 
     def settled(self, draft: Draft) -> Type:
         """The type of a draft. Raises BrokenDraftError where something is wrong, which was reported."""
@@ -241,7 +258,7 @@ class Inference:
         self._is_draining = True
         ready = self.solver.ready
         while ready:
-            ready.pop(0)()
+            ready.popleft()()
         self._is_draining = False
 
     def _watch(self, pending: Pending) -> None:
@@ -263,8 +280,10 @@ class Inference:
     def finish(self) -> None:
         """Decides what is open, and reports what cannot be decided or does not fit."""
         self.drain()
-        while any(not pending.is_done for pending in self._pending) and self._guess():
-            self.drain()
+        while any(not pending.is_done for pending in self._pending):
+            self._pending = [pending for pending in self._pending if not pending.is_done]
+            if not (self._guess() or self._settle_numbers() or self._settle_literals()):
+                break
         for pending in self._pending:
             if not pending.is_done and not self.errors:
                 pending.give_up()
@@ -272,23 +291,34 @@ class Inference:
             self._finish_literal(literal)
 
     def _guess(self) -> bool:
-        """Makes one decision that nothing forces; False when there is none to make."""
-        self._pending = [pending for pending in self._pending if not pending.is_done]
+        """Lets what waits decide for itself; False when nothing does."""
+        has_guessed = False
         for pending in self._pending:
-            if pending.guess is not None and pending.guess():
+            if not pending.is_done and pending.guess is not None and pending.guess():
+                has_guessed = True
                 self._try(pending)
-                return True
+                self.drain()
+        return has_guessed
+
+    def _settle_numbers(self) -> bool:
+        """Gives numbers that something waits for their defaults; False when there are none."""
+        has_settled = False
         for pending in self._pending:
-            for draft in pending.waits_for():
-                for unknown in unknowns(draft):
-                    if unknown.kind is not Kind.ANY:
-                        self.solver.settle(unknown)
-                        return True
-        for literal in self._literals:
-            if isinstance(current(literal.draft), Unknown):
-                self.solver.settle(literal.draft)
-                return True
-        return False
+            waits_for = () if pending.is_done else pending.waits_for()
+            number = next((each for draft in waits_for for each in unknowns(draft) if each.kind is not Kind.ANY), None)
+            if number is not None:
+                has_settled = True
+                self.solver.settle(number)
+                self.drain()
+        return has_settled
+
+    def _settle_literals(self) -> bool:
+        """Gives the first open literal its default; False when there is none."""
+        literal = next((each for each in self._literals if isinstance(current(each.draft), Unknown)), None)
+        if literal is not None:
+            self.solver.settle(literal.draft)
+            self.drain()
+        return literal is not None
 
     def _finish_literal(self, literal: _Literal) -> None:
         type_ = self.solver.settle(literal.draft)

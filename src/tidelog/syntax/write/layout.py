@@ -102,7 +102,8 @@ def render(doc: Doc, width: int | None) -> str:
             case Indent(inner):
                 stack.append((indent + INDENT, broken, inner))
             case Group(inner, breaks):
-                split = width is not None and (breaks or not _fits(inner, stack, width - column))
+                # A group inside one that fits does so too.
+                split = broken and width is not None and (breaks or not _fits(inner, stack, width - column))
                 stack.append((indent, split, inner))
             case Suffix(text):
                 suffixes.append(text)
