@@ -1,17 +1,22 @@
 """`++` and `${}`: values that must have a text.
 
 Values of built-in types and functions have one; for any other type there must be a function `to_string` that takes it
-and gives a `string`.
+and gives a `string`: one that is visible, or else one of the module that declares the type, however that is imported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidelog.check.inference.calls import choose, fitting_functions
-from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Unknown, current, describe, shape, written
+from tidelog.check.inference.drafts import FUNCTION, TUPLE, Draft, Kind, Unknown, current, describe, shape, written
 from tidelog.check.inference.state import Inference
+from tidelog.check.scope import FunctionEntry
 from tidelog.check.types import STRING, TypeVariable
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+
+TO_STRING = "to_string"
 
 
 def require_text(at: Inference, node: ast.Expression) -> None:
@@ -44,8 +49,9 @@ def text_choice(node: ast.Expression) -> int:
 
 
 def _choose(at: Inference, node: ast.Expression, found: Draft) -> None:
-    candidates = [entry for entry in at.module.find_functions("to_string") if entry.arity == 1]
-    fitting = fitting_functions(candidates, [found], STRING)
+    fitting = fitting_functions(at.module.find_functions(TO_STRING), [found], STRING)
+    if len(fitting) != 1:
+        fitting = fitting_functions(_beside_the_type(at, found), [found], STRING) or fitting
     if len(fitting) == 1:
         choice = at.choices[text_choice(node)] = choose(at, fitting[0])
         at.agree(node, found, choice.parameter(0))
@@ -57,3 +63,11 @@ def _choose(at: Inference, node: ast.Expression, found: Draft) -> None:
         "there is no `to_string` for it" if not fitting else f"{len(fitting)} functions `to_string` take it",
         help=None if fitting else f"`function to_string(x: {written(found)}): string {{…}}`",
     )
+
+
+def _beside_the_type(at: Inference, found: Draft) -> Sequence[FunctionEntry]:
+    """The functions of the module that declares the type."""
+    whole = shape(found)
+    if whole is None or whole.head in (TUPLE, FUNCTION):
+        return ()
+    return at.environment.type(whole.head).module.functions.get(TO_STRING, ())
