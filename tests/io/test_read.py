@@ -13,10 +13,9 @@ from tests.io.declare import relation
 from tidelog.check.types import BOOL, S64, STRING, U8, U32, U64, U128, BitType, Type
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.read import read_tables
-from tidelog.io.rows import to_tuples
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema
+from tidelog.rules.schema import arrow_schema, table_to_rows
 
 EDGE = relation("Edge", src=STRING, dst=U32)
 TEXT = relation("Text", t=STRING)
@@ -25,7 +24,7 @@ TEXT = relation("Text", t=STRING)
 def read(path: Path, to: Relation = EDGE) -> list[Row]:
     tables = list(read_tables(path, to))
     assert all(table.schema == arrow_schema(to) for table in tables)
-    return [row for table in tables for row in to_tuples(table, to)]
+    return [row for table in tables for row in table_to_rows(table, to)]
 
 
 def file(folder: Path, name: str, content: str | bytes) -> Path:

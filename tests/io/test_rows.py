@@ -11,8 +11,8 @@ import pytest
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.rows import to_row, to_table, to_tuples
-from tidelog.rules.schema import arrow_schema
+from tidelog.io.rows import to_row, to_table
+from tidelog.rules.schema import arrow_schema, table_to_rows
 
 EDGE = relation("Edge", src=STRING, dst=STRING)
 HOST = relation("Host", name=STRING)
@@ -39,8 +39,8 @@ def refusal(rows: Any, to: Any = EDGE) -> str:
 def test_extreme_values_of_every_type_survive_the_way_to_arrow_and_back() -> None:
     table = to_table(EXTREMES, ALL)
     assert table.schema == arrow_schema(ALL)
-    assert to_tuples(table, ALL) == EXTREMES
-    assert [tuple(map(type, row)) for row in to_tuples(table, ALL)] == [tuple(map(type, row)) for row in EXTREMES]
+    assert table_to_rows(table, ALL) == EXTREMES
+    assert [tuple(map(type, row)) for row in table_to_rows(table, ALL)] == [tuple(map(type, row)) for row in EXTREMES]
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_extreme_values_of_every_type_survive_the_way_to_arrow_and_back() -> Non
     ],
 )
 def test_rows_of_every_shape_are_taken(rows: Any) -> None:
-    assert to_tuples(to_table(rows, EDGE), EDGE) == [("a", "b"), ("c", "d")]
+    assert table_to_rows(to_table(rows, EDGE), EDGE) == [("a", "b"), ("c", "d")]
 
 
 def test_bare_values_are_rows_of_a_relation_with_one_column() -> None:
-    assert to_tuples(to_table(["a", ("b",), {"name": "c"}], HOST), HOST) == [("a",), ("b",), ("c",)]
+    assert table_to_rows(to_table(["a", ("b",), {"name": "c"}], HOST), HOST) == [("a",), ("b",), ("c",)]
     numbers = relation("Number", n=U32)
-    assert to_tuples(to_table([1, np.int64(2)], numbers), numbers) == [(1,), (2,)]
-    assert to_tuples(to_table(pa.array([1, 2]), numbers), numbers) == [(1,), (2,)]
+    assert table_to_rows(to_table([1, np.int64(2)], numbers), numbers) == [(1,), (2,)]
+    assert table_to_rows(to_table(pa.array([1, 2]), numbers), numbers) == [(1,), (2,)]
 
 
 def test_a_relation_without_columns_takes_empty_rows() -> None:
     flag = relation("Flag")
-    assert to_tuples(to_table([(), ()], flag), flag) == [(), ()]
-    assert to_tuples(to_table([], flag), flag) == []
+    assert table_to_rows(to_table([(), ()], flag), flag) == [(), ()]
+    assert table_to_rows(to_table([], flag), flag) == []
     assert "has 1 value where the relation has 0 columns" in refusal([("a",)], flag)
 
 
@@ -79,7 +79,7 @@ def test_no_rows_make_an_empty_table() -> None:
 
 def test_numpy_scalars_are_taken_for_their_python_kind() -> None:
     numbers = relation("N", flag=BOOL, n=U8)
-    assert to_tuples(to_table([(np.bool_(True), np.int64(255))], numbers), numbers) == [(True, 255)]
+    assert table_to_rows(to_table([(np.bool_(True), np.int64(255))], numbers), numbers) == [(True, 255)]
 
 
 @pytest.mark.parametrize(

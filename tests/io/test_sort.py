@@ -6,8 +6,9 @@ import pytest
 
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, S64, S128, STRING, U64, U128, SignedType, Type
-from tidelog.io.rows import empty_rows, to_table, to_tuples
+from tidelog.io.rows import empty_rows, to_table
 from tidelog.io.sort import sort_by_value
+from tidelog.rules.schema import table_to_rows
 
 VALUES: list[tuple[Type, list[bool | int | str]]] = [
     (BOOL, [False, True]),
@@ -27,20 +28,20 @@ def test_each_type_sorts_in_value_order(type_: Type, values: list[bool | int | s
     column = relation("R", x=type_)
     shuffled = values * 2
     random.Random(1).shuffle(shuffled)
-    ordered = to_tuples(sort_by_value(to_table([(value,) for value in shuffled], column), column), column)
+    ordered = table_to_rows(sort_by_value(to_table([(value,) for value in shuffled], column), column), column)
     assert [row[0] for row in ordered] == sorted(values * 2, key=values.index)
 
 
 def test_text_sorts_by_bytes_not_by_utf16() -> None:
     text = relation("T", x=STRING)
-    rows = to_tuples(sort_by_value(to_table(["𝄞", "\uffff"], text), text), text)
+    rows = table_to_rows(sort_by_value(to_table(["𝄞", "\uffff"], text), text), text)
     assert rows == [("\uffff",), ("𝄞",)]
 
 
 def test_the_first_column_counts_most() -> None:
     pairs = relation("P", a=S64, b=STRING)
     rows: list[tuple[int, str]] = [(2, "a"), (1, "z"), (1, "b"), (-1, "c")]
-    assert to_tuples(sort_by_value(to_table(rows, pairs), pairs), pairs) == sorted(rows)
+    assert table_to_rows(sort_by_value(to_table(rows, pairs), pairs), pairs) == sorted(rows)
 
 
 def test_rows_without_columns_are_all_kept() -> None:

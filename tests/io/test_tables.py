@@ -11,8 +11,8 @@ import pytest
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.rows import to_table, to_tuples
-from tidelog.rules.schema import arrow_schema
+from tidelog.io.rows import to_table
+from tidelog.rules.schema import arrow_schema, table_to_rows
 
 PAIR = relation("Pair", name=STRING, n=BitType(12))
 
@@ -56,17 +56,17 @@ def test_columns_are_found_by_name_in_tables_of_every_kind() -> None:
     ):
         fitted = to_table(rows, PAIR)
         assert fitted.schema == arrow_schema(PAIR), type(rows)
-        assert to_tuples(fitted, PAIR) == [("a", 1), ("b", 4095)]
+        assert table_to_rows(fitted, PAIR) == [("a", 1), ("b", 4095)]
 
 
 def test_the_index_of_a_pandas_frame_is_no_column() -> None:
     frame = pd.DataFrame({"name": ["a", "b", "c"], "n": [1, 2, 3]})
-    assert to_tuples(to_table(frame[frame.n > 1], PAIR), PAIR) == [("b", 2), ("c", 3)]
+    assert table_to_rows(to_table(frame[frame.n > 1], PAIR), PAIR) == [("b", 2), ("c", 3)]
 
 
 def test_a_series_gives_the_rows_of_a_relation_with_one_column() -> None:
     host = relation("Host", name=STRING)
-    assert to_tuples(to_table(pd.Series(["a", "b"]), host), host) == [("a",), ("b",)]
+    assert table_to_rows(to_table(pd.Series(["a", "b"]), host), host) == [("a",), ("b",)]
 
 
 def test_an_empty_pandas_frame_is_no_rows_whatever_its_column_types() -> None:
@@ -80,15 +80,15 @@ TEXT_LAYOUTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(
 @pytest.mark.parametrize("kind", TEXT_LAYOUTS, ids=str)
 def test_text_comes_in_every_layout_that_arrow_has(kind: pa.DataType) -> None:
     rows = pa.table({"name": pa.array(["a", "b", "a"], pa.string()).cast(kind), "n": [1, 2, 3]})
-    assert [name for name, _ in to_tuples(to_table(rows, PAIR), PAIR)] == ["a", "b", "a"]
+    assert [name for name, _ in table_to_rows(to_table(rows, PAIR), PAIR)] == ["a", "b", "a"]
 
 
 def test_integers_come_in_every_width_as_long_as_they_are_in_range() -> None:
     small, large = relation("S", n=U8), relation("L", n=U64)
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()):
-        assert to_tuples(to_table(pa.table({"n": pa.array([0, 127], kind)}), small), small) == [(0,), (127,)]
+        assert table_to_rows(to_table(pa.table({"n": pa.array([0, 127], kind)}), small), small) == [(0,), (127,)]
         assert to_table(pa.table({"n": pa.array([0, 127], kind)}), large).schema == arrow_schema(large)
-    assert to_tuples(to_table(pa.table({"n": pa.array([2**64 - 1], pa.uint64())}), large), large) == [(2**64 - 1,)]
+    assert table_to_rows(to_table(pa.table({"n": pa.array([2**64 - 1], pa.uint64())}), large), large) == [(2**64 - 1,)]
 
 
 def test_wide_integers_come_as_text_as_integers_and_as_decimals() -> None:
@@ -100,7 +100,7 @@ def test_wide_integers_come_as_text_as_integers_and_as_decimals() -> None:
     ):
         fitted = to_table(pa.table({"n": column}), wide)
         assert fitted.schema == arrow_schema(wide)
-        assert to_tuples(fitted, wide)[0] == (7,)
+        assert table_to_rows(fitted, wide)[0] == (7,)
     assert fitted.column("n").to_pylist() == ["7", "8"]
     assert "row 1, column `n` of `W`: `'x'` is not a u128" in refusal(pa.table({"n": ["x"]}), wide)
 

@@ -1,6 +1,6 @@
-"""Refuses what `check` knows and the engines cannot run yet, each construct by its name (E108).
+"""Refuses what `check` knows and the Spark engine cannot run yet, each construct by its name (E108).
 
-Whoever teaches the engines a construct takes it out of here. Nothing else in `check` knows what runs.
+Whoever teaches that engine a construct takes it out of here. Nothing else in `check` knows what runs where.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _EXPRESSIONS = {
 }
 
 
-def refuse_not_yet(source: program.TypedProgram) -> None:
-    """Raises ProgramError with everything that no engine runs yet, in the order of the text."""
+def refuse_on_spark(source: program.TypedProgram) -> None:
+    """Raises ProgramError with everything that the Spark engine does not run yet, in the order of the text."""
     found = {(what, span.source, span.start): (what, span) for what, span in _refused(source)}
     diagnostics = [
-        diagnostic(Code.NOT_YET, f"{what} cannot be run yet", span, "no engine knows this")
+        diagnostic(Code.NOT_YET, f"{what} cannot be run on Spark yet", span, "the local engine can")
         for what, span in sorted(found.values(), key=lambda each: each[1].start)
     ]
     if diagnostics:

@@ -16,11 +16,10 @@ from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.engine.interface import ChangeRows
-from tidelog.io.rows import to_tuples
 from tidelog.io.sort import sort_by_value
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation, Role
-from tidelog.rules.schema import arrow_schema
+from tidelog.rules.schema import arrow_schema, table_to_rows
 
 WEIGHT = "_weight"
 
@@ -79,7 +78,7 @@ class Delta:
             pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)]), self._relation
         )
         weights = merged.column(merged.num_columns - 1).to_pylist()
-        return iter(list(zip(to_tuples(merged, self._relation), weights)))
+        return iter(list(zip(table_to_rows(merged, self._relation), weights)))
 
     def __repr__(self) -> str:
         inserted, deleted = self._counts()
@@ -98,7 +97,7 @@ class Delta:
             return self._rows.inserted() if sign > 0 else self._rows.deleted()
 
     def _tuples(self, table: pa.Table) -> list[Row]:
-        return to_tuples(sort_by_value(table, self._relation), self._relation)
+        return table_to_rows(sort_by_value(table, self._relation), self._relation)
 
     def _check_weight_is_free(self) -> None:
         if any(column.name == WEIGHT for column in self._relation.columns):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.check.not_yet import refuse_on_spark
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
 from tidelog.rules.compile_rules import CompiledRules, compile_rules
+from tidelog.rules.lower import Options
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -59,18 +62,31 @@ class Program:
             from tidelog.engine.local.engine import LocalEngine
 
             return LocalEngine(self.stages.rules)
+        refuse_on_spark(self.stages.typed)
         from tidelog.engine.spark.engine import SparkEngine
 
         return SparkEngine(self.stages.rules, spark=spark)
 
 
-def compile(path_or_text: str | os.PathLike[str]) -> Program:
+def compile(
+    path_or_text: str | os.PathLike[str],
+    *,
+    externs: Mapping[str, Callable[..., Any]] | None = None,
+    search_path: Iterable[str | os.PathLike[str]] = (),
+    keep_duplicates: bool = False,
+    output_internal: bool = False,
+) -> Program:
     """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
 
-    Raises ProgramError with all diagnostics, UsageError when the file cannot be read.
+    `externs` are Python functions for the program's extern functions, by their qualified names; modules are looked for
+    beside the file and on the search path. With `keep_duplicates`, groups have one value per instance of the body
+    before them; with `output_internal`, the changes of internal relations are reported, too.
+
+    Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
     """
     source = read_source(path_or_text)
-    return Program(source.name, compile_rules(source))
+    options = Options(dict(externs or {}), keep_duplicates, output_internal)
+    return Program(source.name, compile_rules(source, [Path(each) for each in search_path], options))
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from tidelog.database.changes import table_to_pandas
 from tidelog.database.session import Session
-from tidelog.io.rows import to_row, to_tuples
+from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_by_value
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
+from tidelog.rules.schema import table_to_rows
 
 _ROWS_AT_ONCE = 10_000
 
@@ -34,7 +35,7 @@ class RelationView:
 
     def rows(self) -> list[Row]:
         """All rows, in value order."""
-        return to_tuples(sort_by_value(self.to_arrow(), self._relation), self._relation)
+        return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table (`tidelog.rules.schema` says how the types look there)."""
@@ -67,7 +68,7 @@ class RelationView:
         """The rows in value order, converted as they are asked for."""
         table = sort_by_value(self.to_arrow(), self._relation)
         parts = (table.slice(start, _ROWS_AT_ONCE) for start in range(0, table.num_rows, _ROWS_AT_ONCE))
-        return chain.from_iterable(to_tuples(part, self._relation) for part in parts)
+        return chain.from_iterable(table_to_rows(part, self._relation) for part in parts)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)

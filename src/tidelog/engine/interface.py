@@ -1,8 +1,8 @@
 """What a database asks of an engine, whatever runs it: the local one or Spark.
 
-Rows cross this border as Arrow tables with the schema of `rules.schema.arrow_schema(relation)` (or, on Spark, as
-DataFrames with the same column names). An engine holds the committed state; `commit` either moves it to the next
-epoch or raises and leaves it exactly as it was.
+Rows cross this border as Arrow tables with the schema of `rules.schema.arrow_schema(relation)`, as lists of tuples of
+Python values (`tidelog.values`), or, on Spark, as DataFrames with the same column names. An engine holds the committed
+state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tidelog.maintain.report import EpochReport, StratumReport
 
-__all__ = ["ChangeRows", "Engine", "EpochReport", "Operation", "Outcome", "StratumReport"]
+__all__ = ["ChangeRows", "Engine", "EpochReport", "Operation", "Outcome", "Row", "StratumReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,14 @@ class Operation:
     rows: Any
 
 
+Row = tuple[Any, ...]
+
+
 class ChangeRows(Protocol):
     """The rows of one output relation that came and went in one epoch."""
+
+    def weights(self) -> list[tuple[Row, int]]:
+        """Each row that changed, once, with what its weight changed by: +1 or -1 except in multisets and streams."""
 
     def inserted(self) -> pa.Table: ...
     def deleted(self) -> pa.Table: ...
@@ -57,7 +63,8 @@ class Engine(Protocol):
         """Derives what the program's own facts imply; called once, before anything else. Epoch 0."""
 
     def stage(self, relation: str, rows: Any) -> Any:
-        """Accepts the rows of one call (an Arrow table of the relation's schema; on Spark also a DataFrame).
+        """Accepts the rows of one call: an Arrow table of the relation's schema or a list of rows; on Spark also a
+        DataFrame.
 
         Raises DataError for rows that do not fit; what it returns goes into an `Operation`.
         """
@@ -68,11 +75,17 @@ class Engine(Protocol):
     def table(self, relation: str) -> pa.Table:
         """The committed rows, in no particular order."""
 
+    def rows(self, relation: str) -> list[tuple[Row, int]]:
+        """The committed rows as Python values, each with its weight, in no particular order."""
+
+    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        """The committed rows that have these values in these columns, in no particular order."""
+
     def frame(self, relation: str) -> Any:
         """The committed rows as a Spark DataFrame."""
 
     def count(self, relation: str) -> int: ...
 
-    def contains(self, relation: str, row: tuple[bool | int | str, ...]) -> bool: ...
+    def contains(self, relation: str, row: Row) -> bool: ...
 
     def close(self) -> None: ...

@@ -58,14 +58,6 @@ def to_row(row: Any, relation: Relation) -> Row:
     return tuple(values)
 
 
-def to_tuples(table: pa.Table, relation: Relation) -> list[Row]:
-    """The rows of a table with the relation's schema as Python tuples, in the table's order."""
-    if not relation.columns:
-        return [()] * table.num_rows
-    columns = [_python_column(table.column(index), column) for index, column in enumerate(relation.columns)]
-    return list(zip(*columns))
-
-
 def empty_rows(count: int) -> pa.Table:
     """A table of `count` rows without columns, as a relation without columns has them."""
     return pa.table({"_": pa.nulls(count)}).select([])
@@ -150,13 +142,6 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
             raise misfit(row_place(index), relation, column, given)
         fitted.append(str(value) if is_wide else value)
     return pa.array(fitted, target)
-
-
-def _python_column(array: pa.ChunkedArray, column: Column) -> list[Value]:
-    values: list[Value] = array.to_pylist()
-    if isinstance(column.type, BitType | SignedType) and column.type.width > 64:
-        return [int(value) for value in values]
-    return values
 
 
 def _python_type(type_: Type) -> type:

@@ -1,6 +1,6 @@
 """Source text → everything that the front end knows of it: the stages in their order.
 
-parse → check → (what no engine can run is refused) → lower (with stratify)
+parse → check → lower (with stratify)
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.check.check import check
-from tidelog.check.not_yet import refuse_not_yet
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import RuleProgram
-from tidelog.rules.lower import lower
+from tidelog.rules.lower import Options, lower
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
 
@@ -39,13 +38,13 @@ def check_source(source: Source, search_path: Sequence[Path] = ()) -> TypedProgr
         return check(parse(source), search_path)
 
 
-def compile_rules(source: Source, search_path: Sequence[Path] = ()) -> CompiledRules:
-    """All stages of the front end. Raises ProgramError with all errors of the first stage that has any."""
+def compile_rules(source: Source, search_path: Sequence[Path] = (), options: Options | None = None) -> CompiledRules:
+    """All stages of the front end. Raises ProgramError with all errors of the first stage that has any, UsageError
+    when an extern function that a rule needs has no Python function."""
     with _collector_paused():
         tree = parse(source)
         typed = check(tree, search_path)
-        refuse_not_yet(typed)
-        return CompiledRules(tree, typed, lower(typed))
+        return CompiledRules(tree, typed, lower(typed, options or Options()))
 
 
 @contextmanager

@@ -13,13 +13,16 @@ in the program *is* that fact. To add or remove a rule is to insert or delete it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from tidelog.check.typed import Expression, Pattern
 from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Span
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.functions.scalar import ScalarFunction
+from tidelog.values import Definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +165,45 @@ class Column:
     type: Type
 
 
+class Kind(Enum):
+    """A set, a multiset (each row has a weight), or a stream (its rows last for one epoch)."""
+
+    SET = "relation"
+    MULTISET = "multiset"
+    STREAM = "stream"
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A declared (or hidden) relation. It may have no column at all: then it holds at most the row `()`."""
+    """A declared (or hidden) relation. It may have no column at all: then it holds at most the row `()`.
+
+    `value` is the type of a row as one value: a struct named like the relation or, where `explicit` is true, the type
+    of the one column. `key` gives the primary key of such a value. A hidden relation has neither.
+    """
 
     name: str
     columns: tuple[Column, ...]
     role: Role
+    span: Span
+    kind: Kind = Kind.SET
+    value: Type | None = None
+    explicit: bool = False
+    key: ScalarFunction | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`index name(columns) on …`: the rows of `relation` by the columns in `keys`.
+
+    `row` are the columns of the relation that is looked at; it may be a hidden one that also has the keys.
+    """
+
+    name: str
+    target: str
+    relation: str
+    keys: tuple[int, ...]
+    columns: tuple[Column, ...]
+    row: tuple[int, ...]
     span: Span
 
 
@@ -187,8 +222,17 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class RuleProgram:
-    """A whole program. Strata are in order: each reads only itself and those before it, and negates only the latter."""
+    """A whole program. Strata are in order: each reads only itself and those before it, and negates only the latter.
+
+    `functions` are those that expressions call, with the definitions of the program's types.
+    """
 
     relations: Mapping[str, Relation]
     rules: tuple[Rule, ...]
     strata: tuple[Stratum, ...]
+    functions: CompiledFunctions = field(default_factory=lambda: CompiledFunctions(Definitions()), compare=False)
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+
+    def row_value(self, relation: Relation, row: tuple[Any, ...]) -> Any:
+        """A row of a declared relation as one value."""
+        return row[0] if relation.explicit else self.functions.definitions.class_of(relation.name)(*row)

@@ -15,13 +15,18 @@ hidden relation of its own. Hidden rules come after the rules of the program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tidelog.check import program, typed
 from tidelog.check.types import BOOL, Type
 from tidelog.diagnostics.spans import Span
+from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
 from tidelog.functions.scalar import compile_scalar
+from tidelog.library.extern_types import LIBRARY_TYPES
+from tidelog.library.externs import library_externs
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -29,6 +34,8 @@ from tidelog.rules.ir import (
     Condition,
     Constant,
     Group,
+    Index,
+    Kind,
     Literal,
     Negative,
     Positive,
@@ -42,38 +49,95 @@ from tidelog.rules.ir import (
     Wildcard,
 )
 from tidelog.rules.stratify import stratify
+from tidelog.values import Definitions
 
 _ROLES = {"input": Role.INPUT, "output": Role.OUTPUT, "": Role.INTERNAL}
 
 
-def lower(source: program.TypedProgram) -> RuleProgram:
-    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation."""
-    lowering = _Lowering(source)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a program is compiled.
+
+    `externs` are the Python functions of extern functions, by their qualified names. With `keep_duplicates` a group
+    has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
+    """
+
+    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    keep_duplicates: bool = False
+    output_internal: bool = False
+
+
+def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
+    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation, UsageError when
+    an extern function that a rule needs has no Python function."""
+    externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
+    functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
+    lowering = _Lowering(source, functions, options)
     for rule in source.rules:
         lowering.add(rule)
+    indexes = {index.name: lowering.index(index) for index in source.indexes.values()}
     relations, rules = lowering.finish()
-    return RuleProgram(relations, rules, stratify(relations, rules))
+    return RuleProgram(relations, rules, stratify(relations, rules), functions, indexes)
 
 
 class _Lowering:
-    def __init__(self, source: program.TypedProgram) -> None:
+    def __init__(self, source: program.TypedProgram, functions: CompiledFunctions, options: Options) -> None:
         self._source = source
-        self._relations = {relation.name: _relation(relation) for relation in source.relations.values()}
+        self.functions = functions
+        self.options = options
+        self._relations = {relation.name: self._relation(relation) for relation in source.relations.values()}
         self._rules: list[Rule] = []
         self._hidden: list[tuple[Atom, tuple[Literal, ...], str, Span]] = []
         self._projections: set[str] = set()
 
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
-        flat = _RuleLowering(self, rule)
+        flat = _RuleLowering(self, rule.heads[0].relation)
         for literal in rule.body:
             flat.add(literal)
         for head in rule.heads:
             body, atom = flat.finish(head)
             self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span))
 
+    def index(self, index: program.Index) -> Index:
+        """An index on the relation itself where its atom only names columns, else on a hidden relation of what fits."""
+        target = self._relations[index.atom.relation]
+        names = [term.name if isinstance(term, typed.Var) else None for term in index.atom.terms]
+        keys = tuple(names.index(column.name) for column in index.columns if column.name in names)
+        plain = len(keys) == len(index.columns) and all(
+            isinstance(term, typed.Var | program.Wild) for term in index.atom.terms
+        )
+        columns = tuple(Column(column.name, column.type) for column in index.columns)
+        if plain:
+            row = tuple(range(len(target.columns)))
+            return Index(index.name, target.name, target.name, keys, columns, row, index.span)
+        flat = _RuleLowering(self, target.name)
+        terms = flat.positive(index.atom, whole=True)
+        count = len(columns)
+        name = f"{target.name}#index_{index.name}"
+        variables = tuple(Variable(column.name, column.type) for column in columns)
+        self.hide(name, (*columns, *target.columns), (*variables, *terms), flat.body)
+        row = tuple(range(count, count + len(target.columns)))
+        return Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
+
     def declared(self, name: str) -> program.Relation:
         return self._source.relations[name]
+
+    def _relation(self, relation: program.Relation) -> Relation:
+        role = _ROLES[relation.role]
+        if role is Role.INTERNAL and self.options.output_internal:
+            role = Role.OUTPUT
+        key = relation.key
+        return Relation(
+            relation.name,
+            tuple(Column(column.name, column.type) for column in relation.columns),
+            role,
+            relation.span,
+            Kind(relation.kind),
+            relation.value,
+            relation.explicit,
+            None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
+        )
 
     def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
         """Adds a hidden relation with its only rule."""
@@ -112,9 +176,9 @@ class _Lowering:
 class _RuleLowering:
     """The body of one rule as it grows."""
 
-    def __init__(self, lowering: _Lowering, rule: program.Rule) -> None:
+    def __init__(self, lowering: _Lowering, head: str) -> None:
         self._lowering = lowering
-        self._rule = rule
+        self._head = head
         self._bound: set[str] = set()
         self._fresh = 0
         self._body: list[Literal] = []
@@ -122,7 +186,7 @@ class _RuleLowering:
     def add(self, literal: program.Literal) -> None:
         match literal:
             case program.Positive(atom):
-                self._positive(atom)
+                self.positive(atom)
             case program.Negative(atom):
                 self._negative(atom, literal.span)
             case program.Condition(expression):
@@ -148,13 +212,19 @@ class _RuleLowering:
 
     # Atoms
 
-    def _positive(self, atom: program.Atom) -> None:
+    @property
+    def body(self) -> tuple[Literal, ...]:
+        return tuple(self._body)
+
+    def positive(self, atom: program.Atom, *, whole: bool = False) -> tuple[Term, ...]:
+        """Adds a positive atom; its terms. With `whole`, or for a row variable, none of them is a wildcard."""
+        whole = whole or atom.row is not None
         own = {term.name for term in atom.terms if isinstance(term, typed.Var)} - self._bound
         terms: list[Term] = []
         after: list[tuple[typed.Pattern, typed.Expression]] = []
         conditions: list[Literal] = []
         for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
-            if isinstance(term, program.Wild) and atom.row is not None:
+            if isinstance(term, program.Wild) and whole:
                 terms.append(self._fresh_variable(column.type))
             elif isinstance(term, typed.BindPattern):
                 self._bound.add(term.name)
@@ -178,6 +248,7 @@ class _RuleLowering:
         if atom.row is not None:
             self._bound.add(atom.row.name)
             self._body.append(Assign(Variable(atom.row.name, atom.row.type), self._row(atom, tuple(terms))))
+        return tuple(terms)
 
     def _row(self, atom: program.Atom, terms: tuple[Term, ...]) -> typed.Expression:
         """The whole row as one value, from the terms of its columns."""
@@ -204,7 +275,7 @@ class _RuleLowering:
 
     def _filtered(self, atom: program.Atom, span: Span) -> Atom:
         """A negated atom with patterns: a look into a hidden relation of the values that they compare."""
-        inner = _RuleLowering(self._lowering, self._rule)
+        inner = _RuleLowering(self._lowering, self._head)
         compared: list[typed.Expression] = []
         terms: list[program.Term] = []
         for term in atom.terms:
@@ -213,11 +284,11 @@ class _RuleLowering:
             else:
                 pattern = term if isinstance(term, typed.Pattern) else typed.EqualPattern(term, term.type, term.span)
                 terms.append(_opened(pattern, compared))
-        inner._positive(replace(atom, terms=tuple(terms)))
+        inner.positive(replace(atom, terms=tuple(terms)))
         variables = tuple(Variable(_compared_name(place), each.type) for place, each in enumerate(compared))
         columns = tuple(Column(variable.name, variable.type) for variable in variables)
         name = self._lowering.fresh_name(atom.relation, "not")
-        self._lowering.hide(name, columns, variables, tuple(inner._body))
+        self._lowering.hide(name, columns, variables, inner.body)
         return Atom(name, tuple(self._computed(expression) for expression in compared), span)
 
     # Values
@@ -237,7 +308,7 @@ class _RuleLowering:
 
     def _group(self, literal: program.GroupBy) -> None:
         """Everything so far becomes the body of a hidden relation, which a second one groups."""
-        relation = self._rule.heads[0].relation
+        relation = self._head
         value = self._computed(literal.value)
         keys = tuple(Variable(key.name, key.type) for key in literal.keys)
         members = self._lowering.fresh_name(relation, "members")
@@ -260,7 +331,7 @@ class _RuleLowering:
             return Wildcard()
         if isinstance(term, typed.Var):
             return Variable(term.name, term.type)
-        folded = fold(term)
+        folded = fold(term, self._lowering.functions)
         if folded is not None:
             return folded
         fresh = self._fresh_variable(term.type)
@@ -272,7 +343,7 @@ class _RuleLowering:
         return Variable(f"e#{self._fresh - 1}", type_)
 
 
-def fold(expression: typed.Expression) -> Constant | None:
+def fold(expression: typed.Expression, functions: CompiledFunctions) -> Constant | None:
     """The constant that an expression without variables and calls is.
 
     None also when it would fail, which it then does when it runs.
@@ -282,12 +353,12 @@ def fold(expression: typed.Expression) -> Constant | None:
     if typed.variables(expression) or any(isinstance(node, _NOT_FOLDED) for node in typed.walk(expression)):
         return None
     try:
-        return Constant(compile_scalar(expression, ()).call(), expression.type)
+        return Constant(compile_scalar(expression, (), functions).call(), expression.type)
     except ZeroDivisionError:
         return None
 
 
-_NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue, typed.Construct)
+_NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue)
 
 
 def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: str = "c#") -> typed.Pattern:
@@ -308,11 +379,6 @@ def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: st
 
 def _compared_name(place: int, prefix: str = "c#") -> str:
     return f"{prefix}{place}"
-
-
-def _relation(relation: program.Relation) -> Relation:
-    columns = tuple(Column(column.name, column.type) for column in relation.columns)
-    return Relation(relation.name, columns, _ROLES[relation.role], relation.span)
 
 
 def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:

@@ -13,6 +13,8 @@ Columns are never null. Two widths share an Arrow type (`bit<12>` and `u16`), so
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
@@ -39,6 +41,21 @@ def arrow_type(type_: Type) -> pa.DataType:
 def arrow_schema(relation: Relation) -> pa.Schema:
     """One non-null field per column. A relation without columns has an empty schema; num_rows counts its rows."""
     return pa.schema([pa.field(column.name, arrow_type(column.type), nullable=False) for column in relation.columns])
+
+
+def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
+    """The rows of a table with the relation's schema as tuples of Python values, in the table's order."""
+    if not relation.columns:
+        return [()] * table.num_rows
+    columns = [_python_column(table.column(index), column.type) for index, column in enumerate(relation.columns)]
+    return list(zip(*columns))
+
+
+def _python_column(array: pa.ChunkedArray, type_: Type) -> list[Any]:
+    values: list[Any] = array.to_pylist()
+    if isinstance(type_, BitType | SignedType) and type_.width > 64:
+        return [int(value) for value in values]
+    return values
 
 
 def _storage_bits(width: int) -> int:

@@ -18,7 +18,8 @@ from tidelog.check import typed
 from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.values import Values, Words
-from tidelog.functions.scalar import compile_scalar
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
@@ -81,11 +82,16 @@ class Encoder:
     """Encodes variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
 
     def __init__(
-        self, relations: Mapping[str, int], arrangement: Callable[[int, tuple[int, ...]], int], values: Values
+        self,
+        relations: Mapping[str, int],
+        arrangement: Callable[[int, tuple[int, ...]], int],
+        values: Values,
+        functions: CompiledFunctions,
     ) -> None:
         self.relations = relations
         self.arrangement = arrangement
         self.values = values
+        self.functions = functions
 
     def encode(self, variant: Variant, inside: frozenset[str]) -> Encoded:
         """The code of a variant of a rule in the stratum whose relations are `inside`."""
@@ -180,7 +186,7 @@ class _Encoding:
                 if is_plain(expression):
                     self._tail(k.T_FILTER, 0, self._value(expression))
                 else:
-                    function = compile_scalar(expression, sorted(typed.variables(expression)))
+                    function = self._scalar(expression)
                     self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [])
             case Let(variable, expression, compare):
                 if is_plain(expression):
@@ -192,10 +198,12 @@ class _Encoding:
                     else:
                         self._tail(k.T_MOVE, self._bind(variable.name, variable.type), register, 0, 64)
                 else:
-                    function = compile_scalar(expression, sorted(typed.variables(expression)))
+                    function = self._scalar(expression)
                     self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)])
             case Take(unfold):
-                self._cut(unfold.expression, rest, unfold.variables, compile_unfold(unfold).call)
+                self._cut(
+                    unfold.expression, rest, unfold.variables, compile_unfold(unfold, self.encoder.functions).call
+                )
 
     def _join(self, step: Join) -> None:
         relation = self.encoder.relations[step.atom.relation]
@@ -284,6 +292,9 @@ class _Encoding:
         return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
 
     # Segments
+
+    def _scalar(self, expression: typed.Expression) -> ScalarFunction:
+        return compile_scalar(expression, sorted(typed.variables(expression)), self.encoder.functions)
 
     def _cut(
         self,

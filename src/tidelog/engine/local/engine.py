@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome
+from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome, Row
 from tidelog.engine.local.groups import GroupStratum
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
-from tidelog.engine.local.values import Value, Values, Words
+from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.rules.ir import Relation, Role, RuleProgram
 from tidelog.rules.schema import arrow_schema
@@ -55,6 +55,13 @@ class LocalChanges:
     def deleted(self) -> pa.Table:
         return self.values.words_to_table(self.left, self.relation)
 
+    def weights(self) -> list[tuple[Row, int]]:
+        rows = ((self.values.words_to_rows(words, self.relation), sign) for words, sign in self._signed())
+        return [(row, sign) for found, sign in rows for row in found]
+
+    def _signed(self) -> tuple[tuple[Words, int], tuple[Words, int]]:
+        return (self.left, -1), (self.came, +1)
+
     def inserted_count(self) -> int:
         return len(self.came)
 
@@ -84,7 +91,7 @@ class LocalEngine:
         self._desk = Desk([len(relation.columns) for relation in self._relations])
         self._strata = [
             (GroupStratum if any(rule.group for rule in stratum.rules) else LocalStratum)(
-                stratum, program.relations, self._numbers, self._desk, self._values, self._interrupts.check
+                stratum, program, self._numbers, self._desk, self._values, self._interrupts.check
             )
             for stratum in program.strata
         ]
@@ -98,9 +105,9 @@ class LocalEngine:
         started = perf_counter()
         return self._epoch(started, anew=True)
 
-    def stage(self, relation: str, rows: Any) -> pa.Table:
-        """The rows as they are: an Arrow table of the relation's schema."""
-        if not isinstance(rows, pa.Table):
+    def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
+        """The rows as they are."""
+        if not isinstance(rows, pa.Table | list):
             raise UsageError(
                 f"the local engine takes Arrow tables, not {type(rows).__name__}",
                 code="E703",
@@ -123,13 +130,26 @@ class LocalEngine:
         store = self._store(relation)
         return self._values.words_to_table(store.columns_of(store.lines()), self.program.relations[relation])
 
+    def rows(self, relation: str) -> list[tuple[Row, int]]:
+        store = self._store(relation)
+        found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
+        return [(row, 1) for row in found]
+
+    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        store, declared = self._store(relation), self.program.relations[relation]
+        words = [self._values.find(value, declared.columns[i].type) for i, value in zip(columns, key, strict=True)]
+        if any(word is None for word in words):
+            return []
+        lines = store.bucket(columns, np.array(words, dtype=np.int64))
+        return self._values.words_to_rows(store.columns_of(lines), declared)
+
     def frame(self, relation: str) -> Any:
         raise _no_session()
 
     def count(self, relation: str) -> int:
         return len(self._store(relation))
 
-    def contains(self, relation: str, row: tuple[Value, ...]) -> bool:
+    def contains(self, relation: str, row: Row) -> bool:
         columns = self.program.relations[relation].columns
         words = [self._values.find(value, column.type) for value, column in zip(row, columns, strict=True)]
         if any(word is None for word in words):
@@ -220,13 +240,18 @@ class LocalEngine:
         facts = {}
         for name, group in grouped.items():
             relation = self.program.relations[name]
-            words = [self._values.table_to_words(each.rows, relation) for each in group]
+            words = [self._words(each.rows, relation) for each in group]
             rows = np.ascontiguousarray(np.concatenate(words))
             signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
             inserted, deleted = self._desk.net(self._numbers[name], rows, signs)
             if len(inserted) or len(deleted):
                 facts[self._numbers[name]] = (inserted, deleted)
         return facts
+
+    def _words(self, rows: pa.Table | list[Row], relation: Relation) -> Words:
+        if isinstance(rows, pa.Table):
+            return self._values.table_to_words(rows, relation)
+        return self._values.rows_to_words(rows, relation)
 
     def _changes(self) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
 from tidelog.rules.ir import Variable
@@ -38,14 +36,12 @@ class GroupStratum(LocalStratum):
         groups = self.desk.stores[self.numbers[rule.head.relation]]
         changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
         touched = np.unique(members.columns_of(changed)[:, : len(keys)], axis=0)
-        members.arrange(columns)
-        groups.arrange(columns)
-        value_type = self.declared[grouped.atom.relation].columns[-1].type
+        value_type = self.program.relations[grouped.atom.relation].columns[-1].type
         key_values = [self.values.decode(touched[:, i].copy(), key.type) for i, key in enumerate(keys)]
         inserted, deleted = [], []
         for place, key in enumerate(touched):
-            old = groups.columns_of(_bucket(groups, columns, key))
-            found = members.rows[_bucket(members, columns, key)]
+            old = groups.columns_of(groups.bucket(columns, key))
+            found = members.rows[members.bucket(columns, key)]
             there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
             new = old[:0]
             if len(there):
@@ -60,14 +56,3 @@ class GroupStratum(LocalStratum):
         if not inserted:
             return {}
         return {groups.relation: (np.concatenate(inserted), np.concatenate(deleted))}
-
-
-def _bucket(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """The lines of the rows with this key in their first columns."""
-    number = store.desk.arrangement(store.relation, columns)
-    found = entry.find_bucket(store.desk.A, number, np.append(key, 0))
-    if found < 0:
-        return np.empty(0, dtype=np.int64)
-    arrangement = store.arrangements[number]
-    start, length = arrangement.entries[found, :2].tolist()
-    return arrangement.pool[start : start + length].astype(np.int64)

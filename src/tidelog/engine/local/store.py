@@ -352,6 +352,19 @@ class Store:
         """The line of a row, or -1."""
         return int(entry.look_up(self.desk.S, self.relation, row))
 
+    def bucket(self, columns: tuple[int, ...], key: Words) -> Words:
+        """The lines of the rows with these words in these columns, in the overlay also those that are leaving."""
+        self.arrange(columns)
+        number = self.desk.arrangement(self.relation, columns)
+        arrangement = self.arrangements[number]
+        row = np.zeros(self.columns + 1, dtype=np.int64)
+        row[list(columns)] = key
+        found = entry.find_bucket(self.desk.A, number, row)
+        if found < 0:
+            return np.empty(0, dtype=np.int64)
+        start, length = arrangement.entries[found, :2].tolist()
+        return arrangement.pool[start : start + length].astype(np.int64)
+
     def bytes(self) -> int:
         """The memory that rows, index and arrangements take."""
         return self.rows.nbytes + self.slots.nbytes + sum(each.bytes() for each in self.arrangements.values())

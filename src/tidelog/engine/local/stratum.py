@@ -18,7 +18,7 @@ from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
 from tidelog.plan.variant import deltas, plan_variant
-from tidelog.rules.ir import Relation, Rule, Stratum
+from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 YIELD_INSTANCES = 2_000_000
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
@@ -33,7 +33,7 @@ class LocalStratum:
     def __init__(
         self,
         stratum: Stratum,
-        relations: Mapping[str, Relation],
+        program: RuleProgram,
         numbers: Mapping[str, int],
         desk: Desk,
         values: Values,
@@ -48,13 +48,13 @@ class LocalStratum:
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self._check_interrupt = check_interrupt
         self.numbers = numbers
-        self.declared = relations
+        self.program = program
         self._rules = tuple(rule for rule in stratum.rules if rule.group is None)
         self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
         self._below = sorted(
             {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
         )
-        self._encoder = Encoder(numbers, desk.arrangement, values)
+        self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._variants: list[Encoded] = []
         self._planned_for: tuple[int, ...] | None = None
         self.replaced: dict[int, Store] = {}

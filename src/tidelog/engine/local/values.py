@@ -6,6 +6,7 @@ values are interned: equal values have equal ids, in one pool per type, for as l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,20 @@ class Values:
         for i, column in enumerate(relation.columns):
             words[:, i] = self._column_to_words(table.column(column.name), column.type)
         return words
+
+    def rows_to_words(self, rows: Sequence[tuple[Value, ...]], relation: Relation) -> Words:
+        """One line per row of Python values that fit the relation's columns."""
+        words = np.empty((len(rows), len(relation.columns)), dtype=np.int64)
+        for i, column in enumerate(relation.columns):
+            words[:, i] = self.encode([row[i] for row in rows], column.type)
+        return words
+
+    def words_to_rows(self, words: Words, relation: Relation) -> list[tuple[Value, ...]]:
+        """The rows as Python values."""
+        if not relation.columns:
+            return [()] * len(words)
+        columns = (self.decode(words[:, i].copy(), column.type) for i, column in enumerate(relation.columns))
+        return list(zip(*columns, strict=True))
 
     def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
         """The rows as an Arrow table of the relation's schema."""

@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.interface import Row
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.scan import named, scan_changes
 from tidelog.engine.spark.state import TOTAL, Changed, read_changes
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema
+from tidelog.rules.schema import arrow_schema, table_to_rows
 
 HELD_ROWS = 1_000_000
 """Changes of at most this many rows survive the closing of a database without a directory of its own."""
@@ -38,6 +39,10 @@ class SparkChanges:
 
     def deleted(self) -> pa.Table:
         return self._rows(came=False)
+
+    def weights(self) -> list[tuple[Row, int]]:
+        tables = ((self.deleted(), -1), (self.inserted(), +1))
+        return [(row, sign) for table, sign in tables for row in table_to_rows(table, self._relation)]
 
     def inserted_count(self) -> int:
         return self._changed.inserted

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome
+from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome, Row
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
@@ -37,7 +37,7 @@ from tidelog.engine.spark.stage import stage
 from tidelog.engine.spark.state import Cut, Manifest, Stored, read_rows
 from tidelog.engine.spark.task import Workers
 from tidelog.rules.ir import Constant, Role, RuleProgram
-from tidelog.rules.schema import arrow_type
+from tidelog.rules.schema import arrow_type, table_to_rows
 
 KEPT_EPOCHS = 8
 """For how many epochs the files of an epoch stay after it."""
@@ -101,6 +101,12 @@ class SparkEngine:
     def table(self, relation: str) -> pa.Table:
         declared = self._relations[relation]
         return fitted(read_rows(self._directory, declared, self._stored(relation)), declared)
+
+    def rows(self, relation: str) -> list[tuple[Row, int]]:
+        return [(row, 1) for row in table_to_rows(self.table(relation), self._relations[relation])]
+
+    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        return [row for row, _ in self.rows(relation) if tuple(row[i] for i in columns) == key]
 
     def frame(self, relation: str) -> Any:
         declared = self._relations[relation]

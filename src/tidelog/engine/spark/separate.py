@@ -45,8 +45,9 @@ def separate(program: RuleProgram) -> SeparateProgram:
         for stratum in program.strata
     )
     below = tuple(Stratum((name,), (), recursive=False) for name in facts)
-    rules = RuleProgram({**program.relations, **facts}, program.rules + tuple(copies.values()), below + strata)
-    return SeparateProgram(rules, written)
+    rules = program.rules + tuple(copies.values())
+    separated = RuleProgram({**program.relations, **facts}, rules, below + strata, program.functions)
+    return SeparateProgram(separated, written)
 
 
 def _copy_rule(relation: Relation, identifier: int) -> Rule:
