@@ -34,7 +34,8 @@ unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
 
-bench: $(SET_UP) ## Transitive closure, local and on Spark: first epoch and single changes, in figures
+bench: $(SET_UP) ## The checker on 4,000 lines; transitive closure, local and on Spark, in figures
+	@$(PYTHON) -m tidelog.bench.check
 	@$(PYTHON) -m tidelog.bench.closure
 	@$(PYTHON) -m tidelog.bench.closure_spark
 

@@ -20,6 +20,8 @@ from tidelog.check.types import BOOL, BoolType, NamedType, TupleType, Type
 
 _MOST_STEPS = 200_000
 
+_TUPLE = "()"
+
 _Row = tuple[typed.Pattern, ...]
 
 
@@ -31,12 +33,43 @@ class _Case:
     parts: tuple[Type, ...]
 
 
+class _Rows:
+    """Rows by what their first pattern asks for: `keyed`, and the `open` ones that fit everything there."""
+
+    def __init__(self, rows: Sequence[_Row]) -> None:
+        self.keyed: dict[object, list[_Row]] = {}
+        self.open: list[_Row] = []
+        for row in rows:
+            self.add((_plain(row[0]), *row[1:]))
+
+    def add(self, row: _Row) -> None:
+        """Adds a row whose first pattern is plain."""
+        key = _key(row[0])
+        if key is None:
+            self.open.append(row)
+        else:
+            self.keyed.setdefault(key, []).append(row)
+
+    def beside(self, pattern: typed.Pattern) -> list[_Row]:
+        """The rows that may fit a value which the pattern fits."""
+        key = _key(pattern)
+        if key is None:
+            return [row for rows in self.keyed.values() for row in rows] + self.open
+        return self.keyed.get(key, []) + self.open
+
+    def specialized(self, case: _Case) -> list[_Row]:
+        """The rows that a value of this case may fit, with a column for each of its parts."""
+        keyed = [(*_parts(row[0]), *row[1:]) for row in self.keyed.get(case.key, ())]
+        return keyed + [_open(case, row[0], row[1:]) for row in self.open]
+
+
 class Coverage:
     """Which values the patterns of one type cover."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._steps = 0
+        self._known: dict[Type, dict[object, _Case] | None] = {}
 
     def missing(self, patterns: Sequence[typed.Pattern], type_: Type) -> str | None:
         """A value that fits none of the patterns, as it could be written in a pattern; None when there is none."""
@@ -48,15 +81,19 @@ class Coverage:
     def unreachable(self, patterns: Sequence[typed.Pattern], type_: Type) -> list[int]:
         """The places of the patterns that fit only what earlier ones fit."""
         self._steps = 0
-        return [
-            place
-            for place, pattern in enumerate(patterns)
-            if not self._is_useful([(each,) for each in patterns[:place]], (pattern,), (type_,))
-        ]
+        before = _Rows([])
+        found = []
+        for place, pattern in enumerate(patterns):
+            row = (_plain(pattern),)
+            # Behind a pattern that fits everything, nothing is reached.
+            if before.open or not self._is_useful(before.beside(row[0]), row, (type_,)):
+                found.append(place)
+            before.add(row)
+        return found
 
     def fields(self, constructor: str, type_: Type) -> tuple[Type, ...]:
         """The types of a constructor's fields in a value of the type."""
-        return next(case.parts for case in self._cases(type_) or () if case.key == constructor)
+        return (self._cases(type_) or {})[constructor].parts
 
     def is_reference(self, type_: Type) -> bool:
         """Whether values of the type are seen through."""
@@ -69,15 +106,14 @@ class Coverage:
         if self._is_endless():
             return None
         first, rest = self._behind(types[0]), types[1:]
-        rows = [(_plain(row[0]), *row[1:]) for row in rows]
+        by_key = _Rows(rows)
         cases = self._cases(first)
-        used = {key for row in rows if (key := _key(row[0])) is not None}
-        if cases is None or not used:
+        if cases is None or not by_key.keyed:
             # Where nothing looks at the column, `_` says enough.
-            below = self._witness([row[1:] for row in rows if _is_open(row[0])], rest)
+            below = self._witness([row[1:] for row in by_key.open], rest)
             return None if below is None else ["_", *below]
-        for case in cases:
-            found = self._witness(_specialize(rows, case), (*case.parts, *rest))
+        for case in cases.values():
+            found = self._witness(by_key.specialized(case), (*case.parts, *rest))
             if found is not None:
                 count = len(case.parts)
                 return [self._shown(case, first, found[:count]), *found[count:]]
@@ -91,20 +127,17 @@ class Coverage:
             return True
         rest = types[1:]
         pattern = _plain(row[0])
-        rows = [(_plain(each[0]), *each[1:]) for each in rows]
-        first = self._behind(types[0])
-        cases = self._cases(first)
+        by_key = _Rows(rows)
+        cases = self._cases(self._behind(types[0]))
         key = _key(pattern)
         if key is not None:
-            case = next((each for each in cases or () if each.key == key), _Case(key, ()))
-            (special,) = _specialize([(pattern, *row[1:])], case)
-            return self._is_useful(_specialize(rows, case), special, (*case.parts, *rest))
-        used = {found for each in rows if (found := _key(each[0])) is not None}
-        if cases is None or len(used) < len(cases):
-            return self._is_useful([each[1:] for each in rows if _is_open(each[0])], row[1:], rest)
+            case = (cases or {}).get(key) or _Case(key, ())
+            return self._is_useful(by_key.specialized(case), (*_parts(pattern), *row[1:]), (*case.parts, *rest))
+        if cases is None or len(by_key.keyed) < len(cases):
+            return self._is_useful([each[1:] for each in by_key.open], row[1:], rest)
         return any(
-            self._is_useful(_specialize(rows, case), _open(case, pattern, row[1:]), (*case.parts, *rest))
-            for case in cases
+            self._is_useful(by_key.specialized(case), _open(case, pattern, row[1:]), (*case.parts, *rest))
+            for case in cases.values()
         )
 
     def _is_endless(self) -> bool:
@@ -121,13 +154,19 @@ class Coverage:
             type_ = type_.arguments[0]
         return type_
 
-    def _cases(self, type_: Type) -> list[_Case] | None:
-        """All ways to make a value, or None where they are too many to list."""
+    def _cases(self, type_: Type) -> dict[object, _Case] | None:
+        """All ways to make a value by their keys, or None where they are too many to list."""
+        if type_ not in self._known:
+            cases = self._listed(type_)
+            self._known[type_] = None if cases is None else {case.key: case for case in cases}
+        return self._known[type_]
+
+    def _listed(self, type_: Type) -> list[_Case] | None:
         match type_:
             case BoolType():
                 return [_Case(False, ()), _Case(True, ())]
             case TupleType(items):
-                return [_Case("()", items)]
+                return [_Case(_TUPLE, items)]
             case NamedType(name, arguments):
                 definition = self._environment.definition(name)
                 if definition is None:
@@ -170,7 +209,7 @@ def _key(pattern: typed.Pattern) -> object | None:
         case typed.LiteralPattern(value):
             return ("constant", value)
         case typed.TuplePattern():
-            return "()"
+            return _TUPLE
         case typed.ConstructPattern(constructor):
             return constructor
         case typed.EqualPattern():
@@ -179,21 +218,15 @@ def _key(pattern: typed.Pattern) -> object | None:
             return None
 
 
-def _specialize(rows: list[_Row], case: _Case) -> list[_Row]:
-    """The rows that a value of this case may fit, with a column for each of its parts."""
-    found = []
-    for row in rows:
-        pattern, rest = _plain(row[0]), row[1:]
-        if _is_open(pattern):
-            found.append(_open(case, pattern, rest))
-        elif _key(pattern) == case.key:
-            parts: _Row = ()
-            if isinstance(pattern, typed.TuplePattern):
-                parts = pattern.items
-            elif isinstance(pattern, typed.ConstructPattern):
-                parts = pattern.fields
-            found.append((*parts, *rest))
-    return found
+def _parts(pattern: typed.Pattern) -> _Row:
+    """The patterns inside one that asks for something."""
+    match pattern:
+        case typed.TuplePattern(items):
+            return items
+        case typed.ConstructPattern(fields=fields):
+            return fields
+        case _:
+            return ()
 
 
 def _open(case: _Case, pattern: typed.Pattern, rest: _Row) -> _Row:

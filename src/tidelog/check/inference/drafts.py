@@ -98,9 +98,15 @@ _COMPOUND = TupleType | NamedType | FunctionType
 
 def current(draft: Draft) -> Draft:
     """What is known by now: never an Unknown that was found."""
+    if not isinstance(draft, Unknown) or draft.link is None:
+        return draft
+    found = draft.link
+    while isinstance(found, Unknown) and found.link is not None:
+        found = found.link
+    # A value that is used a thousand times would have a way of a thousand links.
     while isinstance(draft, Unknown) and draft.link is not None:
-        draft = draft.link
-    return draft
+        draft.link, draft = found, draft.link
+    return found
 
 
 def current_flag(flag: bool | Flag) -> bool | Flag:

@@ -29,6 +29,7 @@ from tidelog.diagnostics.report import Diagnostic
 from tidelog.syntax import ast
 
 Filter = ast.Negative | ast.Condition
+Waiting = tuple[Filter, set[str]]  # a filter, and the variables for which it waits
 Make = Callable[[Elaborator], list[program.Literal]]
 
 NESTED_TIME = "ddlog_std::DDNestedTS"
@@ -67,14 +68,14 @@ class _Checking:
 
     def read(self) -> None:
         """Checks the whole rule; `_makers` then make the literals in the order of evaluation."""
-        waiting: list[Filter] = []
+        waiting: list[Waiting] = []
         for literal in self._rule.body:
             if isinstance(literal, Filter) and not self._groups_in(literal):
-                waiting.append(literal)
+                waiting.append((literal, variables_of(literal) & self.state.binders.keys()))
             else:
                 self._bind(literal)
             waiting = self._settle(waiting)
-        for literal in waiting:
+        for literal, _ in waiting:
             self._filter(literal)
         for head in self._rule.heads:
             self._head(head)
@@ -93,15 +94,14 @@ class _Checking:
 
     # Literals
 
-    def _settle(self, waiting: list[Filter]) -> list[Filter]:
+    def _settle(self, waiting: list[Waiting]) -> list[Waiting]:
         """Reads the filters whose variables are bound; those that some literal will still bind go on waiting."""
         still = []
-        for literal in waiting:
-            scope, binders = self.state.scope, self.state.binders
-            if any(name not in scope and name in binders for name in variables_of(literal)):
-                still.append(literal)
-            else:
+        for literal, names in waiting:
+            if names <= self.state.scope.keys():
                 self._filter(literal)
+            else:
+                still.append((literal, names))
         return still
 
     def _groups_in(self, literal: ast.Literal) -> bool:

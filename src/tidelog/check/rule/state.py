@@ -153,10 +153,10 @@ def find_binders(rule: ast.Rule) -> dict[str, Span]:
     return found
 
 
-def variables_of(literal: ast.Negative | ast.Condition) -> list[str]:
+def variables_of(literal: ast.Negative | ast.Condition) -> set[str]:
     """The names that a filter mentions."""
     if isinstance(literal, ast.Condition):
-        return [node.name for node in free_variables(literal.expression)]
+        return {node.name for node in free_variables(literal.expression)}
     atom = literal.atom
     values = [argument.value for argument in atom.arguments] + ([atom.value] if atom.value is not None else [])
-    return [node.name for node in free_variables(*values)]
+    return {node.name for node in free_variables(*values)}
