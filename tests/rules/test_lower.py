@@ -119,6 +119,33 @@ def test_a_negated_literal_holds_no_wildcard_and_no_unbound_variable() -> None:
     assert len(rule.negatives) == 2
 
 
+def test_a_negated_literal_with_patterns_looks_into_a_hidden_relation_of_what_they_compare() -> None:
+    rules = """
+        typedef Pair = Pair{a: u8, b: u8}
+        input relation P(p: Pair, c: u8)
+        input relation N(n: u8)
+        output relation Absent(n: u8)
+        Absent(n) :- N(n), not P(Pair{n, _}, n + 1)."""
+    assert [show_rule(rule) for rule in compile_rules(Source("p.dl", rules)).rules.rules] == [
+        "Absent(n) :- N(n), var e#0 = n + (1: u8), not P#not0(n, e#0).",
+        "P#not0(c#0, c#1) :- P(e#0, c#1), Pair{var c#0, _} = e#0.",
+    ]
+
+
+def test_what_is_taken_apart_has_the_type_of_its_column() -> None:
+    rules = """
+        typedef Pair = Pair{a: u8, b: u8}
+        input relation P(p: Ref<Pair>, q: Ref<u8>)
+        output relation A(a: u8, q: u8)
+        A(a, q) :- P(&Pair{a, _}, &q)."""
+    (rule,) = compile_rules(Source("p.dl", rules)).rules.rules
+    assert [str(term.type) for term in rule.positives[0].terms if isinstance(term, Variable)] == [
+        "ddlog_std::Ref<Pair>",
+        "ddlog_std::Ref<u8>",
+    ]
+    assert [str(term.type) for term in rule.head.terms if isinstance(term, Variable)] == ["u8", "u8"]
+
+
 def test_each_head_of_a_rule_is_a_rule() -> None:
     assert flat('Out(1, x), Edge(x, x ++ "!") :- Edge(x, _).') == [
         "Out(1, x) :- Edge(x, _).",

@@ -226,11 +226,12 @@ class _RuleLowering:
         for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
             if isinstance(term, program.Wild) and whole:
                 terms.append(self._fresh_variable(column.type))
-            elif isinstance(term, typed.BindPattern):
+            elif isinstance(term, typed.BindPattern) and term.type == column.type:
                 self._bound.add(term.name)
                 terms.append(Variable(term.name, term.type))
             elif isinstance(term, typed.Pattern):
-                taken = self._fresh_variable(term.type)
+                # Not the type of the pattern, which is that of what is inside where the column is shared or interned.
+                taken = self._fresh_variable(column.type)
                 terms.append(taken)
                 after.append((term, typed.Var(taken.name, taken.type, term.span)))
             elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own:
@@ -296,13 +297,14 @@ class _RuleLowering:
     def _unfold(self, pattern: typed.Pattern, expression: typed.Expression, *, each: bool) -> None:
         """Takes a value apart; what the pattern compares with an expression is a condition behind it."""
         compared: list[typed.Expression] = []
-        opened = _opened(pattern, compared, prefix=f"p#{self._fresh}_")
+        prefix = f"p#{self._fresh}_"
+        opened = _opened(pattern, compared, prefix)
         self._fresh += 1
         variables = tuple(Variable(bound.name, bound.type) for bound in typed.bindings(opened))
         self._body.append(Unfold(variables, opened, expression, each))
         own = {variable.name for variable in variables}
         self._bound |= own
-        for variable, wanted in zip((each for each in variables if "#" in each.name), compared, strict=True):
+        for variable, wanted in zip((each for each in variables if each.name.startswith(prefix)), compared, strict=True):
             found = typed.Var(variable.name, variable.type, wanted.span)
             self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
 
