@@ -6,7 +6,7 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types unit soak bench fmt clean
+.PHONY: help setup demo test lint types unit soak fuzz bench fmt clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 
 soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
+
+fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
+	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)
 
 bench: $(SET_UP) ## The checker on 4,000 lines; transitive closure, local and on Spark, in figures
 	@$(PYTHON) -m tidelog.bench.check

@@ -95,3 +95,17 @@ def test_errors_of_a_module_point_into_it(tmp_path: Path) -> None:
         program(tmp_path, "import a", a="function f(): u8 { true }")
     (found,) = caught.value.diagnostics
     assert found.span.source.name == str(tmp_path / "a.dl")
+
+
+def test_a_name_that_no_file_can_have_is_an_unknown_module(tmp_path: Path) -> None:
+    name = "x" * 5_000
+    assert wrong(tmp_path, f"import {name}::{name}") == [f"E216 there is no module `{name}::{name}`"]
+
+
+def test_a_module_that_is_not_text_is_reported_at_its_import(tmp_path: Path) -> None:
+    (tmp_path / "a.dl").write_bytes(b"\xff\xfe")
+    with pytest.raises(ProgramError) as caught:
+        program(tmp_path, "\nimport a")
+    (found,) = caught.value.diagnostics
+    assert "byte 0 is not UTF-8" in found.message
+    assert found.span.source.position(found.span.start) == (2, 8)

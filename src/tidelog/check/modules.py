@@ -9,6 +9,8 @@ is declared in them must not depend on the program that imports them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import listdir
+from os.path import isfile
 from pathlib import Path
 
 from tidelog.check.scope import Module
@@ -80,7 +82,8 @@ class _Loading:
         name = item.module.text
         relative = Path(*name.split("::")).with_suffix(".dl")
         directories = [self._library] if importer.is_library else [*self._search_path, self._library]
-        hits = [path for path in (directory / relative for directory in directories) if path.is_file()]
+        # `isfile`, unlike `is_file`, also answers for names that no file can have.
+        hits = [path for path in (directory / relative for directory in directories) if isfile(path)]
         if not hits:
             self._unknown(item, directories)
             return None
@@ -96,13 +99,13 @@ class _Loading:
         if self._main_path is not None and hits[0].resolve() == self._main_path.resolve():
             self._report(item, Code.IMPORTED_MAIN, f"module `{name}` is the main program", "it cannot be imported")
             return None
-        return self._read(name, hits[0])
+        return self._read(name, hits[0], item)
 
     def _basic(self, name: str) -> Module | None:
         path = self._library / f"{name}.dl"
         return self._read(name, path) if name in self._known or path.is_file() else None
 
-    def _read(self, name: str, path: Path) -> Module | None:
+    def _read(self, name: str, path: Path, item: ast.Import | None = None) -> Module | None:
         is_library = self._is_library(path)
         if is_library and name in self._known:
             return self._known[name]
@@ -114,7 +117,7 @@ class _Loading:
             except ProgramError as error:
                 self._diagnostics += error.diagnostics
             except (OSError, UnicodeDecodeError) as error:
-                self._unreadable(path, error)
+                self._unreadable(path, error, item)
         module = self._by_path[path]
         if is_library and module is not None:
             self._known[name] = module
@@ -123,16 +126,16 @@ class _Loading:
     def _is_library(self, path: Path) -> bool:
         return path.is_relative_to(self._library)
 
-    def _unreadable(self, path: Path, error: OSError | UnicodeDecodeError) -> None:
+    def _unreadable(self, path: Path, error: OSError | UnicodeDecodeError, item: ast.Import | None) -> None:
         reason = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
-        span = self.main.program.span
+        span = item.module.span if item is not None else self.main.program.span
         message = f"the module {path} cannot be read: {reason}"
         self._diagnostics.append(diagnostic(Code.UNKNOWN_MODULE, message, span, "imported from here"))
 
     def _unknown(self, item: ast.Import, directories: Sequence[Path]) -> None:
         name = item.module.text
         parent = Path(*name.split("::")[:-1])
-        beside = {path.stem for directory in directories for path in (directory / parent).glob("*.dl")}
+        beside = [each for directory in directories for each in _modules_in(directory / parent)]
         guess = suggest(item.module.last, beside)
         scoped = f"{item.module.module}::{guess}" if item.module.module else guess
         self._report(
@@ -155,6 +158,14 @@ class _Loading:
         help: str | None = None,
     ) -> None:
         self._diagnostics.append(diagnostic(code, message, item.module.span, label, notes=notes, help=help))
+
+
+def _modules_in(directory: Path) -> list[str]:
+    """The names of the modules in a directory; none where there is no such directory."""
+    try:
+        return [name.removesuffix(".dl") for name in listdir(directory) if name.endswith(".dl")]
+    except OSError:
+        return []
 
 
 def _path(source: Source) -> Path | None:
