@@ -148,7 +148,7 @@ def repeat_token(rng: random.Random, text: str, others: Sequence[str]) -> str:
 
 
 def swap_tokens(rng: random.Random, text: str, others: Sequence[str]) -> str:
-    tokens = _TOKEN.findall(text)
+    tokens: list[str] = _TOKEN.findall(text)
     if len(tokens) > 1:
         one, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))
         tokens[one], tokens[other] = tokens[other], tokens[one]

@@ -304,7 +304,9 @@ class _RuleLowering:
         self._body.append(Unfold(variables, opened, expression, each))
         own = {variable.name for variable in variables}
         self._bound |= own
-        for variable, wanted in zip((each for each in variables if each.name.startswith(prefix)), compared, strict=True):
+        for variable, wanted in zip(
+            (each for each in variables if each.name.startswith(prefix)), compared, strict=True
+        ):
             found = typed.Var(variable.name, variable.type, wanted.span)
             self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
 
