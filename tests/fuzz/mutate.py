@@ -205,7 +205,8 @@ DEEP: list[Mutation] = [other_name, misspelt_name, other_number, other_type, oth
 
 
 def _word(rng: random.Random) -> str:
-    return rng.choice(rng.choice((WORDS, TERMS, NUMBERS, TYPES)))
+    words: list[str] = rng.choice((WORDS, TERMS, NUMBERS, TYPES))
+    return rng.choice(words)
 
 
 def _replace(rng: random.Random, text: str, pattern: re.Pattern[str], by: Callable[[str], str]) -> str:
