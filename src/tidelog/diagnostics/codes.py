@@ -116,6 +116,7 @@ class Code(StrEnum):
     DIVISION_BY_ZERO = "E601"
     RECURSION_TOO_DEEP = "E602"
     EXTERN_FAILED = "E603"
+    NO_FIXPOINT = "E604"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"

@@ -21,6 +21,10 @@ class StratumState(Protocol):
     def relations(self) -> tuple[str, ...]: ...
 
     @property
+    def fixed(self) -> str | None:
+        """The name of the only way in which the stratum is kept up to date (through `update`), if it has only one."""
+
+    @property
     def instances(self) -> int:
         """All rule instances of the committed state, input facts included."""
 
@@ -70,7 +74,7 @@ def maintain(
         decision = _decide(stratum, anew)
         if on_stratum is not None:
             on_stratum(stratum, decision.strategy)
-        if decision.strategy == "update" and not stratum.update(decision.kill_limit):
+        if decision.strategy != "bootstrap" and not stratum.update(decision.kill_limit):
             stratum.drop()
             decision = Decision("bootstrap", gave_up(decision, stratum.instances), 0)
         if decision.strategy == "bootstrap":
@@ -91,6 +95,8 @@ def maintain(
 
 
 def _decide(stratum: StratumState, anew: bool) -> Decision:
+    if stratum.fixed is not None:
+        return Decision(stratum.fixed, "the only way for this stratum", 1 << 62)
     if not stratum.has_rules():
         return Decision("update", "input facts", 1 << 62)
     if anew:

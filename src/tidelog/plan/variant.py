@@ -28,6 +28,7 @@ from tidelog.rules.ir import (
     Positive,
     Rule,
     Term,
+    Transform,
     Unfold,
     Variable,
 )
@@ -159,8 +160,8 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
             if not typed.variables(expression) <= bound:
                 return False
             return not typed.may_fail(expression) or waiting[0] == index
-        case Group():
-            raise AssertionError("a rule that groups has no join plan")
+        case Group() | Transform():
+            raise AssertionError("a rule that groups or transforms has no join plan")
 
 
 def _join_cost(literal: Literal, bound: set[str], sizes: Sizes, index: int) -> tuple[bool, float, int]:
@@ -192,5 +193,5 @@ def _step(literal: Literal, position: int, bound: set[str]) -> Step:
             known = frozenset(names & bound)
             bound.update(names)
             return Take(literal, known)
-        case Group():
-            raise AssertionError("a rule that groups has no join plan")
+        case Group() | Transform():
+            raise AssertionError("a rule that groups or transforms has no join plan")

@@ -2,8 +2,9 @@
 
 `lower` makes it from the typed program. What is gone by then: expressions inside atoms (each is a variable of its own
 with an `Assign` before it), patterns (an `Unfold` behind the atom), wildcards under negation (the atom stands on a
-hidden projection of the relation), `group_by` (a hidden relation and a rule that groups it), and facts (a fact is a
-rule with an empty body). What stays: the order of the body as written, because an expression that may fail (a division)
+hidden projection of the relation), `group_by` (a hidden relation and a rule that groups it), `Inspect` (a hidden
+relation whose changes are shown), delays (a hidden relation that is fed), and facts (a fact is a rule with an empty
+body). What stays: the order of the body as written, because an expression that may fail (a division)
 must not run before the conditions that stand in front of it.
 
 Every rule also has a hidden nullary fact as the last position of its body. It is not written here: a rule's presence
@@ -12,7 +13,7 @@ in the program *is* that fact. To add or remove a rule is to insert or delete it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -105,16 +106,32 @@ class Unfold:
 class Group:
     """The only literal of a hidden rule `G(k, …, g) :- group of H(k, …, value)`: one row for each key that H has.
 
-    `atom` has a variable for each key column and a wildcard, the last one, for the values. The group's own key is a
-    tuple of the key columns, or the column itself where `plain` is true.
+    `atom` has a variable for each key column and wildcards behind them. The last of those stands for the values; what
+    stands before it only orders them and keeps equal ones apart. The group's own key is a tuple of the key columns, or
+    the column itself where `plain` is true. `weighted`: somebody reads the weights of its values.
     """
 
     atom: Atom
     variable: Variable
     plain: bool
+    weighted: bool = False
 
 
-Literal = Positive | Negative | Condition | Assign | Unfold | Group
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The only literal of a hidden rule: its head is what a transformer makes of whole relations.
+
+    `inputs` are atoms of the relations that it reads, all wildcards, or functions; `place` says which of its outputs.
+    """
+
+    name: str
+    transformer: Callable[..., Any] = field(compare=False)
+    inputs: tuple[Atom | ScalarFunction, ...]
+    place: int
+    span: Span
+
+
+Literal = Positive | Negative | Condition | Assign | Unfold | Group | Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +157,16 @@ class Rule:
         return self.body[0] if self.body and isinstance(self.body[0], Group) else None
 
     @property
+    def transform(self) -> Transform | None:
+        """The literal of a rule that transforms."""
+        return self.body[0] if self.body and isinstance(self.body[0], Transform) else None
+
+    @property
     def atoms(self) -> tuple[Atom, ...]:
-        """Every atom of the body: positive, negated, grouped."""
+        """Every atom of the body: positive, negated, grouped, transformed."""
         grouped = (self.group.atom,) if self.group is not None else ()
-        return (*self.positives, *self.negatives, *grouped)
+        transformed = () if self.transform is None else self.transform.inputs
+        return (*self.positives, *self.negatives, *grouped, *(each for each in transformed if isinstance(each, Atom)))
 
     @property
     def negatives(self) -> tuple[Atom, ...]:
@@ -178,7 +201,8 @@ class Relation:
     """A declared (or hidden) relation. It may have no column at all: then it holds at most the row `()`.
 
     `value` is the type of a row as one value: a struct named like the relation or, where `explicit` is true, the type
-    of the one column. `key` gives the primary key of such a value. A hidden relation has neither.
+    of the one column. `key` gives the primary key of such a value. A hidden relation has neither. `weighted`: somebody
+    asks how often a row is derived, so that it has to be known (`rules.weights`).
     """
 
     name: str
@@ -189,6 +213,7 @@ class Relation:
     value: Type | None = None
     explicit: bool = False
     key: ScalarFunction | None = field(default=None, compare=False)
+    weighted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +230,32 @@ class Index:
     columns: tuple[Column, ...]
     row: tuple[int, ...]
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A hidden relation whose rows come from the past of another: `R-n` has R's changes `delay` epochs later.
+
+    `S'` (`latest`) is a relation of what the stream S brings in this epoch.
+    """
+
+    relation: str
+    source: str
+    delay: int
+    latest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """`Inspect`: `function` is called for every change of the hidden relation.
+
+    Its arguments are the columns, then the weight and the time of the change where it takes them.
+    """
+
+    relation: str
+    function: ScalarFunction
+    takes_weight: bool
+    time: Type | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +283,8 @@ class RuleProgram:
     strata: tuple[Stratum, ...]
     functions: CompiledFunctions = field(default_factory=lambda: CompiledFunctions(Definitions()), compare=False)
     indexes: Mapping[str, Index] = field(default_factory=dict)
+    feeds: tuple[Feed, ...] = ()
+    inspections: tuple[Inspection, ...] = ()
 
     def row_value(self, relation: Relation, row: tuple[Any, ...]) -> Any:
         """A row of a declared relation as one value."""

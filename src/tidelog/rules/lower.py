@@ -9,8 +9,9 @@ An expression in an atom gets a variable of its own, with a `#` in its name. It 
 reads a variable that the same atom binds, the atom binds both and a condition compares them. Expressions without
 variables become constants. A pattern in an atom is a variable that is taken apart behind it. A negated atom with
 wildcards stands on a hidden projection of its relation to the columns that it names, shared by all rules; one with
-patterns, on a hidden relation of what the patterns let through. What stands before a `group_by` becomes the body of a
-hidden relation of its own. Hidden rules come after the rules of the program.
+patterns, on a hidden relation of what the patterns let through. What stands before a `group_by` or an `Inspect` becomes
+the body of a hidden relation of its own. `R-1` and `S'` are hidden relations that the engine feeds. Hidden rules come
+after the rules of the program.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from typing import Any
 
 from tidelog.check import program, typed
 from tidelog.check.types import BOOL, Type
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Span
 from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
-from tidelog.functions.scalar import compile_scalar
+from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.library.extern_types import LIBRARY_TYPES
 from tidelog.library.externs import library_externs
 from tidelog.rules.ir import (
@@ -33,8 +36,10 @@ from tidelog.rules.ir import (
     Column,
     Condition,
     Constant,
+    Feed,
     Group,
     Index,
+    Inspection,
     Kind,
     Literal,
     Negative,
@@ -44,13 +49,16 @@ from tidelog.rules.ir import (
     Rule,
     RuleProgram,
     Term,
+    Transform,
     Unfold,
     Variable,
     Wildcard,
 )
 from tidelog.rules.stratify import stratify
+from tidelog.rules.weights import reads_weights, with_weights
 from tidelog.values import Definitions
 
+_WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
 _ROLES = {"input": Role.INPUT, "output": Role.OUTPUT, "": Role.INTERNAL}
 
 
@@ -76,8 +84,13 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     for rule in source.rules:
         lowering.add(rule)
     indexes = {index.name: lowering.index(index) for index in source.indexes.values()}
+    for application in source.applications:
+        lowering.apply(application, externs)
     relations, rules = lowering.finish()
-    return RuleProgram(relations, rules, stratify(relations, rules), functions, indexes)
+    strata = stratify(relations, rules)
+    feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
+    weighted = with_weights(relations, rules, strata, feeds, inspections)
+    return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
 
 
 class _Lowering:
@@ -87,14 +100,19 @@ class _Lowering:
         self.options = options
         self._relations = {relation.name: self._relation(relation) for relation in source.relations.values()}
         self._rules: list[Rule] = []
-        self._hidden: list[tuple[Atom, tuple[Literal, ...], str, Span]] = []
+        self._hidden: list[tuple[Atom, tuple[Literal, ...], Span]] = []
         self._projections: set[str] = set()
+        self.feeds: dict[str, Feed] = {}
+        self.inspections: list[Inspection] = []
 
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
         flat = _RuleLowering(self, rule.heads[0].relation)
-        for literal in rule.body:
-            flat.add(literal)
+        for place, literal in enumerate(rule.body):
+            if isinstance(literal, program.GroupBy):
+                flat.group(literal, reads_weights(rule.body[place + 1 :], rule.heads, self._source.functions))
+            else:
+                flat.add(literal)
         for head in rule.heads:
             body, atom = flat.finish(head)
             self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span))
@@ -120,6 +138,58 @@ class _Lowering:
         row = tuple(range(count, count + len(target.columns)))
         return Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
 
+    def apply(self, application: program.Apply, externs: Mapping[str, Callable[..., Any]]) -> None:
+        """Each output reads a hidden relation that holds what the transformer makes."""
+        found = externs.get(application.transformer)
+        if found is None:
+            raise UsageError(
+                f"extern transformer `{application.transformer}` has no Python function",
+                code=Code.MISSING_EXTERN,
+                help=f'give it when the program is compiled: externs={{"{application.transformer}": ...}}',
+            )
+        inputs: list[Atom | ScalarFunction] = []
+        for given in application.inputs:
+            if isinstance(given, str):
+                wild = (Wildcard(),) * len(self._relations[given].columns)
+                inputs.append(Atom(given, wild, application.span))
+            else:
+                inputs.append(compile_scalar(given, (), self.functions))
+        for place, output in enumerate(application.outputs):
+            columns = self._relations[output].columns
+            variables = tuple(Variable(column.name, column.type) for column in columns)
+            name = self.fresh_name(output, "apply")
+            made = Transform(application.transformer, found, tuple(inputs), place, application.span)
+            self.hide(name, columns, variables, (made,))
+            body = (Positive(Atom(name, variables, application.span)),)
+            head = Atom(output, variables, application.span)
+            self._rules.append(Rule(len(self._rules), head, body, application.span.text, application.span))
+
+    def fed(self, atom: program.Atom) -> str:
+        """The relation that an atom reads: what it names, or a hidden one that the engine feeds."""
+        if not atom.delay and not atom.latest:
+            return atom.relation
+        name = f"{atom.relation}'" if atom.latest else f"{atom.relation}-{atom.delay}"
+        if name not in self.feeds:
+            source = self._relations[atom.relation]
+            kind = Kind.MULTISET if atom.latest else source.kind
+            self._relations[name] = Relation(name, source.columns, Role.HIDDEN, source.span, kind)
+            self.feeds[name] = Feed(name, atom.relation, atom.delay, atom.latest)
+            if atom.latest:
+                # The rule says that the stream comes first.
+                variables = tuple(Variable(column.name, column.type) for column in source.columns)
+                body = (Positive(Atom(source.name, variables, source.span)),)
+                self._hidden.append((Atom(name, variables, source.span), body, source.span))
+        return name
+
+    def inspect(self, name: str, expression: typed.Expression) -> None:
+        """Shows the changes of a hidden relation."""
+        times = [node for node in typed.walk(expression) if isinstance(node, typed.Var) and node.name == _TIME]
+        read = typed.variables(expression)
+        extra = tuple(each for each in (_WEIGHT, _TIME) if each in read)
+        names = (*(column.name for column in self._relations[name].columns), *extra)
+        function = compile_scalar(expression, names, self.functions)
+        self.inspections.append(Inspection(name, function, _WEIGHT in read, times[0].type if times else None))
+
     def declared(self, name: str) -> program.Relation:
         return self._source.relations[name]
 
@@ -142,9 +212,12 @@ class _Lowering:
     def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
         """Adds a hidden relation with its only rule."""
         span = self._relations[name.split("#", 1)[0]].span
-        self._relations[name] = Relation(name, columns, Role.HIDDEN, span)
+        read = [literal.atom.relation for literal in body if isinstance(literal, Positive | Group)]
+        is_stream = any(self._relations[relation].kind is Kind.STREAM for relation in read)
+        kind = Kind.STREAM if is_stream else Kind.SET
+        self._relations[name] = Relation(name, columns, Role.HIDDEN, span, kind)
         atom = Atom(name, terms, _span_of(body, span))
-        self._hidden.append((atom, body, "", atom.span))
+        self._hidden.append((atom, body, atom.span))
 
     def fresh_name(self, relation: str, kind: str) -> str:
         """A name for a hidden relation made for one place in the program."""
@@ -167,7 +240,7 @@ class _Lowering:
     def finish(self) -> tuple[Mapping[str, Relation], tuple[Rule, ...]]:
         from tidelog.rules.show import show_rule
 
-        for head, body, _, span in self._hidden:
+        for head, body, span in self._hidden:
             rule = Rule(len(self._rules), head, body, "", span)
             self._rules.append(replace(rule, text=show_rule(rule)))
         return self._relations, tuple(self._rules)
@@ -179,7 +252,7 @@ class _RuleLowering:
     def __init__(self, lowering: _Lowering, head: str) -> None:
         self._lowering = lowering
         self._head = head
-        self._bound: set[str] = set()
+        self._bound: dict[str, Type] = {}
         self._fresh = 0
         self._body: list[Literal] = []
 
@@ -192,16 +265,16 @@ class _RuleLowering:
             case program.Condition(expression):
                 self._body.append(Condition(expression))
             case program.Assign(name, type_, expression):
-                self._bound.add(name)
+                self._bound[name] = type_
                 self._body.append(Assign(Variable(name, type_), expression))
             case program.Destructure(pattern, expression):
                 self._unfold(pattern, expression, each=False)
             case program.FlatMap(pattern, expression):
                 self._unfold(pattern, expression, each=True)
             case program.GroupBy():
-                self._group(literal)
-            case program.Inspect():
-                raise AssertionError("`Inspect` is refused before")
+                raise AssertionError("see `group`")
+            case program.Inspect(expression):
+                self._inspect(expression, literal.span)
 
     def finish(self, head: program.Atom) -> tuple[tuple[Literal, ...], Atom]:
         """The body and the head for one of the rule's heads; the body stays as it is for the next one."""
@@ -219,7 +292,8 @@ class _RuleLowering:
     def positive(self, atom: program.Atom, *, whole: bool = False) -> tuple[Term, ...]:
         """Adds a positive atom; its terms. With `whole`, or for a row variable, none of them is a wildcard."""
         whole = whole or atom.row is not None
-        own = {term.name for term in atom.terms if isinstance(term, typed.Var)} - self._bound
+        own = {term.name: term.type for term in atom.terms if isinstance(term, typed.Var)}
+        own = {name: type_ for name, type_ in own.items() if name not in self._bound}
         terms: list[Term] = []
         after: list[tuple[typed.Pattern, typed.Expression]] = []
         conditions: list[Literal] = []
@@ -227,14 +301,14 @@ class _RuleLowering:
             if isinstance(term, program.Wild) and whole:
                 terms.append(self._fresh_variable(column.type))
             elif isinstance(term, typed.BindPattern) and term.type == column.type:
-                self._bound.add(term.name)
+                self._bound[term.name] = term.type
                 terms.append(Variable(term.name, term.type))
             elif isinstance(term, typed.Pattern):
                 # Not the type of the pattern, which is that of what is inside where the column is shared or interned.
                 taken = self._fresh_variable(column.type)
                 terms.append(taken)
                 after.append((term, typed.Var(taken.name, taken.type, term.span)))
-            elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own:
+            elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own.keys():
                 terms.append(self._computed(term))
             else:
                 fresh = self._fresh_variable(term.type)
@@ -242,12 +316,12 @@ class _RuleLowering:
                 found = typed.Var(fresh.name, fresh.type, term.span)
                 conditions.append(Condition(typed.Binary("==", found, term, BOOL, term.span)))
         self._bound |= own
-        self._body.append(Positive(Atom(atom.relation, tuple(terms), atom.span)))
+        self._body.append(Positive(Atom(self._lowering.fed(atom), tuple(terms), atom.span)))
         self._body += conditions
         for pattern, value in after:
             self._unfold(pattern, value, each=False)
         if atom.row is not None:
-            self._bound.add(atom.row.name)
+            self._bound[atom.row.name] = atom.row.type
             self._body.append(Assign(Variable(atom.row.name, atom.row.type), self._row(atom, tuple(terms))))
         return tuple(terms)
 
@@ -270,7 +344,7 @@ class _RuleLowering:
         if any(isinstance(term, typed.Pattern) for term in atom.terms):
             self._body.append(Negative(self._filtered(atom, span)))
             return
-        lowered = Atom(atom.relation, tuple(self._computed(term) for term in atom.terms), span)
+        lowered = Atom(self._lowering.fed(atom), tuple(self._computed(term) for term in atom.terms), span)
         wild = any(isinstance(term, Wildcard) for term in lowered.terms)
         self._body.append(Negative(self._lowering.projection(lowered) if wild else lowered))
 
@@ -302,31 +376,47 @@ class _RuleLowering:
         self._fresh += 1
         variables = tuple(Variable(bound.name, bound.type) for bound in typed.bindings(opened))
         self._body.append(Unfold(variables, opened, expression, each))
-        own = {variable.name for variable in variables}
-        self._bound |= own
+        self._bound |= {variable.name: variable.type for variable in variables}
         for variable, wanted in zip(
             (each for each in variables if each.name.startswith(prefix)), compared, strict=True
         ):
             found = typed.Var(variable.name, variable.type, wanted.span)
             self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
 
-    def _group(self, literal: program.GroupBy) -> None:
+    def group(self, literal: program.GroupBy, reads_weights: bool) -> None:
         """Everything so far becomes the body of a hidden relation, which a second one groups."""
-        relation = self._head
         value = self._computed(literal.value)
         keys = tuple(Variable(key.name, key.type) for key in literal.keys)
-        members = self._lowering.fresh_name(relation, "members")
+        names = {key.name for key in keys}
+        record: tuple[Variable, ...] = ()
+        if self._lowering.options.keep_duplicates:
+            record = tuple(variable for variable in self._variables() if variable.name not in names)
+        members = self._lowering.fresh_name(self._head, "members")
         key_columns = tuple(Column(f"k{place}", key.type) for place, key in enumerate(keys))
-        columns = (*key_columns, Column("value", literal.value.type))
-        self._lowering.hide(members, columns, (*keys, value), tuple(self._body))
-        groups = self._lowering.fresh_name(relation, "groups")
+        record_columns = tuple(Column(f"r{place}", each.type) for place, each in enumerate(record))
+        columns = (*key_columns, *record_columns, Column("value", literal.value.type))
+        self._lowering.hide(members, columns, (*keys, *record, value), self.body)
+        groups = self._lowering.fresh_name(self._head, "groups")
         group = Variable(literal.variable, literal.type)
         columns = (*key_columns, Column("group", literal.type))
-        atom = Atom(members, (*keys, Wildcard()), literal.span)
+        atom = Atom(members, (*keys, *(Wildcard(),) * (len(record) + 1)), literal.span)
         plain = isinstance(literal.key, typed.Var)
-        self._lowering.hide(groups, columns, (*keys, group), (Group(atom, group, plain),))
+        self._lowering.hide(groups, columns, (*keys, group), (Group(atom, group, plain, reads_weights),))
         self._body = [Positive(Atom(groups, (*keys, group), literal.span))]
-        self._bound = {variable.name for variable in (*keys, group)}
+        self._bound = {variable.name: variable.type for variable in (*keys, group)}
+
+    def _inspect(self, expression: typed.Expression, span: Span) -> None:
+        """Everything so far becomes the body of a hidden relation, whose changes are shown."""
+        variables = self._variables()
+        name = self._lowering.fresh_name(self._head, "inspect")
+        columns = tuple(Column(variable.name, variable.type) for variable in variables)
+        self._lowering.hide(name, columns, variables, self.body)
+        self._lowering.inspect(name, expression)
+        self._body = [Positive(Atom(name, variables, span))]
+
+    def _variables(self) -> tuple[Variable, ...]:
+        """The variables that the program names and that are bound so far."""
+        return tuple(Variable(name, type_) for name, type_ in self._bound.items() if "#" not in name)
 
     def _computed(self, term: program.Term) -> Term:
         """The term as a variable or constant; what has to be computed is assigned first."""
@@ -389,4 +479,6 @@ def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:
     for literal in body:
         if isinstance(literal, Positive | Negative | Group):
             return literal.atom.span
+        if isinstance(literal, Transform):
+            return literal.span
     return otherwise

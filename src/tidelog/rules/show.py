@@ -17,6 +17,7 @@ from tidelog.rules.ir import (
     Rule,
     RuleProgram,
     Term,
+    Transform,
     Unfold,
     Variable,
 )
@@ -50,7 +51,7 @@ def show_rule(rule: Rule) -> str:
 def _relation(relation: Relation) -> str:
     columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     role = "" if relation.role is Role.INTERNAL else f"{relation.role.value} "
-    return f"{role}relation {relation.name}({columns})"
+    return f"{role}{relation.kind.value} {relation.name}({columns}){' with weights' if relation.weighted else ''}"
 
 
 def _literal(literal: Literal) -> str:
@@ -65,6 +66,9 @@ def _literal(literal: Literal) -> str:
             return f"var {variable.name} = {show_expression(expression)}"
         case Group(atom, variable):
             return f"var {variable.name} = group of {show_atom(atom)}"
+        case Transform(name, _, inputs, place):
+            given = ", ".join(show_atom(each) if isinstance(each, Atom) else "function" for each in inputs)
+            return f"output {place} of {name}({given})"
         case Unfold(_, pattern, expression, each):
             value = show_expression(expression)
             return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"

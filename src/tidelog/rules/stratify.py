@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
-from tidelog.diagnostics.report import Diagnostic, Label, diagnostic
+from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.rules.ir import Atom, Relation, Role, Rule, Stratum
 
 Graph = Mapping[str, Sequence[str]]
@@ -37,16 +37,6 @@ def stratify(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[
         for rule in rules
         for atom in rule.negatives
         if stratum_of[atom.relation] == stratum_of[rule.head.relation]
-    ]
-    cycles += [
-        diagnostic(
-            Code.NOT_YET,
-            "`group_by` inside recursion is not part of the language yet",
-            rule.span,
-            "the group depends on itself",
-        )
-        for rule in rules
-        if rule.group is not None and stratum_of[rule.group.atom.relation] == stratum_of[rule.head.relation]
     ]
     if cycles:
         raise ProgramError(tuple(sorted(cycles, key=lambda cycle: cycle.span.start)))

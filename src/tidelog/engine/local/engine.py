@@ -16,15 +16,20 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome, Row
-from tidelog.engine.local.groups import GroupStratum
+from tidelog.engine.local.feeds import Delays, Inspector
+from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
+from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.values import Values, Words
+from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.maintain.epoch import StratumState, maintain
-from tidelog.rules.ir import Relation, Role, RuleProgram
+from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 from tidelog.rules.schema import arrow_schema
 
 STATE_FIELDS = (
@@ -48,6 +53,8 @@ class LocalChanges:
     values: Values
     came: Words
     left: Words
+    came_weights: Words
+    left_weights: Words
 
     def inserted(self) -> pa.Table:
         return self.values.words_to_table(self.came, self.relation)
@@ -56,11 +63,8 @@ class LocalChanges:
         return self.values.words_to_table(self.left, self.relation)
 
     def weights(self) -> list[tuple[Row, int]]:
-        rows = ((self.values.words_to_rows(words, self.relation), sign) for words, sign in self._signed())
-        return [(row, sign) for found, sign in rows for row in found]
-
-    def _signed(self) -> tuple[tuple[Words, int], tuple[Words, int]]:
-        return (self.left, -1), (self.came, +1)
+        left = zip(self.values.words_to_rows(self.left, self.relation), self.left_weights.tolist())
+        return [*left, *zip(self.values.words_to_rows(self.came, self.relation), self.came_weights.tolist())]
 
     def inserted_count(self) -> int:
         return len(self.came)
@@ -89,12 +93,18 @@ class LocalEngine:
         self._values = Values()
         self._interrupts = Interrupts()
         self._desk = Desk([len(relation.columns) for relation in self._relations])
+        self._tables = Tables(program, self._desk, self._numbers)
         self._strata = [
-            (GroupStratum if any(rule.group for rule in stratum.rules) else LocalStratum)(
-                stratum, program, self._numbers, self._desk, self._values, self._interrupts.check
-            )
+            kind_of(stratum, program)(stratum, program, self._numbers, self._desk, self._values, self._interrupts.check)
             for stratum in program.strata
         ]
+        for stratum in self._strata:
+            if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
+                stratum.connect(self._tables)
+        self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
+        self._plain = {name: each for each in self._strata for name in each.relations if name not in self._weighted}
+        self._delays = Delays(program, self._tables)
+        self._inspector = Inspector(program, self._tables, self._values)
         self._track_state = track_state
         self._state_changes: dict[str, pa.Table] = {}
 
@@ -117,13 +127,20 @@ class LocalEngine:
 
     def commit(self, operations: Sequence[Operation]) -> Outcome | None:
         started = perf_counter()
-        facts = self._net(operations)
-        if not facts:
+        facts, given = self._net(operations)
+        if not facts and not given:
             return None
+        for name, bag in self._delays.due().items():
+            if name in self._weighted:
+                given[name] = bag
+            else:
+                facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
         for stratum in self._strata:
             stratum.facts = {
                 number: facts[number] for name in stratum.relations if (number := self._numbers[name]) in facts
             }
+        for name, bag in given.items():
+            self._weighted[name].given = bag
         return self._epoch(started, anew=False)
 
     def table(self, relation: str) -> pa.Table:
@@ -131,6 +148,8 @@ class LocalEngine:
         return self._values.words_to_table(store.columns_of(store.lines()), self.program.relations[relation])
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
+        if self.program.relations[relation].kind is not Kind.SET and relation in self._weighted:
+            return self._decoded(self._tables[relation].weights, self.program.relations[relation])
         store = self._store(relation)
         found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
         return [(row, 1) for row in found]
@@ -214,11 +233,21 @@ class LocalEngine:
             changes = self._changes()
             if self._track_state:
                 self._collect_state_changes()
+            self._inspector.show(self.epoch + 1, {name: self._store(name) for name in self._plain})
+            for table in self._tables.values():
+                table.pull()
         except BaseException:
             for stratum in self._strata:
                 stratum.drop()
                 stratum.facts = {}
+            for weighted in self._weighted.values():
+                weighted.given = {}
+            for table in self._tables.values():
+                table.drop()
             raise
+        self._delays.keep()
+        for table in self._tables.values():
+            table.keep()
         for stratum in self._strata:
             stratum.keep()
         self.epoch += 1
@@ -232,21 +261,47 @@ class LocalEngine:
         )
         return Outcome(changes, report)
 
-    def _net(self, operations: Sequence[Operation]) -> dict[int, tuple[Words, Words]]:
-        """The facts to insert and to delete per relation, where there are any."""
+    def _net(self, operations: Sequence[Operation]) -> tuple[dict[int, tuple[Words, Words]], dict[str, Bag]]:
+        """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
         grouped: dict[str, list[Operation]] = {}
         for operation in operations:
             grouped.setdefault(operation.relation, []).append(operation)
-        facts = {}
+        facts: dict[int, tuple[Words, Words]] = {}
+        given: dict[str, Bag] = {}
         for name, group in grouped.items():
             relation = self.program.relations[name]
             words = [self._words(each.rows, relation) for each in group]
+            if name in self._weighted:
+                bag = self._sum(words, [each.sign for each in group])
+                if bag:
+                    given[name] = bag
+                continue
             rows = np.ascontiguousarray(np.concatenate(words))
             signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
             inserted, deleted = self._desk.net(self._numbers[name], rows, signs)
             if len(inserted) or len(deleted):
                 facts[self._numbers[name]] = (inserted, deleted)
-        return facts
+        return facts, given
+
+    @staticmethod
+    def _sum(words: Sequence[Words], signs: Sequence[int]) -> Bag:
+        """The weights that signed rows add up to; no zeros."""
+        bag: Bag = {}
+        for rows, sign in zip(words, signs, strict=True):
+            for row in map(tuple, rows.tolist()):
+                bag[row] = bag.get(row, 0) + sign
+        return {row: weight for row, weight in bag.items() if weight}
+
+    @staticmethod
+    def _split(bag: Bag, relation: Relation) -> tuple[Words, Words]:
+        """The rows that come and those that leave."""
+        parts = ([row for row, weight in bag.items() if (weight > 0) == came] for came in (True, False))
+        came, left = (np.array(rows, dtype=np.int64).reshape(len(rows), len(relation.columns)) for rows in parts)
+        return came, left
+
+    def _decoded(self, bag: Bag, relation: Relation) -> list[tuple[Row, int]]:
+        rows = np.array(list(bag), dtype=np.int64).reshape(len(bag), len(relation.columns))
+        return list(zip(self._values.words_to_rows(rows, relation), bag.values()))
 
     def _words(self, rows: pa.Table | list[Row], relation: Relation) -> Words:
         if isinstance(rows, pa.Table):
@@ -256,12 +311,22 @@ class LocalEngine:
     def _changes(self) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}
         for relation in self._relations:
+            if relation.role is not Role.OUTPUT:
+                continue
+            if relation.kind is not Kind.SET and relation.name in self._weighted:
+                delta = self._tables[relation.name].delta
+                if delta:
+                    came, left = self._split(delta, relation)
+                    weights = np.array(list(delta.values()), dtype=np.int64)
+                    rows = (came, left, weights[weights > 0], weights[weights < 0])
+                    changes[relation.name] = LocalChanges(relation, self._values, *rows)
+                continue
             store = self._store(relation.name)
-            came, left = store.lines_that_came(), store.lines_that_left()
-            if relation.role is Role.OUTPUT and (len(came) or len(left)):
-                changes[relation.name] = LocalChanges(
-                    relation, self._values, store.columns_of(came), store.columns_of(left)
-                )
+            lines = store.lines_that_came(), store.lines_that_left()
+            if len(lines[0]) or len(lines[1]):
+                came, left = (store.columns_of(each) for each in lines)
+                signs = np.ones(len(came), dtype=np.int64), np.full(len(left), -1, dtype=np.int64)
+                changes[relation.name] = LocalChanges(relation, self._values, came, left, *signs)
         return changes
 
     def _collect_state_changes(self) -> None:
@@ -288,6 +353,25 @@ class LocalEngine:
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]
+
+
+def kind_of(stratum: Stratum, program: RuleProgram) -> type[LocalStratum]:
+    """How a stratum is kept up to date."""
+    relation = program.relations[stratum.relations[0]]
+    if any(rule.group for rule in stratum.rules):
+        if stratum.recursive:
+            return RoundsStratum
+        (rule,) = stratum.rules
+        assert rule.group is not None
+        if relation.kind is Kind.STREAM:
+            return StreamGroupStratum
+        return WeightedGroupStratum if program.relations[rule.group.atom.relation].weighted else GroupStratum
+    if any(rule.transform for rule in stratum.rules):
+        return TransformStratum
+    if relation.weighted:
+        is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
+        return LatestStratum if is_latest else WeightedStratum
+    return LocalStratum
 
 
 def _no_session() -> UsageError:

@@ -1,58 +1,111 @@
-"""A stratum that groups: a hidden relation with one row for each key of another, kept up to date key by key.
+"""Grouping: a relation with one row for each key of another, kept up to date key by key.
 
-Its rows are held like input facts. When members of a key came or left, the key's group is made anew from the members
-that are there now, and the old row is exchanged for the new one. The cost is the members of the touched keys.
+When members of a key came or left, the key's group is made anew from the members that are there now, and the old row is
+exchanged for the new one. The cost is the members of the touched keys. Where the members know their weights, the group
+takes them over; the groups of a stream are a stream.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.stratum import LocalStratum
-from tidelog.engine.local.values import Words
-from tidelog.rules.ir import Variable
-from tidelog.values import Group
+from tidelog.engine.local.tables import Bag, Row, Tables
+from tidelog.engine.local.values import Values, Words
+from tidelog.rules.ir import Group, Relation, RuleProgram, Variable
+from tidelog.values import Group as GroupValue
 
 
-class GroupStratum(LocalStratum):
-    """The stratum of a rule `G(k, …, g) :- group of H(k, …, value)`."""
+class Grouping:
+    """Makes groups of a rule `G(k, …, g) :- group of H(k, …, value)`."""
 
-    def update(self, kill_limit: int) -> bool:
-        """Exchanges the rows of the touched keys; see `LocalStratum.update`."""
-        self.facts = self._regrouped()
-        return super().update(kill_limit)
+    def __init__(self, literal: Group, program: RuleProgram, values: Values) -> None:
+        self.literal = literal
+        self.keys = tuple(range(sum(isinstance(term, Variable) for term in literal.atom.terms)))
+        members: Relation = program.relations[literal.atom.relation]
+        types = [column.type for column in members.columns]
+        self._decoders = [values.decoder(type_) for type_ in types]
+        self._encode = values.encoder(literal.variable.type)
 
-    def _regrouped(self) -> dict[int, tuple[Words, Words]]:
-        """The rows of groups to insert and to delete."""
+    def row(self, members: Iterable[tuple[Row, int]]) -> Row | None:
+        """The row for members of one key, with their weights; None where there are none."""
+        there = [(row, weight) for row, weight in members if weight > 0]
+        if not there:
+            return None
+        count = len(self.keys)
+        first = there[0][0]
+        own_key: Any = tuple(decode(word) for decode, word in zip(self._decoders, first[:count]))
+        behind = self._decoders[count:]
+        items = [([decode(word) for decode, word in zip(behind, row[count:])], weight) for row, weight in there]
+        items.sort()
+        weighted = self.literal.weighted
+        pairs = [(values[-1], weight if weighted else 1) for values, weight in items]
+        group = GroupValue(own_key[0] if self.literal.plain else own_key, pairs)
+        return (*first[:count], self._encode(group))
+
+    def rows(self, members: Bag) -> list[Row]:
+        """The rows for all members of a relation."""
+        buckets: dict[Row, list[tuple[Row, int]]] = {}
+        for row, weight in members.items():
+            buckets.setdefault(tuple(row[i] for i in self.keys), []).append((row, weight))
+        made = (self.row(bucket) for bucket in buckets.values())
+        return [row for row in made if row is not None]
+
+
+class GroupStratum(HeldStratum):
+    """The groups of a set, or of a relation whose weights nobody reads."""
+
+    fixed = "groups"
+
+    def derive(self) -> Facts:
         (rule,) = self.stratum.rules
-        grouped = rule.group
-        assert grouped is not None
-        keys = [term for term in grouped.atom.terms if isinstance(term, Variable)]
-        columns = tuple(range(len(keys)))
-        members = self.desk.stores[self.numbers[grouped.atom.relation]]
+        assert rule.group is not None
+        grouping = Grouping(rule.group, self.program, self.values)
         groups = self.desk.stores[self.numbers[rule.head.relation]]
-        changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
-        touched = np.unique(members.columns_of(changed)[:, : len(keys)], axis=0)
-        value_type = self.program.relations[grouped.atom.relation].columns[-1].type
-        key_values = [self.values.decode(touched[:, i].copy(), key.type) for i, key in enumerate(keys)]
-        inserted, deleted = [], []
-        for place, key in enumerate(touched):
-            old = groups.columns_of(groups.bucket(columns, key))
-            found = members.rows[members.bucket(columns, key)]
-            there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
-            new = old[:0]
-            if len(there):
-                own_key: Any = tuple(values[place] for values in key_values)
-                items = sorted(self.values.decode(there[:, len(keys)].copy(), value_type))
-                group = Group(own_key[0] if grouped.plain else own_key, [(item, 1) for item in items])
-                word = self.values.word(group, grouped.variable.type)
-                new = np.append(key, word)[None]
-            if not np.array_equal(old, new):
-                inserted.append(new)
+        inserted: list[Row] = []
+        deleted: list[Words] = []
+        for key in self._touched(rule.group, grouping.keys):
+            old = groups.columns_of(groups.bucket(grouping.keys, key))
+            new = grouping.row(self._members(rule.group, grouping.keys, key))
+            if [tuple(row) for row in old.tolist()] != ([] if new is None else [new]):
                 deleted.append(old)
-        if not inserted:
+                inserted += [] if new is None else [new]
+        if not deleted:
             return {}
-        return {groups.relation: (np.concatenate(inserted), np.concatenate(deleted))}
+        return {groups.relation: (self.rows_to_words(inserted, groups.columns), np.concatenate(deleted))}
+
+    def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
+        members = self.desk.stores[self.numbers[group.atom.relation]]
+        changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
+        touched: Words = np.unique(members.columns_of(changed)[:, : len(keys)], axis=0)
+        return touched
+
+    def _members(self, group: Group, keys: tuple[int, ...], key: Words) -> Iterable[tuple[Row, int]]:
+        members = self.desk.stores[self.numbers[group.atom.relation]]
+        found = members.rows[members.bucket(keys, key)]
+        there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
+        return [(tuple(row), 1) for row in there[:, : members.columns].tolist()]
+
+
+class WeightedGroupStratum(GroupStratum):
+    """The groups of a relation whose weights are read."""
+
+    def connect(self, tables: Tables) -> None:
+        """Takes the table of its members, before the first epoch."""
+        (rule,) = self.stratum.rules
+        assert rule.group is not None
+        self.table = tables[rule.group.atom.relation]
+
+    def is_touched(self) -> bool:
+        return bool(self.table.delta)
+
+    def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
+        touched = {tuple(row[i] for i in keys) for row in self.table.delta}
+        return self.rows_to_words(list(touched), len(keys))
+
+    def _members(self, group: Group, keys: tuple[int, ...], key: Words) -> Iterable[tuple[Row, int]]:
+        return self.table.find(keys, tuple(key.tolist()), new=True)

@@ -344,6 +344,11 @@ class Store:
         used = self.rows[: int(self.line[USED]) if count is None else count]
         return np.flatnonzero(used[:, self.columns + META] >> STAMP_SHIFT != FREED)
 
+    def present_lines(self) -> Words:
+        """The lines of the rows that are there with the epoch's changes, once the store has settled."""
+        stamps = self.rows[: int(self.line[USED]), self.columns + META] >> STAMP_SHIFT
+        return np.flatnonzero((stamps >= 0) & (stamps != FREED))
+
     def touched_lines(self) -> Words:
         """The lines in the overlay's log."""
         return self.log[: int(self.line[LOG_COUNT]), 0].copy()

@@ -28,7 +28,13 @@ IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATE
 
 
 class LocalStratum:
-    """The state of one stratum in the local engine; see `maintain.epoch.StratumState`."""
+    """The state of one stratum in the local engine; see `maintain.epoch.StratumState`.
+
+    `joins` is false in subclasses whose rules the kernels do not run.
+    """
+
+    fixed: str | None = None
+    joins = True
 
     def __init__(
         self,
@@ -46,10 +52,10 @@ class LocalStratum:
         self.waves = 0
         self.work = 0
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
-        self._check_interrupt = check_interrupt
+        self.check_interrupt = check_interrupt
         self.numbers = numbers
         self.program = program
-        self._rules = tuple(rule for rule in stratum.rules if rule.group is None)
+        self._rules = stratum.rules if self.joins else ()
         self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
         self._below = sorted(
             {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
@@ -65,7 +71,7 @@ class LocalStratum:
         return self.stratum.relations
 
     def has_rules(self) -> bool:
-        return bool(self._rules)
+        return bool(self.stratum.rules)
 
     def is_touched(self) -> bool:
         return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
@@ -258,7 +264,7 @@ class LocalStratum:
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
                 return int(control[k.INSTANCES])
-            self._check_interrupt()
+            self.check_interrupt()
             if status == k.GROW:
                 desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
             elif status == k.GROW_ARRANGEMENT:
@@ -271,7 +277,7 @@ class LocalStratum:
             elif status == k.SWITCH:
                 return None
             elif status == k.DIVISION:
-                raise self._division(self._variants[int(control[k.VARIANT])].variant.rule)
+                raise self.division(self._variants[int(control[k.VARIANT])].variant.rule)
             else:
                 raise self._broken()
 
@@ -283,7 +289,7 @@ class LocalStratum:
                 try:
                     self._feed(control, encoded, encoded.segments, NO_INPUTS)
                 except ZeroDivisionError:
-                    raise self._division(encoded.variant.rule) from None
+                    raise self.division(encoded.variant.rule) from None
 
     def _feed(self, control: Words, encoded: Encoded, segments: tuple[Segment, ...], inputs: Words) -> None:
         """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
@@ -309,7 +315,7 @@ class LocalStratum:
                 self._scratch,
             )
             if status == k.DIVISION:
-                raise self._division(encoded.variant.rule)
+                raise self.division(encoded.variant.rule)
             count = int(own[k.OUT_COUNT])
             if count and segment.after is not None:
                 rows = self._evaluate(segment.after, out[: count * width].reshape(count, width))
@@ -353,7 +359,7 @@ class LocalStratum:
                 going_on &= words == rows[:, compare]
         return np.ascontiguousarray(np.concatenate([rows[:, :-1], *new, rows[:, -1:]], axis=1)[going_on])
 
-    def _division(self, rule: Rule) -> EvaluationError:
+    def division(self, rule: Rule) -> EvaluationError:
         names = ", ".join(self.relations)
         return EvaluationError(
             f"division by zero in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact",

@@ -6,14 +6,24 @@ values are interned: equal values have equal ids, in one pool per type, for as l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tidelog.check.types import BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
+from tidelog.check.types import (
+    BitType,
+    BoolType,
+    FloatType,
+    NamedType,
+    SignedType,
+    StringType,
+    TupleType,
+    Type,
+    is_word,
+)
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema import arrow_schema, arrow_type
 from tidelog.values import NAN
@@ -45,8 +55,12 @@ class Values:
         self._pools: dict[Type, Pool] = {}
 
     def pool(self, type_: Type) -> Pool:
-        """The pool of an interned type."""
-        return self._pools.setdefault(type_, Pool())
+        """The pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that value."""
+        pool = self._pools.get(type_)
+        if pool is None:
+            bare = _bare(type_)
+            pool = self._pools[type_] = Pool() if bare == type_ else self.pool(bare)
+        return pool
 
     def word(self, value: Value, type_: Type) -> int:
         """The word of one value that fits its type; interns it."""
@@ -73,6 +87,22 @@ class Values:
             words = words.view(np.uint64)
         decoded: list[Value] = words.tolist()
         return decoded
+
+    def decoder(self, type_: Type) -> Callable[[int], Value]:
+        """The function from a word to its Python value, for callers that go value by value."""
+        if not is_word(type_):
+            return self.pool(type_).values.__getitem__
+        match type_:
+            case BoolType():
+                return bool
+            case BitType():
+                return _unsigned
+            case _:
+                return int
+
+    def encoder(self, type_: Type) -> Callable[[Value], int]:
+        """The function from a Python value that fits the type to its word."""
+        return _word if is_word(type_) else self.pool(type_).intern
 
     def encode(self, values: list[Any], type_: Type) -> Words:
         """The words of a column of Python values that fit the type."""
@@ -144,6 +174,26 @@ class Values:
             texts = [str(value) for value in texts]
         dictionary = pa.array(texts, pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(pa.string())
+
+
+_TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
+
+
+def _bare(type_: Type) -> Type:
+    """The type without `Ref` and `Intern`."""
+    match type_:
+        case NamedType(name, (inner,)) if name in _TRANSPARENT:
+            return _bare(inner)
+        case NamedType(name, arguments):
+            return NamedType(name, tuple(map(_bare, arguments)))
+        case TupleType(items):
+            return TupleType(tuple(map(_bare, items)))
+        case _:
+            return type_
+
+
+def _unsigned(word: int) -> int:
+    return word & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _word(value: bool | int | float) -> int:

@@ -33,6 +33,7 @@ from tidelog.rules.ir import (
     Positive,
     Rule,
     Term,
+    Transform,
     Unfold,
     Variable,
 )
@@ -121,7 +122,7 @@ def _names(literal: Literal) -> set[str]:
             return set()
         case Assign(variable):
             return {variable.name}
-        case Unfold() | Group():
+        case Unfold() | Group() | Transform():
             raise UsageError("Spark takes no values apart and groups nothing yet", code=Code.NOT_YET)
 
 

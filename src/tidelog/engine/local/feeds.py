@@ -1,0 +1,76 @@
+"""What an epoch takes from those before it (`R-n`), and what it shows of itself (`Inspect`)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tidelog.check.types import NamedType
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.store import Store
+from tidelog.engine.local.tables import Bag, Row, Tables
+from tidelog.engine.local.values import Values
+from tidelog.rules.ir import Feed, Inspection, RuleProgram
+
+
+class Delays:
+    """The deltas of delayed relations that are still to come."""
+
+    def __init__(self, program: RuleProgram, tables: Tables) -> None:
+        feeds = [feed for feed in program.feeds if not feed.latest]
+        self._waiting: list[tuple[Feed, deque[Bag]]] = [(feed, deque()) for feed in feeds]
+        self._sources = {feed.source: tables[feed.source] for feed in feeds}
+
+    def due(self) -> dict[str, Bag]:
+        """What the next epoch adds to each delayed relation that changes."""
+        return {
+            feed.relation: waiting[0] for feed, waiting in self._waiting if len(waiting) == feed.delay and waiting[0]
+        }
+
+    def keep(self) -> None:
+        """Notes what this epoch changed; to be called before the tables take it over."""
+        for feed, waiting in self._waiting:
+            if len(waiting) == feed.delay:
+                waiting.popleft()
+            waiting.append(dict(self._sources[feed.source].delta))
+
+
+class Inspector:
+    """Calls the functions of `Inspect` for what an epoch changed."""
+
+    def __init__(self, program: RuleProgram, tables: Tables, values: Values) -> None:
+        self._program = program
+        self._tables = {each.relation: tables[each.relation] for each in program.inspections}
+        self._decoders = {
+            name: [values.decoder(column.type) for column in program.relations[name].columns] for name in self._tables
+        }
+
+    def show(self, epoch: int, stores: dict[str, Store]) -> None:
+        """Shows all changes of the epoch, in the order of the program, then of the rows."""
+        for inspection in self._program.inspections:
+            name = inspection.relation
+            rounds = {} if self._program.relations[name].weighted else _ranks(stores[name])
+            decoders = self._decoders[name]
+            changes = sorted(
+                ([decode(word) for decode, word in zip(decoders, row)], weight, rounds.get(row, 0))
+                for row, weight in self._tables[name].delta.items()
+            )
+            for values, weight, rank in changes:
+                inspection.function.call(*values, *self._extra(inspection, epoch, weight, rank))
+
+    def _extra(self, inspection: Inspection, epoch: int, weight: int, rank: int) -> list[object]:
+        extra: list[object] = [weight] if inspection.takes_weight else []
+        if isinstance(inspection.time, NamedType):
+            extra.append(self._program.functions.definitions.class_of(inspection.time.name)(epoch, rank))
+        elif inspection.time is not None:
+            extra.append(epoch)
+        return extra
+
+
+def _ranks(store: Store) -> dict[Row, int]:
+    """The rounds in which the rows that came and left were derived."""
+    ranks: dict[Row, int] = {}
+    for lines in (store.lines_that_came(), store.lines_that_left()):
+        rows = store.rows[lines]
+        numbers = (rows[:, store.columns + k.META] >> k.RANK_SHIFT) & k.RANK_MASK
+        ranks.update(zip(map(tuple, rows[:, : store.columns].tolist()), numbers.tolist()))
+    return ranks

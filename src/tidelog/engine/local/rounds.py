@@ -1,0 +1,130 @@
+"""`group_by` inside recursion: the stratum is what the rounds X(i + 1) = F(X(i)) from nothing come to.
+
+All relations of the stratum take each step together; hidden relations (members, groups) are made within a round. A
+touched stratum is derived anew. Rounds that come back to an earlier state without having come to rest would go on
+forever: that is an error.
+"""
+
+from __future__ import annotations
+
+from graphlib import TopologicalSorter
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.local.groups import Grouping
+from tidelog.engine.local.held import Facts, HeldStratum
+from tidelog.engine.local.interpret import Interpreter, Run
+from tidelog.engine.local.tables import Bag, Row, Table, Tables
+from tidelog.plan.variant import DeltaKind, deltas, plan_variant
+from tidelog.rules.ir import Role, Rule
+
+
+class RoundsStratum(HeldStratum):
+    """A recursive stratum with groups."""
+
+    fixed = "rounds"
+
+    def connect(self, tables: Tables) -> None:
+        """Takes the tables that its rules read, before the first epoch."""
+        inside = {name: Table() for name in self.relations}
+        below = {atom.relation for rule in self.stratum.rules for atom in rule.atoms} - inside.keys()
+        self._own = inside
+        self._given: dict[str, set[Row]] = {name: set() for name in self.relations}
+        self._next_given = self._given
+        self._is_fresh = True
+        self._emitted: Bag = {}
+        interpreter = Interpreter(
+            {**inside, **{name: tables[name] for name in below}}, self.values, self.program.functions
+        )
+        self._runs = {rule.id: self._compiled(rule, interpreter) for rule in self.stratum.rules if rule.group is None}
+        self._groupings = {
+            rule.id: Grouping(rule.group, self.program, self.values)
+            for rule in self.stratum.rules
+            if rule.group is not None
+        }
+        hidden = {name for name in self.relations if self.program.relations[name].role is Role.HIDDEN}
+        order: TopologicalSorter[str] = TopologicalSorter({name: set() for name in hidden})
+        for rule in self.stratum.rules:
+            if rule.head.relation in hidden:
+                order.add(rule.head.relation, *(atom.relation for atom in rule.atoms if atom.relation in hidden))
+        self._hidden = list(order.static_order())
+        self._visible = [name for name in self.relations if name not in hidden]
+
+    def is_touched(self) -> bool:
+        return self._is_fresh or super().is_touched()
+
+    def derive(self) -> Facts:
+        self._next_given = {name: self._facts_of(name) for name in self.relations}
+        seen: set[int] = set()
+        suspected: dict[str, Bag] | None = None
+        rounds = 0
+        for table in self._own.values():
+            table.replace({})
+        while True:
+            rounds += 1
+            self.check_interrupt()
+            for name in self._hidden:
+                self._own[name].replace(self._derived(name))
+            states = {
+                name: dict.fromkeys({*self._next_given[name], *(r for r, w in self._derived(name).items() if w > 0)}, 1)
+                for name in self._visible
+            }
+            if all(states[name] == self._own[name].weights for name in self._visible):
+                break
+            mark = hash(tuple(frozenset(states[name]) for name in self._visible))
+            if suspected == states:
+                raise self._restless(rounds)
+            if mark in seen and suspected is None:
+                # Probably seen before; if it comes once more, it is sure.
+                suspected = states
+            seen.add(mark)
+            for name, rows in states.items():
+                self._own[name].replace(rows)
+        facts: Facts = {}
+        for name, table in self._own.items():
+            number = self.numbers[name]
+            facts |= self.exchange(number, self.rows_to_words(list(table.weights), self.desk.stores[number].columns))
+        return facts
+
+    def keep(self) -> None:
+        super().keep()
+        self._given = self._next_given
+        self._is_fresh = False
+
+    def _facts_of(self, name: str) -> set[Row]:
+        """The input facts of a relation after this epoch."""
+        change = self.facts.get(self.numbers[name])
+        if change is None:
+            return self._given[name]
+        inserted, deleted = (set(map(tuple, rows.tolist())) for rows in change)
+        return (self._given[name] - deleted) | inserted
+
+    def _compiled(self, rule: Rule, interpreter: Interpreter) -> Run:
+        (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
+        return interpreter.run(plan_variant(rule, delta, lambda _: 1), self._emit)
+
+    def _emit(self, row: Row, weight: int) -> None:
+        self._emitted[row] = self._emitted.get(row, 0) + weight
+
+    def _derived(self, name: str) -> Bag:
+        """What the rules of a relation derive from the present round, with weights."""
+        self._emitted = {}
+        for rule in self.stratum.rules:
+            if rule.head.relation != name:
+                continue
+            with self.guarded(rule):
+                if rule.group is not None:
+                    members = self._own[rule.group.atom.relation].weights
+                    for row in self._groupings[rule.id].rows(members):
+                        self._emit(row, 1)
+                else:
+                    self._runs[rule.id]([((), 1)])
+        return self._emitted
+
+    def _restless(self, rounds: int) -> EvaluationError:
+        names = ", ".join(f"`{name}`" for name in self._visible)
+        return EvaluationError(
+            f"the rounds of {names} never come to rest: after {rounds} rounds they repeat; the last commit is intact",
+            code=Code.NO_FIXPOINT,
+            help="a group inside the recursion takes back what it was made of; make the recursion only add rows",
+        )

@@ -1,0 +1,167 @@
+"""Relations as Python holds them, for the rules that it runs row by row: rows of words, each with a weight.
+
+A table has the weights of the last commit and what the epoch adds to them. A row counts as there while its weight is
+above 0. A table of a set relation mirrors the relation's store; tables of weighted relations are the only place where
+weights are kept. A stream's table is empty between epochs: all of it is the epoch's delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.store import Desk, Store
+from tidelog.rules.ir import Kind, RuleProgram
+
+Row = tuple[int, ...]
+Bag = dict[Row, int]
+_Index = dict[Row, Bag]
+
+
+class Table:
+    """The rows of one relation. `read` gives the delta of a mirrored store, once the store has settled."""
+
+    def __init__(self, *, is_stream: bool = False, read: Callable[[], Bag] | None = None) -> None:
+        self.is_stream = is_stream
+        self.weights: Bag = {}
+        self._delta: Bag | None = None if read else {}
+        self._read = read
+        self._indexes: dict[tuple[int, ...], _Index] = {}
+        self._delta_indexes: dict[tuple[int, ...], _Index] = {}
+
+    @property
+    def delta(self) -> Bag:
+        """What the epoch adds to the weights; no zeros."""
+        if self._delta is None:
+            assert self._read is not None
+            self._delta = self._read()
+        return self._delta
+
+    def pull(self) -> None:
+        """Reads the delta of a mirrored store, while the store still has it."""
+        _ = self.delta
+
+    def add(self, row: Row, weight: int) -> None:
+        """Adds to the weight of a row in this epoch."""
+        _add(self.delta, row, weight)
+        self._delta_indexes.clear()
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        """The weight of a row, with the epoch's delta (`new`) or without."""
+        old = self.weights.get(row, 0)
+        return old + self.delta.get(row, 0) if new else old
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        """The rows with these words in these columns, with their weights; no zeros."""
+        if columns:
+            old = self._index(columns).get(key, {})
+            delta = self._delta_index(columns).get(key) if new else None
+        else:
+            old, delta = self.weights, self.delta if new else None
+        return _sum(old, delta).items() if delta else old.items()
+
+    def presence_changes(self) -> tuple[list[Row], list[Row]]:
+        """The rows that are there since this epoch, and those that no longer are."""
+        came: list[Row] = []
+        left: list[Row] = []
+        for row, change in self.delta.items():
+            old = self.weights.get(row, 0)
+            if (old > 0) != (old + change > 0):
+                (left if old > 0 else came).append(row)
+        return came, left
+
+    def replace(self, rows: Bag) -> None:
+        """Makes the table hold exactly these rows, with no delta."""
+        self.weights = rows
+        self._indexes.clear()
+        self.drop()
+
+    def keep(self) -> None:
+        """The delta becomes part of the weights; a stream forgets it."""
+        if not self.is_stream:
+            for row, change in self.delta.items():
+                _add(self.weights, row, change)
+            for columns, index in self._indexes.items():
+                for row, change in self.delta.items():
+                    key = tuple(row[i] for i in columns)
+                    bucket = index.setdefault(key, {})
+                    _add(bucket, row, change)
+                    if not bucket:
+                        del index[key]
+        self.drop()
+
+    def drop(self) -> None:
+        """Forgets the epoch's delta."""
+        self._delta = None if self._read else {}
+        self._delta_indexes.clear()
+
+    def _index(self, columns: tuple[int, ...]) -> _Index:
+        found = self._indexes.get(columns)
+        if found is None:
+            found = self._indexes[columns] = _indexed(self.weights, columns)
+        return found
+
+    def _delta_index(self, columns: tuple[int, ...]) -> _Index:
+        found = self._delta_indexes.get(columns)
+        if found is None:
+            found = self._delta_indexes[columns] = _indexed(self.delta, columns)
+        return found
+
+
+class Tables(Mapping[str, Table]):
+    """The tables of a program's relations, made when first asked for: before the first epoch, or they would miss it."""
+
+    def __init__(self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int]) -> None:
+        self._program = program
+        self._desk = desk
+        self._numbers = numbers
+        self._tables: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        found = self._tables.get(name)
+        if found is None:
+            relation = self._program.relations[name]
+            if relation.weighted:
+                found = Table(is_stream=relation.kind is Kind.STREAM)
+            else:
+                number = self._numbers[name]
+                found = Table(read=lambda: _changes(self._desk.stores[number]))
+            self._tables[name] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _changes(store: Store) -> Bag:
+    """What an epoch changed in a store that has settled."""
+    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+        return {}
+    came = store.columns_of(store.lines_that_came()).tolist()
+    left = store.columns_of(store.lines_that_left()).tolist()
+    return {**{tuple(row): 1 for row in came}, **{tuple(row): -1 for row in left}}
+
+
+def _indexed(rows: Bag, columns: tuple[int, ...]) -> _Index:
+    index: _Index = {}
+    for row, weight in rows.items():
+        index.setdefault(tuple(row[i] for i in columns), {})[row] = weight
+    return index
+
+
+def _sum(old: Bag, delta: Bag) -> Bag:
+    total = dict(old)
+    for row, change in delta.items():
+        _add(total, row, change)
+    return total
+
+
+def _add(bag: Bag, row: Row, weight: int) -> None:
+    total = bag.get(row, 0) + weight
+    if total:
+        bag[row] = total
+    else:
+        bag.pop(row, None)

@@ -1,0 +1,118 @@
+"""Strata whose rows have weights: multisets, streams, and what weights come from (`rules.weights`).
+
+Their tables hold the weights; the store only knows which rows are there, for the rules that do not ask for more. The
+change of a weight is the sum, over the positions of a rule's body, of what a delta there changes.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.groups import Grouping
+from tidelog.engine.local.held import Facts, HeldStratum
+from tidelog.engine.local.interpret import Interpreter, delta_rows
+from tidelog.engine.local.tables import Bag, Tables
+from tidelog.plan.variant import DeltaKind, deltas, plan_variant
+from tidelog.rules.ir import Atom, Kind
+
+
+class WeightedStratum(HeldStratum):
+    """A relation that is not recursive. `given` is what users add to the weights in this epoch."""
+
+    fixed = "weights"
+
+    def connect(self, tables: Tables) -> None:
+        """Takes the tables that its rules read, before the first epoch."""
+        (name,) = self.relations
+        self.relation = self.program.relations[name]
+        self.table = tables[name]
+        self.given: Bag = {}
+        self._tables = tables
+        self._is_fresh = True
+        interpreter = Interpreter(tables, self.values, self.program.functions)
+        self._runs = []
+        for rule in self.stratum.rules:
+            reads_stream = any(map(self._is_stream, rule.positives))
+            for delta in deltas(rule):
+                # Only what a stream brings drives a rule that reads one.
+                if reads_stream and (delta.atom is None or not self._is_stream(delta.atom)):
+                    continue
+                variant = plan_variant(rule, delta, lambda _: 1)
+                run = interpreter.run(variant, self.table.add, all_new=reads_stream)
+                self._runs.append((rule, variant, run))
+
+    def is_touched(self) -> bool:
+        return (
+            self._is_fresh
+            or bool(self.given)
+            or any(self._tables[atom.relation].delta for rule in self.stratum.rules for atom in rule.atoms)
+        )
+
+    def derive(self) -> Facts:
+        for row, weight in self.given.items():
+            self.table.add(row, weight)
+        for rule, variant, run in self._runs:
+            # What a new rule derives, it derives through its hidden fact alone; a stream has no past to miss.
+            is_new = self._is_fresh and not any(map(self._is_stream, rule.positives))
+            if is_new == (variant.delta.kind is DeltaKind.RULE):
+                with self.guarded(rule):
+                    run(delta_rows(variant, self._tables))
+        return self._held()
+
+    def keep(self) -> None:
+        super().keep()
+        self._is_fresh = False
+        self.given = {}
+
+    def drop(self) -> None:
+        super().drop()
+        self.table.drop()
+
+    def _is_stream(self, atom: Atom) -> bool:
+        return self.program.relations[atom.relation].kind is Kind.STREAM
+
+    def _held(self) -> Facts:
+        """The rows that came and left, for the store; a stream has none."""
+        if self.table.is_stream:
+            return {}
+        came, left = self.table.presence_changes()
+        if not came and not left:
+            return {}
+        columns = len(self.relation.columns)
+        rows = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
+        return {self.numbers[self.relation.name]: rows}
+
+
+class LatestStratum(WeightedStratum):
+    """`S'`: the records that the stream has in this epoch, and no others."""
+
+    def is_touched(self) -> bool:
+        return bool(self.table.weights) or super().is_touched()
+
+    def derive(self) -> Facts:
+        (rule,) = self.stratum.rules
+        (source,) = rule.positives
+        for row, weight in self.table.weights.items():
+            self.table.add(row, -weight)
+        for row, weight in self._tables[source.relation].delta.items():
+            self.table.add(row, weight)
+        return self._held()
+
+
+class StreamGroupStratum(WeightedStratum):
+    """The groups of a stream's records in this epoch."""
+
+    def connect(self, tables: Tables) -> None:
+        (rule,) = self.stratum.rules
+        assert rule.group is not None
+        (name,) = self.relations
+        self.relation = self.program.relations[name]
+        self.table = tables[name]
+        self.given = {}
+        self._tables = tables
+        self._is_fresh = False
+        self._members = tables[rule.group.atom.relation]
+        self._grouping = Grouping(rule.group, self.program, self.values)
+
+    def derive(self) -> Facts:
+        for row in self._grouping.rows(self._members.delta):
+            self.table.add(row, 1)
+        return {}
