@@ -17,7 +17,7 @@ def test_a_program_without_errors_exits_with_0_and_says_so_on_stderr(
     assert main(["check", str(path)]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"{path}: no errors in 2 relations and 1 rules\n"
+    assert err == f"{path}: no errors in 2 relations and 1 rule\n"
 
 
 def test_all_errors_of_all_programs_are_printed_and_the_exit_code_is_1(
@@ -34,3 +34,15 @@ def test_all_errors_of_all_programs_are_printed_and_the_exit_code_is_1(
     assert "did you mean" in err
     assert f"{bad}: 2 errors\n" in err
     assert f"{good}: no errors" in err
+
+
+def test_warnings_are_printed_on_stderr_and_leave_the_exit_code_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "doubtful.dl"
+    path.write_text("input relation A(x: u64)\nA(n) :- A(x), var n = x.group_by(()).max() % 3.\n")
+    assert main(["check", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("warning[W301]: `group_by` stands in the recursion of `A`\n")
+    assert err.endswith(f"{path}: no errors, 1 warning in 1 relation and 1 rule\n")

@@ -1,4 +1,4 @@
-"""Every folder here is a wrong program and the exact text that is said about it."""
+"""Every folder here is a wrong or doubtful program and the exact text that is said about it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ FOLDERS = sorted(folder for folder in HERE.iterdir() if (folder / "program.dl").
 
 def rendered(folder: Path) -> str:
     source = Source("program.dl", (folder / "program.dl").read_text(encoding="utf-8"))
+    if folder.name.startswith("W"):
+        return "\n\n".join(warning.render() for warning in check_source(source).warnings) + "\n"
     with pytest.raises(ProgramError) as caught:
         refuse_on_spark(check_source(source)) if folder.name.startswith(Code.NOT_YET) else compile_rules(source)
     return f"{caught.value}\n"
@@ -34,7 +36,7 @@ def test_the_program_gives_exactly_the_expected_diagnostics(folder: Path, monkey
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_folder_shows_the_code_it_is_named_after(folder: Path) -> None:
-    assert f"error[{folder.name[:4]}]" in (folder / "expect.txt").read_text(encoding="utf-8")
+    assert f"[{folder.name[:4]}]: " in (folder / "expect.txt").read_text(encoding="utf-8")
 
 
 def test_every_code_of_the_language_has_a_folder() -> None:
@@ -44,14 +46,14 @@ def test_every_code_of_the_language_has_a_folder() -> None:
 
 def test_the_codes_are_those_of_the_reference() -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
-    documented = re.findall(r"^### (E\d{3})", text, re.MULTILINE)
+    documented = re.findall(r"^### ([EW]\d{3})", text, re.MULTILINE)
     assert documented == sorted(Code)
 
 
 def test_every_code_that_is_raised_is_listed_and_the_other_way_round() -> None:
     sources = [path for path in (ROOT / "src" / "tidelog").rglob("*.py") if path.name != "codes.py"]
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
-    raised = set(re.findall(r"\"(E\d{3})\"", text)) | {Code[name] for name in re.findall(r"\bCode\.([A-Z_]+)", text)}
+    raised = set(re.findall(r"\"([EW]\d{3})\"", text)) | {Code[name] for name in re.findall(r"\bCode\.([A-Z_]+)", text)}
     assert raised == set(Code)
 
 

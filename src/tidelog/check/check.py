@@ -8,6 +8,7 @@ checked when something uses them, once for all programs of the process; only tho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 
@@ -90,14 +91,14 @@ class _Checking:
             recursion.report(diagnostics)
         if diagnostics:
             raise ProgramError(_in_order(diagnostics, self._modules))
-        reachable = Reachable(environment)
-        return reachable.assemble(
+        assembled = Reachable(environment).assemble(
             [relation for relation in relations if relation is not None],
             [rule for rule in rules if rule is not None and rule.heads],
             [function for function in functions if function is not None],
             [index for index in indexes if index is not None],
             [application for application in applications if application is not None],
         )
+        return replace(assembled, warnings=_in_order(recursion.warnings(), self._modules))
 
     def _declare(self) -> None:
         new = [module for module in self._modules if not module.is_declared]

@@ -6,7 +6,7 @@ from tidelog.check import program, typed
 from tidelog.check.elaborate import Elaborator
 from tidelog.check.free import name_of, pattern_variables
 from tidelog.check.inference import Inference
-from tidelog.check.inference.calls import counted, function_value
+from tidelog.check.inference.calls import function_value
 from tidelog.check.inference.drafts import BROKEN, Draft, Unknown, describe, instantiate, short_name
 from tidelog.check.inference.values import REF
 from tidelog.check.names import Names
@@ -18,6 +18,7 @@ from tidelog.check.scope import Environment, Module, RelationEntry
 from tidelog.check.types import NamedType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 
 

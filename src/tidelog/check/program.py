@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from tidelog.check.typed import Expression, Pattern, Value, Var
 from tidelog.check.types import Type
+from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Span
 
 # Types
@@ -285,7 +286,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class TypedProgram:
-    """Everything by its qualified name, in the order of the text; what imported modules declare comes first."""
+    """Everything by its qualified name, in the order of the text; what imported modules declare comes first.
+
+    `warnings` are about a program that is right, and perhaps not as was meant.
+    """
 
     relations: Mapping[str, Relation]
     rules: tuple[Rule, ...]
@@ -294,3 +298,4 @@ class TypedProgram:
     indexes: Mapping[str, Index] = field(default_factory=dict)
     transformers: Mapping[str, Transformer] = field(default_factory=dict)
     applications: tuple[Apply, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()

@@ -1,16 +1,18 @@
 """Rules → which relations depend on themselves, and what may not stand on such a circle.
 
 A relation depends on those that the bodies of its rules mention, except delayed ones: those are what they were in an
-earlier epoch. On a circle there may be no negation, no stream, no `'` and no transformer.
+earlier epoch. On a circle there may be no negation, no stream, no `'` and no transformer; a `group_by` may stand there,
+but it is worth a warning.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.check.inference.drafts import short_name
+from tidelog.check.rule.groups import find_groups
 from tidelog.check.scope import Module, RelationEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, Label
@@ -34,6 +36,7 @@ class Recursion:
 
     def __init__(self, rules: Sequence[tuple[ast.Rule, Module]], applications: Sequence[tuple[ast.Apply, Module]]):
         self.steps: list[Step] = []
+        self._rules = rules
         for rule, module in rules:
             heads = [entry for head in rule.heads if (entry := _relation(module, head.relation)) is not None]
             for literal in rule.body:
@@ -72,6 +75,47 @@ class Recursion:
             elif step.kind != "positive" or (step.is_stream and circle not in streams):
                 diagnostics.append(self._misplaced(step))
                 streams.add(circle)
+
+    def warnings(self) -> list[Diagnostic]:
+        """A warning for each `group_by` that groups what depends on it."""
+        found = []
+        for rule, module in self._rules:
+            steps: list[Step] = []
+            for literal in rule.body:
+                steps += self._recursive_steps(rule, literal, module)
+                groups = list(_groups(literal))
+                if groups and steps:
+                    found.append(self._grouped(steps[0], groups[0]))
+                    break
+        return found
+
+    def _recursive_steps(self, rule: ast.Rule, literal: ast.Literal, module: Module) -> list[Step]:
+        """The steps that a literal makes on the circle of a head of its rule."""
+        if not isinstance(literal, ast.Positive) or literal.atom.delay:
+            return []
+        body = _relation(module, literal.atom.relation)
+        heads = [_relation(module, head.relation) for head in rule.heads]
+        return [
+            Step(head.name, body.name, "positive", body.is_stream, literal.atom.span)
+            for head in heads
+            if head is not None and body is not None and self._circle.get(head.name) == self._circle.get(body.name)
+        ]
+
+    def _grouped(self, step: Step, span: Span) -> Diagnostic:
+        head, body = short_name(step.head), short_name(step.body)
+        labels = [
+            Label(span, f"what is grouped here depends on `{head}`", primary=True),
+            Label(step.span, f"`{head}` depends on `{body}` here"),
+        ]
+        return Diagnostic(
+            Code.GROUP_IN_CYCLE,
+            f"`group_by` stands in the recursion of `{head}`",
+            (*labels, *self._way(step)),
+            notes=(
+                "a group may change with every round: they go on until two are equal, which may never happen",
+                "whatever changes, the relations of this recursion are computed anew",
+            ),
+        )
 
     def _negative(self, step: Step) -> Diagnostic:
         """The error for a negated literal whose relation depends on the head: its steps, back to the head."""
@@ -120,6 +164,19 @@ class Recursion:
                 if head is not None and body is not None:
                     step = Step(head.name, body.name, "transformer", False, application.transformer.span)
                     self.steps.append(step)
+
+
+def _groups(literal: ast.Literal) -> Iterator[Span]:
+    """Where a literal groups."""
+    match literal:
+        case ast.Aggregate():
+            yield literal.span
+        case ast.Condition(value) | ast.Inspect(value) | ast.Assignment(value=value):
+            yield from (node.span for node in find_groups(value))
+        case ast.Destructuring(value=value) | ast.FlatMap(value=value):
+            yield from (node.span for node in find_groups(value))
+        case _:
+            return
 
 
 def _relation(module: Module, name: ast.Name) -> RelationEntry | None:

@@ -1,4 +1,4 @@
-"""`tidelog check`: all that is wrong with programs, without running them."""
+"""`tidelog check`: all that is wrong with programs, or doubtful, without running them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from tidelog.cli.options import debug_option, modules_option
 from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.wording import counted
 
 
 @click.command(short_help="Print everything that is wrong with programs.")
@@ -24,13 +25,14 @@ from tidelog.diagnostics.errors import ProgramError
 def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Path, ...]) -> None:
     """Checks programs and prints everything that is wrong with them.
 
-    Exits with 0 when all of them are right and with 1 when one is not.
+    Exits with 0 when all of them are right and with 1 when one is not; warnings do not count.
 
     \b
     Example:
       tidelog check reach.dl
       tidelog check -L modules reach.dl
     """
+    from tidelog.cli.warnings import print_warnings
     from tidelog.database.program import read_source
     from tidelog.rules.compile_rules import check_source
 
@@ -41,8 +43,10 @@ def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Pat
         except ProgramError as error:
             wrong += 1
             click.echo(f"{error}\n", err=True)
-            count = len(error.diagnostics)
-            click.echo(f"{path}: {count} {'error' if count == 1 else 'errors'}", err=True)
+            click.echo(f"{path}: {counted(len(error.diagnostics), 'error')}", err=True)
         else:
-            click.echo(f"{path}: no errors in {len(typed.relations)} relations and {len(typed.rules)} rules", err=True)
+            print_warnings(typed)
+            found = f"no errors, {counted(len(typed.warnings), 'warning')}" if typed.warnings else "no errors"
+            size = f"{counted(len(typed.relations), 'relation')} and {counted(len(typed.rules), 'rule')}"
+            click.echo(f"{path}: {found} in {size}", err=True)
     context.exit(1 if wrong else 0)

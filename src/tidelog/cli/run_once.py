@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tidelog.cli.progress import Progress
+from tidelog.cli.warnings import print_warnings
 from tidelog.database.database import Database
 from tidelog.database.program import Program, compile
 from tidelog.database.session import declared
@@ -41,6 +42,7 @@ def run_once(path: Path, facts: Path | None, output: Path | None, engine: str, f
     with Progress() as progress:
         progress.start("compile")
         program = compile(path)
+        print_warnings(program.stages.typed)
         inputs = declared(program.stages.rules, Role.INPUT)
         files = _find_files(facts, inputs)
         if output is not None:

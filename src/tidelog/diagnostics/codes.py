@@ -1,4 +1,5 @@
-"""Every error code, by name. The first digit says which stage speaks:
+"""Every code, by name. E is an error, W a warning: the program runs, and perhaps not as was meant. The first digit
+says which stage speaks:
 
     E1xx  the text is not a program             ProgramError, from `syntax`
     E2xx  names, arguments and types            ProgramError, from `check`
@@ -138,3 +139,9 @@ class Code(StrEnum):
 
     WRONG_COUNTS = "E901"
     CHANGED_BY_FORMATTING = "E902"
+
+    GROUP_IN_CYCLE = "W301"
+
+    @property
+    def is_warning(self) -> bool:
+        return self.value.startswith("W")

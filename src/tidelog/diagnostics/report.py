@@ -37,7 +37,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error. `labels` has exactly one primary label; `notes` and `help` follow the source lines."""
+    """One error or warning. `labels` has exactly one primary label; `notes` and `help` follow the source lines."""
 
     code: Code
     message: str
@@ -47,14 +47,19 @@ class Diagnostic:
 
     @property
     def span(self) -> Span:
-        """Where the error is: the span of the primary label."""
+        """Where it is: the span of the primary label."""
         return next(label.span for label in self.labels if label.primary)
+
+    @property
+    def severity(self) -> str:
+        """`error` or `warning`."""
+        return "warning" if self.code.is_warning else "error"
 
     def render(self) -> str:
         """The text of the diagnostic, without a line end after it."""
         width = max(len(str(_first_line(label.span))) for label in self.labels)
         bar = " " * (width + 2) + "|"
-        lines = [f"error[{self.code}]: {self.message}", f"{' ' * (width + 1)}--> {self.span}", bar]
+        lines = [f"{self.severity}[{self.code}]: {self.message}", f"{' ' * (width + 1)}--> {self.span}", bar]
         source, shown = self.span.source, 0
         for label in self.labels:
             number = _first_line(label.span)

@@ -10,13 +10,13 @@ needs a value.
 
 from __future__ import annotations
 
-from tidelog.check.inference.calls import counted
 from tidelog.check.inference.drafts import short_name
 from tidelog.check.inference.state import Inference
 from tidelog.check.scope import ConstructorEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 
 

@@ -30,6 +30,7 @@ from tidelog.check.scope import FunctionEntry
 from tidelog.check.types import Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
+from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 
 GROUP_BY = "group_by"
@@ -348,8 +349,3 @@ def _signature(entry: FunctionEntry) -> str:
         for parameter in entry.parameters
     )
     return f"{entry.name}({', '.join(taken)}): {one(entry.result)}"
-
-
-def counted(count: int, noun: str) -> str:
-    """`no columns`, `1 column`, `2 columns`."""
-    return {0: f"no {noun}s", 1: f"1 {noun}"}.get(count, f"{count} {noun}s")

@@ -15,6 +15,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 
@@ -95,17 +96,13 @@ def _wrong_count(atom: ast.Atom, signature: RelationEntry, diagnostics: list[Dia
     diagnostics.append(
         diagnostic(
             Code.WRONG_ARGUMENT_COUNT,
-            f"relation `{short_name(signature.name)}` has {_counted(wanted)}, {found} given",
+            f"relation `{short_name(signature.name)}` has {counted(wanted, 'column')}, {found} given",
             atom.span,
             f"expected {wanted}, found {found}",
             related=[(signature.span, "declared here")],
             help=help,
         )
     )
-
-
-def _counted(columns: int) -> str:
-    return {0: "no columns", 1: "1 column"}.get(columns, f"{columns} columns")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,0 +1,8 @@
+"""Small parts of sentences that messages are made of."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str) -> str:
+    """`no columns`, `1 column`, `2 columns`."""
+    return {0: f"no {noun}s", 1: f"1 {noun}"}.get(count, f"{count} {noun}s")
