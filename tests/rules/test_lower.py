@@ -132,18 +132,33 @@ def test_a_negated_literal_with_patterns_looks_into_a_hidden_relation_of_what_th
     ]
 
 
+SHARED = """
+    typedef Pair = Pair{a: u8, b: u8}
+    input relation P(p: Ref<Pair>, q: Ref<u8>, r: u8)
+    output relation A(a: u8, q: u8)
+"""
+
+
+def shared(rule: str) -> Rule:
+    return compile_rules(Source("p.dl", SHARED + rule)).rules.rules[0]
+
+
 def test_what_is_taken_apart_has_the_type_of_its_column() -> None:
-    rules = """
-        typedef Pair = Pair{a: u8, b: u8}
-        input relation P(p: Ref<Pair>, q: Ref<u8>)
-        output relation A(a: u8, q: u8)
-        A(a, q) :- P(&Pair{a, _}, &q)."""
-    (rule,) = compile_rules(Source("p.dl", rules)).rules.rules
+    rule = shared("A(a, q) :- P(&Pair{a, _}, &q, _).")
+    assert show_rule(rule) == "A(a, q) :- P(e#0, e#1, _), Pair{var a, _} = e#0, var q = e#1."
     assert [str(term.type) for term in rule.positives[0].terms if isinstance(term, Variable)] == [
         "ddlog_std::Ref<Pair>",
         "ddlog_std::Ref<u8>",
     ]
     assert [str(term.type) for term in rule.head.terms if isinstance(term, Variable)] == ["u8", "u8"]
+
+
+def test_a_variable_inside_a_shared_column_is_compared_where_it_is_bound() -> None:
+    assert show_rule(shared("A(q, q) :- P(_, &q, q).")) == "A(q, q) :- P(_, e#0, q), var p#1_0 = e#0, p#1_0 == q."
+    assert (
+        show_rule(shared("A(x, x) :- P(_, _, x), not P(_, &x, _)."))
+        == "A(x, x) :- P(_, _, x), var e#0 = &x, not P#1(e#0)."
+    )
 
 
 def test_each_head_of_a_rule_is_a_rule() -> None:

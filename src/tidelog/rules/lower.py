@@ -294,17 +294,24 @@ class _RuleLowering:
         whole = whole or atom.row is not None
         own = {term.name: term.type for term in atom.terms if isinstance(term, typed.Var)}
         own = {name: type_ for name, type_ in own.items() if name not in self._bound}
+        columns = self._lowering.declared(atom.relation).columns
+        opened = [_of_inside(term, column.type) for term, column in zip(atom.terms, columns, strict=True)]
+        direct = {term.name for term in opened if isinstance(term, typed.Var)}
         terms: list[Term] = []
         after: list[tuple[typed.Pattern, typed.Expression]] = []
         conditions: list[Literal] = []
-        for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
+        for term, column in zip(opened, columns, strict=True):
             if isinstance(term, program.Wild) and whole:
                 terms.append(self._fresh_variable(column.type))
             elif isinstance(term, typed.BindPattern) and term.type == column.type:
                 self._bound[term.name] = term.type
                 terms.append(Variable(term.name, term.type))
             elif isinstance(term, typed.Pattern):
-                # Not the type of the pattern, which is that of what is inside where the column is shared or interned.
+                if isinstance(term, typed.EqualPattern) and isinstance(term.expression, typed.Var):
+                    name = term.expression.name
+                    if name in own and name not in direct:
+                        direct.add(name)
+                        term = typed.BindPattern(name, term.type, term.span)
                 taken = self._fresh_variable(column.type)
                 terms.append(taken)
                 after.append((term, typed.Var(taken.name, taken.type, term.span)))
@@ -377,9 +384,8 @@ class _RuleLowering:
         variables = tuple(Variable(bound.name, bound.type) for bound in typed.bindings(opened))
         self._body.append(Unfold(variables, opened, expression, each))
         self._bound |= {variable.name: variable.type for variable in variables}
-        for variable, wanted in zip(
-            (each for each in variables if each.name.startswith(prefix)), compared, strict=True
-        ):
+        stand_ins = (variable for variable in variables if variable.name.startswith(prefix))
+        for variable, wanted in zip(stand_ins, compared, strict=True):
             found = typed.Var(variable.name, variable.type, wanted.span)
             self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
 
@@ -469,6 +475,13 @@ def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: st
             return replace(pattern, pattern=_opened(inner, compared, prefix))
         case _:
             return pattern
+
+
+def _of_inside(term: program.Term, type_: Type) -> program.Term:
+    """The term of a column, as a pattern where it stands for what is inside a shared or interned value."""
+    if isinstance(term, program.Wild | typed.Pattern) or term.type == type_:
+        return term
+    return typed.EqualPattern(term, term.type, term.span)
 
 
 def _compared_name(place: int, prefix: str = "c#") -> str:
