@@ -13,9 +13,11 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.syntax import ast
+from tidelog.syntax.habits import habit, instead_of
 from tidelog.syntax.tokens import Kind, Token
 
 MAX_NESTING = 100
+_ENDED = "a rule ends with a `.`"
 
 T = TypeVar("T")
 
@@ -82,9 +84,11 @@ class Cursor:
         if "\n" in self.source.text[before.end : token.start] and token.kind is not Kind.ERROR:
             # What is missing belongs to the line before, not to the one that happens to follow.
             gap = Span(self.source, before.end, before.end + 1)
-            self.report(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {_named(token)}", gap, f"expected {wanted}")
+            help = _ENDED if text == "." else habit(self.tokens, self.index, wanted)
+            message = f"expected {wanted}, found {_named(token)}"
+            self.report(Code.UNEXPECTED_TOKEN, message, gap, f"expected {wanted}", help=help)
             raise Failure
-        self.unexpected(wanted)
+        self.unexpected(wanted, _ENDED if text == "." and token.kind is Kind.END else None)
 
     def listed(self, close: str, element: Callable[[Cursor], T]) -> tuple[T, ...]:
         """Takes elements with commas between them (one more at the end is fine) and the `close` behind them."""
@@ -150,7 +154,8 @@ class Cursor:
             help = f"for example `{fixed}`" if fixed != token.text else None
             self.fail(Code.WRONG_CASE, f"{what} begins with {letter}", f"`{token.text}` does not", help=help)
         if token.kind in (Kind.KEYWORD, Kind.RESERVED):
-            self.fail(Code.RESERVED_WORD, f"`{token.text}` is a reserved word", f"it cannot be {what}")
+            message, help = f"`{token.text}` is a reserved word", instead_of(token.text)
+            self.fail(Code.RESERVED_WORD, message, f"it cannot be {what}", help=help)
         self.unexpected(what)
 
     # Places and errors
@@ -162,9 +167,11 @@ class Cursor:
         """The span from a token that was taken to the last one taken."""
         return Span(self.source, first.start, self.tokens[self.index - 1].end)
 
-    def unexpected(self, wanted: str) -> NoReturn:
+    def unexpected(self, wanted: str, help: str | None = None) -> NoReturn:
         """Fails at the token: something else was expected."""
-        self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {_named(self.token)}", f"expected {wanted}")
+        message = f"expected {wanted}, found {_named(self.token)}"
+        help = help or habit(self.tokens, self.index, wanted)
+        self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}", help=help)
 
     def fail(
         self, code: Code, message: str, label: str, *, help: str | None = None, at: Token | None = None
@@ -193,7 +200,8 @@ class Cursor:
 
     def too_deep(self, span: Span, limit: int) -> NoReturn:
         message = "the text is nested too deeply here"
-        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {limit} levels")
+        help = "give a part of it a name of its own: `var part = …`, or `typedef Part = …` for a type"
+        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {limit} levels", help=help)
         raise Failure
 
 

@@ -121,7 +121,9 @@ def _refuse_chain(cursor: Cursor, first: str, second: str, length: int) -> None:
     """`a < b < c` has no meaning; `a == b == c` compares the first answer."""
     span = Span(cursor.source, cursor.token.start, cursor.peek(length - 1).end)
     label = "a comparison cannot be compared without parentheses"
-    cursor.report(Code.CHAINED_COMPARISON, f"`{first}` and `{second}` stand in one chain", span, label)
+    message = f"`{first}` and `{second}` stand in one chain"
+    help = f"`a {first} b and b {second} c` compares both ways"
+    cursor.report(Code.CHAINED_COMPARISON, message, span, label, help=help)
     raise Failure
 
 

@@ -127,7 +127,8 @@ class _Scanner:
             f"unexpected character {shown}",
             position,
             position + 1,
-            "no word of the language has it" if char.isalpha() else "",
+            "no word of the language has it",
+            help=_instead_of(char),
         )
         end = position + 1
         # A run of strange characters is one mistake.
@@ -178,7 +179,16 @@ class _Scanner:
         self.tokens.append(Token(kind, self._text[start:end], start, end))
         return end
 
-    def _report(self, code: Code, message: str, start: int, end: int, label: str) -> None:
+    def _report(self, code: Code, message: str, start: int, end: int, label: str, *, help: str | None = None) -> None:
         if self._offsets is not None:
             start, end = self._offsets[start], self._offsets[end]
-        self.diagnostics.append(diagnostic(code, message, Span(self._source, start, end), label))
+        self.diagnostics.append(diagnostic(code, message, Span(self._source, start, end), label, help=help))
+
+
+def _instead_of(char: str) -> str | None:
+    """What to write instead of a character that the language does not know."""
+    if char == "!":
+        return "`not` negates, `!=` is true for values that differ"
+    if char == "$":
+        return '`"${x}"` puts a value into a text'
+    return "names are made of the letters a to z, digits and `_`" if char.isalpha() else None

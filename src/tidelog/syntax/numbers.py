@@ -32,7 +32,7 @@ def integer(cursor: Cursor, token: Token) -> ast.Integer:
         return ast.Integer(int(text), None, False, "d", spelling=(text,), span=cursor.span(token))
     form = _FORM.fullmatch(text)
     if form is None:
-        _not_a_number(cursor, token, "")
+        _not_a_number(cursor, token, "a number is written `10`, `8'd10`, `8'hff`, `8'b1` or `8'sd5`")
     base = form["base"] or "d"
     digits = form["digits"].replace("_", "")
     if any(int(digit, 16) >= _BASES[base] for digit in digits):
@@ -51,10 +51,11 @@ def float_(cursor: Cursor, token: Token) -> ast.Float:
     """The value of a FLOAT token, already taken."""
     form = _FLOAT.fullmatch(token.text)
     if form is None:
-        _not_a_number(cursor, token, "")
+        _not_a_number(cursor, token, "a fraction is written `1.5`, `2e3`, `32'f1.5` or `64'f1.5`")
     width = _value(form["width"].replace("_", ""), 10) if form["width"] else None
     if form["width"] and width not in (32, 64):
-        cursor.fail(Code.BAD_WIDTH, "the width of a floating-point number is 32 or 64", "", at=token)
+        message = "the width of a floating-point number is 32 or 64"
+        cursor.fail(Code.BAD_WIDTH, message, f"this is {_cut(form['width'])}", at=token)
     value = float(form["digits"].replace("_", ""))
     if math.isinf(value) or (width == 32 and not _is_float(value)):
         _does_not_fit(cursor, token, "it is too large")
@@ -65,7 +66,8 @@ def width_of(cursor: Cursor, digits: str, token: Token) -> int:
     """A number of bits, from 1 to MAX_WIDTH; reports anything else at the token."""
     value = _value(digits.replace("_", ""), 10) if digits.replace("_", "").isdecimal() else None
     if value is None or not 1 <= value <= MAX_WIDTH:
-        cursor.fail(Code.BAD_WIDTH, f"a width is a number from 1 to {MAX_WIDTH}", "", at=token)
+        message = f"a width is a number from 1 to {MAX_WIDTH}"
+        cursor.fail(Code.BAD_WIDTH, message, f"`{_cut(digits or token.text)}` is not", at=token)
     return value
 
 

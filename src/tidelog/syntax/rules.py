@@ -148,7 +148,7 @@ def _delay(cursor: Cursor) -> int:
         cursor.fail(Code.UNEXPECTED_TOKEN, "expected a number of epochs behind `-`", "", at=token)
     delay = int(token.text)
     if delay > _MAX_DELAY:
-        cursor.fail(Code.BAD_NUMBER, f"a delay is at most {_MAX_DELAY}", "", at=token)
+        cursor.fail(Code.BAD_NUMBER, f"a delay is at most {_MAX_DELAY}", "this is more", at=token)
     return delay
 
 

@@ -80,8 +80,12 @@ def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -
             if char is None:
                 span = Span(source, min(token.start + start, last), min(token.start + position, last))
                 message = f"unknown escape `{match.group()}` in a string"
-                plain = match.lastgroup == "char"
-                label, help = ("", r"a backslash is written `\\`") if plain else ("there is no such character", None)
+                label, help = "there is no such character", None
+                if match.lastgroup == "char":
+                    label, help = (
+                        "it means nothing",
+                        r"a backslash is written `\\`, any character by its number: `\x41`",
+                    )
                 diagnostics.append(diagnostic(Code.BAD_ESCAPE, message, span, label, help=help))
                 continue
         else:

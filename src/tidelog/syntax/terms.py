@@ -14,6 +14,7 @@ from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast, expressions
 from tidelog.syntax.constants import boolean, number, text
 from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.habits import instead_of
 from tidelog.syntax.patterns import pattern
 from tidelog.syntax.strings import Hole, split_template
 from tidelog.syntax.tokens import Kind, Token
@@ -238,7 +239,8 @@ def _no_term(cursor: Cursor) -> NoReturn:
 
 def _reserved(cursor: Cursor) -> NoReturn:
     word = cursor.token.text
-    cursor.fail(Code.RESERVED_WORD, f"`{word}` is a reserved word", "it cannot be the name of a variable")
+    label = "it cannot be the name of a variable"
+    cursor.fail(Code.RESERVED_WORD, f"`{word}` is a reserved word", label, help=instead_of(word))
 
 
 def _return(cursor: Cursor, first: Token) -> ast.Expression:
@@ -248,6 +250,10 @@ def _return(cursor: Cursor, first: Token) -> ast.Expression:
 
 def _if(cursor: Cursor, first: Token) -> ast.Expression:
     condition = term(cursor)
+    if not begins(cursor.token) and cursor.token.text in expressions.PRIORITY:
+        message = f"expected an expression, found `{cursor.token.text}`"
+        help = "the condition stands in parentheses: `if (x > 1) y else z`"
+        cursor.fail(Code.UNEXPECTED_TOKEN, message, "the condition ended before this", help=help)
     then = term(cursor)
     otherwise = term(cursor) if cursor.accept("else") else None
     return ast.Conditional(condition, then, otherwise, span=cursor.since(first))

@@ -1,0 +1,67 @@
+"""Words of other languages → what they are called in this one, for the help of an error.
+
+A habit is a few tokens without blanks between them, at, or just before, the place where something else was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tidelog.syntax.tokens import Token
+
+_COMMENT = "`//` begins a comment"
+_SET = "a variable is set by `x = x + 1`"
+
+# Where it begins (0: at the unexpected token), the tokens, what was expected (or anything), and what to write.
+_HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
+    (0, ("&", "&"), "", "`and` joins conditions, `,` joins literals"),
+    (-3, ("|", "|"), "", "`or` joins conditions"),
+    (-2, ("|", "|"), "", "`or` joins conditions"),
+    (0, ("<", "-"), "", "`:-` stands between head and body"),
+    (-1, ("<", ">"), "", "`!=` is true for values that differ"),
+    (-1, (":", "="), "", "`var x = 1` binds a variable, `x == 1` compares"),
+    (-1, ("+", "="), "", _SET),
+    (-1, ("-", "="), "", _SET),
+    (-1, ("*", "="), "", _SET),
+    (-1, ("/", "="), "", _SET),
+    (-1, ("++",), "an expression", "`x = x + 1` adds 1"),
+    (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
+    (0, ("%",), "a declaration", _COMMENT),
+    (0, ("/",), "a declaration", _COMMENT),
+    (-1, ("#",), "`[`", f"{_COMMENT}, `#[size = 8]` is an attribute"),
+    (0, (";",), "`,` or `.`", "`,` joins literals; what holds in another case is another rule"),
+    (0, ("->",), "`:`", "the type of the result stands behind a `:`, for example `function f(x: u8): u8 { x }`"),
+    (0, ("=>",), "`->`", "an arm is written `pattern -> value`"),
+    (0, ("]",), "`:`", "`x[7:0]` are bits of a number; `v.nth(0)` is the first item of a vector"),
+    (0, ("struct",), "a type", "a struct is a type with one constructor: `typedef T = T{x: u8}`"),
+    (0, ("enum",), "a type", "a type may have several constructors: `typedef T = A{x: u8} | B`"),
+)
+
+_RESERVED = {
+    "let": "`var x = 1` declares a variable",
+    "const": "`function limit(): u8 { 1 }` names a constant",
+    "while": "`for (item in items) { … }` is the only loop; functions may call themselves",
+    "loop": "`for (item in items) { … }` is the only loop; functions may call themselves",
+    "fn": "`function f(x: u8): u8 { x }` declares a function",
+    "struct": "`typedef T = T{x: u8}` declares a struct",
+}
+
+
+def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
+    """What to write instead, if it is known what was meant; `wanted` is what the message says was expected."""
+    for offset, texts, expected, meant in _HABITS:
+        start = index + offset
+        found = tokens[start : start + len(texts)] if start >= 0 else ()
+        if wanted.startswith(expected) and tuple(token.text for token in found) == texts and _are_joined(found):
+            return meant
+    return None
+
+
+def instead_of(word: str) -> str:
+    """What to write instead of a reserved word where a name is wanted."""
+    return _RESERVED.get(word, f"for example `{word}_`")
+
+
+def _are_joined(tokens: Sequence[Token]) -> bool:
+    return all(one.end == other.start for one, other in pairwise(tokens))
