@@ -12,9 +12,21 @@ import tidelog
 
 SURFACE = {
     "compile": None,
-    "Program": {"open"},
-    "Database": {"close", "initial", "relation", "report", "transaction"},
-    "Transaction": {"changes", "delete", "insert", "report"},
+    "Program": {"open", "types"},
+    "Database": {"close", "dump_index", "initial", "query_index", "relation", "report", "transaction"},
+    "Transaction": {
+        "begin",
+        "changes",
+        "clear",
+        "commit",
+        "delete",
+        "delete_key",
+        "insert",
+        "modify",
+        "report",
+        "rollback",
+        "upsert",
+    },
     "Changes": {"get", "items", "keys", "values"},
     "Delta": {"deleted", "inserted", "to_arrow", "to_pandas", "to_spark"},
     "EpochReport": {"deleted", "epoch", "inserted", "rows", "seconds", "strata"},
@@ -47,10 +59,20 @@ def test_a_program_knows_its_name_and_its_stages() -> None:
 
 
 def test_the_parameters_of_the_entry_points_are_these() -> None:
-    assert list(inspect.signature(tidelog.compile).parameters) == ["path_or_text"]
+    assert list(inspect.signature(tidelog.compile).parameters) == [
+        "path_or_text",
+        "externs",
+        "search_path",
+        "keep_duplicates",
+        "output_internal",
+    ]
     assert list(inspect.signature(tidelog.Program.open).parameters) == ["self", "engine", "spark"]
     assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete).parameters) == ["self", "relation", "rows"]
+    assert list(inspect.signature(tidelog.Transaction.delete_key).parameters) == ["self", "relation", "key"]
+    assert list(inspect.signature(tidelog.Transaction.upsert).parameters) == ["self", "relation", "rows"]
+    assert list(inspect.signature(tidelog.Transaction.modify).parameters) == ["self", "relation", "key", "fields"]
+    assert list(inspect.signature(tidelog.Transaction.clear).parameters) == ["self", "relation"]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -241,3 +241,50 @@ def test_a_transaction_says_where_it_is(db: tidelog.Database) -> None:
         seen.append(repr(tx))
     seen.append(repr(tx))
     assert seen == ["<Transaction not begun>", "<Transaction open, 1 writes>", "<Transaction committed>"]
+
+
+def test_a_transaction_begins_and_ends_without_a_with_block(db: tidelog.Database) -> None:
+    tx = db.transaction().begin()
+    tx.insert("Host", ["a"])
+    assert tx.commit()["Alone"].inserted == [("a",)]
+    assert tx.changes["Alone"].inserted == [("a",)]
+    undone = db.transaction().begin()
+    undone.insert("Host", ["b"])
+    undone.rollback()
+    for verb in ("commit", "rollback"):
+        with pytest.raises(tidelog.TransactionError, match="the transaction is rolled back; it cannot"):
+            getattr(undone, verb)()
+    with pytest.raises(tidelog.TransactionError, match="has not begun"):
+        db.transaction().commit()
+    assert db.relation("Host").rows() == [("a",)]
+
+
+def test_a_with_block_does_nothing_more_to_a_transaction_that_ended_inside_it(db: tidelog.Database) -> None:
+    with db.transaction() as tx:
+        tx.insert("Host", ["a"])
+        tx.commit()
+    with db.transaction() as tx:
+        tx.insert("Host", ["b"])
+        tx.rollback()
+    assert db.relation("Host").rows() == [("a",)]
+
+
+def test_clear_deletes_what_is_committed_and_what_was_written_before(db: tidelog.Database) -> None:
+    with db.transaction() as tx:
+        tx.insert("Edge", [("a", "b"), ("b", "c")])
+    with db.transaction() as tx:
+        tx.insert("Edge", [("c", "d")])
+        tx.clear("Edge")
+        tx.insert("Edge", [("b", "c"), ("x", "y")])
+    assert db.relation("Edge").rows() == [("b", "c"), ("x", "y")]
+    assert list(tx.changes["Reach"]) == [(("a", "b"), -1), (("a", "c"), -1), (("x", "y"), 1)]
+
+
+def test_a_stream_takes_inserts_only() -> None:
+    with tidelog.compile("input stream S(x: u8)").open() as database, database.transaction() as tx:
+        with pytest.raises(tidelog.TransactionError) as caught:
+            tx.clear("S")
+        assert caught.value.code == "E410"
+        with pytest.raises(tidelog.TransactionError, match="cannot delete from `S`: it is a stream"):
+            tx.delete("S", [1])
+        tx.rollback()

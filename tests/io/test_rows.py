@@ -13,6 +13,7 @@ from tidelog.check.types import BOOL, S8, S64, S128, STRING, U8, U32, U64, U128,
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.rows import to_row, to_table
 from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.values import Definitions
 
 EDGE = relation("Edge", src=STRING, dst=STRING)
 HOST = relation("Host", name=STRING)
@@ -143,7 +144,7 @@ def test_a_misspelt_key_brings_the_column_that_was_meant() -> None:
 
 
 def test_one_row_is_checked_like_many() -> None:
-    assert to_row({"dst": "b", "src": "a"}, EDGE) == ("a", "b")
-    assert to_row("a", HOST) == ("a",)
+    assert to_row({"dst": "b", "src": "a"}, EDGE, Definitions()) == ("a", "b")
+    assert to_row("a", HOST, Definitions()) == ("a",)
     with pytest.raises(DataError, match="the row, column `dst` of `Edge`: `1` is not a string"):
-        to_row(("a", 1), EDGE)
+        to_row(("a", 1), EDGE, Definitions())

@@ -2,6 +2,9 @@
 
 A `Delta` keeps the rows where the engine left them and converts when asked. As Python rows they come in value order;
 as tables in whatever order is cheapest. Summed over all epochs, the changes of a relation are its contents.
+
+The rows of a plain set go through Arrow, which sorts and converts whole columns; all others, and those with weights, go
+through Python values.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.engine.interface import ChangeRows
-from tidelog.io.sort import sort_by_value
+from tidelog.io.outward import rows_to_table
+from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.values import Row
-from tidelog.rules.ir import Relation, Role
-from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.schema import arrow_schema, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
 
@@ -28,28 +32,33 @@ class Delta:
     """The rows of one relation that came and went in one epoch.
 
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
-    for a row that came and -1 for one that went.
+    for a row that came and -1 for one that went. In multisets and streams the weight is what the row's own has changed
+    by; each row comes once.
     """
 
     def __init__(self, session: Session, relation: Relation, rows: ChangeRows | None) -> None:
         self._session = session
         self._relation = relation
         self._rows = rows
+        self._is_table = is_plain_relation(relation) and relation.kind is Kind.SET
 
     @cached_property
     def inserted(self) -> list[Row]:
-        """The rows that came, in value order."""
-        return self._tuples(self._table(+1))
+        """The rows that came (or have more weight now), in value order."""
+        return self._tuples(+1)
 
     @cached_property
     def deleted(self) -> list[Row]:
-        """The rows that went, in value order."""
-        return self._tuples(self._table(-1))
+        """The rows that went (or have less weight now), in value order."""
+        return self._tuples(-1)
 
     def to_arrow(self) -> pa.Table:
         """The relation's columns and `_weight` (int64), which is +1 for a row that came and -1 for one that went."""
         self._check_weight_is_free()
-        return pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)])
+        if self._is_table:
+            return self._weighted_table()
+        rows = rows_to_table([row for row, _ in self._weights], self._relation, self._session.definitions)
+        return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
 
     def to_pandas(self) -> Any:
         """`to_arrow()` as a pandas DataFrame."""
@@ -74,15 +83,23 @@ class Delta:
         return sum(self._counts())
 
     def __iter__(self) -> Iterator[tuple[Row, int]]:
-        merged = sort_by_value(
-            pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)]), self._relation
-        )
+        if not self._is_table:
+            return iter(self._weights)
+        merged = sort_by_value(self._weighted_table(), self._relation)
         weights = merged.column(merged.num_columns - 1).to_pylist()
         return iter(list(zip(table_to_rows(merged, self._relation), weights)))
 
     def __repr__(self) -> str:
         inserted, deleted = self._counts()
         return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
+
+    @cached_property
+    def _weights(self) -> list[tuple[Row, int]]:
+        if self._rows is None:
+            return []
+        with self._session.lock:
+            weights = self._rows.weights()
+        return sort_rows(weights)
 
     def _counts(self) -> tuple[int, int]:
         if self._rows is None:
@@ -96,8 +113,13 @@ class Delta:
         with self._session.lock:
             return self._rows.inserted() if sign > 0 else self._rows.deleted()
 
-    def _tuples(self, table: pa.Table) -> list[Row]:
-        return table_to_rows(sort_by_value(table, self._relation), self._relation)
+    def _weighted_table(self) -> pa.Table:
+        return pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)])
+
+    def _tuples(self, sign: int) -> list[Row]:
+        if self._is_table:
+            return table_to_rows(sort_by_value(self._table(sign), self._relation), self._relation)
+        return [row for row, weight in self._weights if weight * sign > 0]
 
     def _check_weight_is_free(self) -> None:
         if any(column.name == WEIGHT for column in self._relation.columns):
@@ -155,12 +177,17 @@ class Changes(Mapping[str, Delta]):
 def table_to_pandas(table: pa.Table) -> Any:
     """The table as a pandas DataFrame. Raises MissingDependencyError, with the command, where pandas is missing."""
     try:
-        import pandas  # noqa: F401
+        import pandas
     except ImportError as error:
         raise MissingDependencyError(
             "pandas is not installed", code=Code.NO_PANDAS, help="pip install 'pandas>=2.2,<3'"
         ) from error
-    return table.to_pandas()
+    # A column of integers with nulls would become one of floats, and null among floats NaN.
+    frame = table.to_pandas(integer_object_nulls=True)
+    for field in table.schema:
+        if field.nullable and pa.types.is_floating(field.type):
+            frame[field.name] = pandas.Series(table.column(field.name).to_pylist(), dtype=object)
+    return frame
 
 
 def _weighted(table: pa.Table, sign: int) -> pa.Table:

@@ -5,8 +5,9 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tidelog.database.changes import Changes
 from tidelog.database.relation import RelationView
@@ -14,8 +15,12 @@ from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport
-from tidelog.rules.ir import RuleProgram
+from tidelog.io.rows import to_row
+from tidelog.io.sort import sort_rows
+from tidelog.io.values import Row
+from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 
 
 class Database:
@@ -41,7 +46,7 @@ class Database:
         return self._session.report
 
     def transaction(self) -> Transaction:
-        """A transaction, to be used as `with db.transaction() as tx:`."""
+        """A transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`."""
         return Transaction(self._session)
 
     def relation(self, name: str) -> RelationView:
@@ -50,6 +55,26 @@ class Database:
         if name not in relations:
             raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
         return RelationView(self._session, relations[name])
+
+    def query_index(self, name: str, key: Any) -> list[Row]:
+        """The rows that an index has for a key: distinct rows of the relation it is on, in value order.
+
+        The key is a tuple (or a list, or a dict by name) with a value for each argument of the index; for one argument
+        a bare value will do. Raises UsageError for an unknown index, DataError for a key that does not fit.
+        """
+        index = self._index(name)
+        arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
+        values = to_row(key, arguments, self._session.definitions)
+        with self._session.engine() as engine:
+            found = engine.look_up(index.relation, index.keys, values)
+        return _distinct_rows(found, index)
+
+    def dump_index(self, name: str) -> list[Row]:
+        """All rows that an index has, whatever their keys: distinct, in value order."""
+        index = self._index(name)
+        with self._session.engine() as engine:
+            found = [row for row, _ in engine.rows(index.relation)]
+        return _distinct_rows(found, index)
 
     def close(self) -> None:
         """Frees the state; a second call does nothing. An open transaction is lost: its commit will raise."""
@@ -66,3 +91,20 @@ class Database:
     def __repr__(self) -> str:
         state = "closed" if self._session.is_closed else f"epoch {self.report.epoch}"
         return f"<Database on {self._session.engine_name}, {state}>"
+
+    def _index(self, name: str) -> Index:
+        indexes = self._session.program.indexes
+        if name not in indexes:
+            meant = suggest(name, indexes)
+            listed = ", ".join(f"`{each}`" for each in indexes) or "none"
+            raise UsageError(
+                f"there is no index `{name}`",
+                code=Code.UNKNOWN_INDEX,
+                help=f"did you mean `{meant}`?" if meant else f"the indexes are {listed}",
+            )
+        return indexes[name]
+
+
+def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:
+    """Rows of the relation that an index looks at, as rows of the relation that it is on."""
+    return sort_rows(list({tuple(row[place] for place in index.row) for row in found}))

@@ -17,6 +17,7 @@ from tidelog.rules.lower import Options
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
+    from tidelog.database.types import Types
     from tidelog.engine.interface import Engine
 
 ENGINES = ("local", "spark")
@@ -39,6 +40,13 @@ class Program:
         from tidelog.database.database import Database
 
         return Database(self.stages.rules, self._engine(engine, spark))
+
+    @property
+    def types(self) -> Types:
+        """The constructors of the program's types as classes: `program.types.Circle(r=2)`."""
+        from tidelog.database.types import Types
+
+        return Types(self.stages.rules.functions.definitions)
 
     def __repr__(self) -> str:
         typed = self.stages.typed

@@ -6,7 +6,7 @@ made, whatever is committed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,11 +14,16 @@ import pyarrow as pa
 
 from tidelog.database.changes import table_to_pandas
 from tidelog.database.session import Session
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.io.fit import fitter
+from tidelog.io.outward import rows_to_table
 from tidelog.io.rows import to_row
-from tidelog.io.sort import sort_by_value
-from tidelog.io.values import Row
+from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.values import Row, UnfitError, misfit
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import table_to_rows
+from tidelog.rules.schema import is_plain_relation, table_to_rows
 
 _ROWS_AT_ONCE = 10_000
 
@@ -34,13 +39,38 @@ class RelationView:
         self._relation = relation
 
     def rows(self) -> list[Row]:
-        """All rows, in value order."""
+        """All rows, in value order; each row of a multiset once."""
+        if not is_plain_relation(self._relation):
+            return [row for row, _ in self.weights()]
         return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
+
+    def weights(self) -> list[tuple[Row, int]]:
+        """All rows with their weights, in value order. The weight is 1 except in multisets and streams."""
+        with self._session.engine() as engine:
+            found = engine.rows(self._relation.name)
+        return sort_rows(found)
+
+    def lookup(self, **columns: Any) -> list[Row]:
+        """The rows that have these values in these columns, in value order; all rows without any.
+
+        The first call with a set of columns makes an index on them, which later epochs keep up to date. Raises
+        DataError for a column that is not there, or a value that does not fit.
+        """
+        places = {column.name: place for place, column in enumerate(self._relation.columns)}
+        key = tuple(self._fitted(name, value, places) for name, value in columns.items())
+        if not columns:
+            return self.rows()
+        with self._session.engine() as engine:
+            found = engine.look_up(self._relation.name, tuple(places[name] for name in columns), key)
+        return sort_rows(found)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table (`tidelog.rules.schema` says how the types look there)."""
         with self._session.engine() as engine:
-            return engine.table(self._relation.name)
+            if is_plain_relation(self._relation):
+                return engine.table(self._relation.name)
+            found = engine.rows(self._relation.name)
+        return rows_to_table([row for row, _ in found], self._relation, self._session.definitions)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""
@@ -60,16 +90,33 @@ class RelationView:
 
         Raises DataError for a row that cannot be there because it does not fit the columns: to look for one is a slip.
         """
-        values = to_row(row, self._relation)
+        values = to_row(row, self._relation, self._session.definitions)
         with self._session.engine() as engine:
             return engine.contains(self._relation.name, values)
 
     def __iter__(self) -> Iterator[Row]:
         """The rows in value order, converted as they are asked for."""
+        if not is_plain_relation(self._relation):
+            return iter(self.rows())
         table = sort_by_value(self.to_arrow(), self._relation)
         parts = (table.slice(start, _ROWS_AT_ONCE) for start in range(0, table.num_rows, _ROWS_AT_ONCE))
         return chain.from_iterable(table_to_rows(part, self._relation) for part in parts)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)
-        return f"<{self._relation.role.value} relation {self._relation.name}({columns})>"
+        return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
+
+    def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
+        if name not in places:
+            meant = suggest(name, places)
+            listed = ", ".join(f"`{each}`" for each in places) or "none"
+            raise DataError(
+                f"`{self._relation.name}` has no column `{name}` to look up",
+                code=Code.WRONG_COLUMNS,
+                help=f"did you mean `{meant}`?" if meant else f"the columns are {listed}",
+            )
+        column = self._relation.columns[places[name]]
+        try:
+            return fitter(column.type, self._session.definitions)(value)
+        except UnfitError as error:
+            raise misfit("the lookup", self._relation, column, error) from None

@@ -2,6 +2,9 @@
 
 Engines are not thread-safe, so one call at a time reaches the engine; a reader that comes during a commit waits for
 it and then sees the new epoch, never half of one. At most one transaction is open.
+
+Beside the engine it keeps the facts that transactions gave to relations with a primary key, by their keys, and the
+weights that they gave to the rows of multisets: what the next transaction needs to know at each call.
 """
 
 from __future__ import annotations
@@ -9,12 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport
+from tidelog.io.tables import is_spark_frame
 from tidelog.rules.ir import Relation, Role, RuleProgram
+from tidelog.values import Definitions
+
+Given = dict[Any, Any]
+"""Facts that transactions gave to one relation: key → row, or for a multiset row → weight (never 0)."""
 
 
 class Session:
@@ -27,6 +36,12 @@ class Session:
         self.lock = Lock()
         self._engine: Engine | None = engine
         self._writer: object | None = None
+        self._given: dict[str, Given] = {}
+
+    @property
+    def definitions(self) -> Definitions:
+        """The types of the program."""
+        return self.program.functions.definitions
 
     @property
     def is_closed(self) -> bool:
@@ -58,10 +73,30 @@ class Session:
         if self._writer is transaction:
             self._writer = None
 
+    def given(self, relation: Relation) -> Given:
+        """The committed facts of a relation with a key, or of a multiset; the writer changes them at its commit.
+
+        A database starts without such facts, and all that come are written down here: there is nothing to build.
+        """
+        return self._given.setdefault(relation.name, {})
+
+    def is_frame(self, rows: object) -> bool:
+        """True for a Spark DataFrame. Raises UsageError when the engine cannot take one."""
+        if not is_spark_frame(rows):
+            return False
+        if self.engine_name != "spark":
+            raise UsageError(
+                f"a Spark DataFrame was given to the {self.engine_name} engine",
+                code=Code.SPARK_FOR_LOCAL_ENGINE,
+                help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
+            )
+        return True
+
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""
         with self.lock:
             engine, self._engine = self._engine, None
+            self._given = {}
             if engine is not None:
                 engine.close()
 

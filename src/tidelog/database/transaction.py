@@ -1,23 +1,27 @@
-"""A transaction: writes gathered in call order, applied as one epoch at the end of a `with` block.
+"""A transaction: writes applied in call order to a view of its own, and committed as one epoch.
 
-Each call checks its rows completely before it counts, so a call that raises leaves the transaction as it was. An
-exception that leaves the block undoes everything; so does a commit that fails.
+Each call checks its rows completely before it counts, so a call that raises leaves the transaction as it was. In a
+`with` block an exception that leaves the block undoes everything; so does a commit that fails, wherever it was asked
+for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from types import TracebackType
 from typing import Any, Self
 
 from tidelog.database.changes import Changes
+from tidelog.database.modify import Fields, modification
 from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.database.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TransactionError, UsageError
-from tidelog.engine.interface import EpochReport, Operation
-from tidelog.io.rows import to_table
-from tidelog.io.tables import is_spark_frame
-from tidelog.rules.ir import Relation, Role
+from tidelog.diagnostics.errors import TransactionError
+from tidelog.engine.interface import EpochReport
+from tidelog.io.fit import fitter
+from tidelog.io.values import UnfitError, Value, key_misfit
+from tidelog.rules.ir import Kind, Relation, Role
 
 
 class _State(Enum):
@@ -28,26 +32,114 @@ class _State(Enum):
 
 
 class Transaction:
-    """Made by `db.transaction()` and used in a `with` block: it commits at the end and rolls back on an exception."""
+    """Made by `db.transaction()`. In a `with` block it commits at the end and rolls back on an exception; outside of
+    one, `begin()` is the start and `commit()` or `rollback()` the end.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._state = _State.NEW
-        self._operations: list[Operation] = []
+        self._writes: dict[str, Writes] = {}
+        self._count = 0
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
+
+    # Writes
 
     def insert(self, relation: str, rows: Any) -> None:
         """Adds rows to an input relation; rows that are there already stay as they are.
 
         Rows are tuples, lists or dicts (for a relation of one column also bare values), an Arrow table, a pandas or
-        polars DataFrame; on the Spark engine also a Spark DataFrame.
+        polars DataFrame; on the Spark engine also a Spark DataFrame. A row whose primary key is there already raises
+        TransactionError, even if it is equal. A multiset has the row once more, and so has a stream.
         """
-        self._write(relation, +1, rows)
+        self._write(relation, "insert into").insert(rows)
+        self._count += 1
 
     def delete(self, relation: str, rows: Any) -> None:
-        """Removes rows from an input relation; rows that are not there do no harm. Takes what `insert` takes."""
-        self._write(relation, -1, rows)
+        """Removes rows from an input relation; takes what `insert` takes.
+
+        Rows that are not there do no harm, except in a relation with a primary key: there a key that is not there, or
+        that has another row, raises TransactionError. In a multiset the weight of the row falls by one, also below
+        zero. A stream takes no deletes.
+        """
+        self._write(relation, "delete from", Kind.STREAM).delete(rows)
+        self._count += 1
+
+    def delete_key(self, relation: str, key: Any) -> None:
+        """Removes the row that has this primary key. Raises TransactionError when there is none."""
+        writes, key = self._write_by_key(relation, "delete by key from"), self._key(relation, key)
+        writes.delete_keys([key])
+        self._count += 1
+
+    def upsert(self, relation: str, rows: Any) -> None:
+        """Adds rows to a relation with a primary key; each replaces the row that has its key, if there is one."""
+        self._write_by_key(relation, "upsert into").upsert(rows)
+        self._count += 1
+
+    def modify(self, relation: str, key: Any, fields: Fields) -> None:
+        """Changes the row that has this primary key: `fields` has the new values by name, or is a function from the
+        old value of the row to the new one.
+
+        The value of a row is the relation's struct (`program.types.Host`); in a `relation R[T]` it is the value of type
+        `T`. Raises TransactionError when no row has the key, or when the row would get the key of another.
+        """
+        writes, key = self._write_by_key(relation, "modify a row of"), self._key(relation, key)
+        writes.modify(key, modification(fields, self._session.program.relations[relation], self._session.program))
+        self._count += 1
+
+    def clear(self, relation: str) -> None:
+        """Removes all facts of an input relation; what rules derive stays. A stream cannot be cleared."""
+        self._write(relation, "clear", Kind.STREAM).clear()
+        self._count += 1
+
+    # Begin and end
+
+    def begin(self) -> Self:
+        """Opens the transaction. Raises TransactionError when it was opened before, or when another one is open."""
+        if self._state is not _State.NEW:
+            raise TransactionError(
+                f"the transaction is {self._state.value} and cannot begin again",
+                code=Code.TRANSACTION_OVER,
+                help="make a new one with `db.transaction()`",
+            )
+        self._session.begin(self)
+        self._state = _State.OPEN
+        return self
+
+    def commit(self) -> Changes:
+        """Applies all writes as one epoch and gives its changes. If it raises, the transaction is rolled back."""
+        self._check_open("commit")
+        writes, self._writes = self._writes, {}
+        self._state = _State.ROLLED_BACK
+        try:
+            self._changes = self._apply(writes)
+        finally:
+            self._session.end(self)
+        self._state = _State.COMMITTED
+        return self._changes
+
+    def rollback(self) -> None:
+        """Forgets all writes; the database stays as it was."""
+        self._check_open("roll back")
+        self._writes = {}
+        self._state = _State.ROLLED_BACK
+        self._session.end(self)
+
+    def __enter__(self) -> Self:
+        return self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not _State.OPEN:
+            return  # ended inside the block
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    # What came of it
 
     @property
     def changes(self) -> Changes:
@@ -63,54 +155,53 @@ class Transaction:
             raise self._not_committed("report")
         return self._report
 
-    def __enter__(self) -> Self:
-        if self._state is not _State.NEW:
-            raise TransactionError(
-                f"the transaction is {self._state.value} and cannot begin again",
-                code=Code.TRANSACTION_OVER,
-                help="make a new one with `db.transaction()`",
-            )
-        self._session.begin(self)
-        self._state = _State.OPEN
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        operations, self._operations = self._operations, []
-        self._state = _State.ROLLED_BACK
-        try:
-            if kind is None:
-                self._commit(operations)
-        finally:
-            self._session.end(self)
-
     def __repr__(self) -> str:
-        writes = f", {len(self._operations)} writes" if self._state is _State.OPEN else ""
+        writes = f", {self._count} writes" if self._state is _State.OPEN else ""
         return f"<Transaction {self._state.value}{writes}>"
 
-    def _write(self, name: str, sign: int, rows: Any) -> None:
-        if self._state is not _State.OPEN:
+    def _write(self, name: str, verb: str, *refused: Kind) -> Writes:
+        self._check_open("write")
+        relation = self._input(name, verb)
+        if relation.kind in refused:
             raise TransactionError(
-                f"the transaction is {self._state.value}; it takes no more writes"
-                if self._state is not _State.NEW
-                else "the transaction has not begun",
-                code=Code.TRANSACTION_OVER,
-                help="write inside `with db.transaction() as tx:`",
+                f"cannot {verb} `{name}`: it is a {relation.kind.value}, whose rows are gone after the commit anyway",
+                code=Code.STREAM_WRITE,
             )
-        relation = self._input(name, "insert into" if sign > 0 else "delete from")
-        if not is_spark_frame(rows):
-            # Outside the lock: the rows may be a generator that reads this very database.
-            rows = to_table(rows, relation)
-        elif self._session.engine_name != "spark":
-            raise UsageError(
-                f"a Spark DataFrame was given to the {self._session.engine_name} engine",
-                code=Code.SPARK_FOR_LOCAL_ENGINE,
-                help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
+        found = self._writes.get(name)
+        if found is None:
+            found = self._writes[name] = writes_to(self._session, relation)
+        return found
+
+    def _write_by_key(self, name: str, verb: str) -> KeyedWrites:
+        writes = self._write(name, verb)
+        if not isinstance(writes, KeyedWrites):
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it has no primary key",
+                code=Code.NO_PRIMARY_KEY,
+                help=f"declare it as `input relation {name}(...) primary key (row) row.field`",
             )
-        with self._session.engine() as engine:
-            staged = engine.stage(name, rows)
-        self._operations.append(Operation(name, sign, staged))
+        return writes
+
+    def _key(self, name: str, key: Any) -> Value:
+        relation = self._session.program.relations[name]
+        assert relation.key_type is not None
+        try:
+            return fitter(relation.key_type, self._session.definitions)(key)
+        except UnfitError as error:
+            raise key_misfit(relation, error) from None
+
+    def _check_open(self, verb: str) -> None:
+        if self._state is _State.OPEN:
+            return
+        if self._state is _State.NEW:
+            message, help_ = "the transaction has not begun", "write inside `with db.transaction() as tx:`"
+        elif verb == "write":
+            message = f"the transaction is {self._state.value}; it takes no more writes"
+            help_ = "write inside `with db.transaction() as tx:`"
+        else:
+            message = f"the transaction is {self._state.value}; it cannot {verb} again"
+            help_ = "make a new one with `db.transaction()`"
+        raise TransactionError(message, code=Code.TRANSACTION_OVER, help=help_)
 
     def _input(self, name: str, verb: str) -> Relation:
         relations = declared(self._session.program)
@@ -127,14 +218,16 @@ class Transaction:
             )
         return relation
 
-    def _commit(self, operations: list[Operation]) -> None:
+    def _apply(self, writes: Mapping[str, Writes]) -> Changes:
+        operations = [operation for each in writes.values() for operation in each.operations()]
         with self._session.engine() as engine:
             outcome = engine.commit(operations)
             if outcome is not None:
                 self._session.report = outcome.report
-        self._changes = Changes(self._session, outcome.changes if outcome else {})
+            for each in writes.values():
+                each.committed()
         self._report = outcome.report if outcome else None
-        self._state = _State.COMMITTED
+        return Changes(self._session, outcome.changes if outcome else {})
 
     def _not_committed(self, what: str) -> TransactionError:
         return TransactionError(

@@ -1,8 +1,9 @@
 """What a database asks of an engine, whatever runs it: the local one or Spark.
 
-Rows cross this border as Arrow tables with the schema of `rules.schema.arrow_schema(relation)`, as lists of tuples of
-Python values (`tidelog.values`), or, on Spark, as DataFrames with the same column names. An engine holds the committed
-state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
+Rows cross this border as lists of tuples of Python values (`tidelog.values`), those of plain relations also as Arrow
+tables with the schema of `rules.schema.arrow_schema(relation)`, or, on Spark, as DataFrames with the same column names.
+Asked for a table of a relation that is not plain, an engine may fail: `rows` is for those. An engine holds the
+committed state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
 """
 
 from __future__ import annotations

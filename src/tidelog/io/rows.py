@@ -1,7 +1,11 @@
-"""Rows as a Python user has them ↔ an Arrow table of a relation's schema.
+"""Rows as a Python user has them → what an engine takes: an Arrow table, or a list of rows of canonical values.
 
-A row is a tuple or a list with one value per column, or a dict by column name; for a relation of one column a bare
-value will do. An array of NumPy or Arrow is the list of its items. Data that is already a table goes through `tables`.
+A row is a tuple or a list with one value per column, or a dict by column name, or the relation's own struct
+(`program.types.Edge("a", "b")`). For a relation of one column a bare value will do. Where that column is not plain, a
+list or a dict could be either: there a tuple of one item and a dict with nothing but the column's name are rows, and
+everything else is the value. An array of NumPy or Arrow is the list of its items. Data that is already a table goes
+through `tables`.
+
 Rows are checked to the last value before anything is done with them: a call either takes all of its rows or raises a
 DataError that names relation, row, column, value and the type wanted. Rows are counted from 1.
 
@@ -17,44 +21,56 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type
+from tidelog.check.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, UsageError
-from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place
-from tidelog.io.values import Row, Value, fit, misfit, quoted
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.fit import fitter
+from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
+from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, table_to_rows
+from tidelog.values import Definitions, Struct, field_values
+from tidelog.values.text import integer_text
 
 _ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
 
 
+def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> pa.Table | list[Row]:
+    """The rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows.
+
+    Raises DataError (E501 to E506).
+    """
+    return to_table(rows, relation) if is_plain_relation(relation) else to_rows(rows, relation, definitions)
+
+
 def to_table(rows: Any, relation: Relation) -> pa.Table:
-    """The rows as a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
-    table = as_arrow(rows)
-    if table is not None:
-        return fit_table(table, relation)
-    if isinstance(rows, pa.Array | pa.ChunkedArray):
-        rows = rows.to_pylist()
-    elif isinstance(rows, np.ndarray):
-        rows = rows.tolist()
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise DataError(
-            f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",
-            code=Code.NOT_ROWS,
-            help=_single_row_help(rows),
-        )
-    return _table_of_rows(rows if isinstance(rows, list) else list(rows), relation)
+    """The rows of a plain relation as a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
+    table = as_arrow(rows, relation)
+    return fit_table(table, relation) if table is not None else _table_of_rows(_list(rows, relation), relation)
 
 
-def to_row(row: Any, relation: Relation) -> Row:
-    """One row as a tuple of plain Python values, checked like the rows of `to_table`."""
+def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row]:
+    """The rows of any relation as tuples of canonical values. Raises DataError (E501 to E506)."""
+    if is_plain_relation(relation):
+        return table_to_rows(to_table(rows, relation), relation)
+    found = table_rows(rows, relation, definitions)
+    if found is not None:
+        return found
+    listed = _list(rows, relation)
+    columns = _columns(listed, relation)
+    fitted = [_fit_column(values, column, relation, definitions) for values, column in zip(columns, relation.columns)]
+    return list(zip(*fitted, strict=True))
+
+
+def to_row(row: Any, relation: Relation, definitions: Definitions) -> Row:
+    """One row as a tuple of canonical values, checked like the rows of `to_rows`."""
     cells = _cells(row, relation, "the row")
     values: list[Value] = []
     for cell, column in zip(cells, relation.columns):
-        value = fit(cell, column.type)
-        if value is None:
-            raise misfit("the row", relation, column, cell)
-        values.append(value)
+        try:
+            values.append(fitter(column.type, definitions)(cell))
+        except UnfitError as error:
+            raise misfit("the row", relation, column, error) from None
     return tuple(values)
 
 
@@ -63,28 +79,62 @@ def empty_rows(count: int) -> pa.Table:
     return pa.table({"_": pa.nulls(count)}).select([])
 
 
+def _list(rows: Any, relation: Relation) -> list[Any]:
+    if isinstance(rows, pa.Array | pa.ChunkedArray):
+        rows = rows.to_pylist()
+    elif isinstance(rows, np.ndarray):
+        rows = rows.tolist()
+    if isinstance(rows, str | bytes | Mapping | Struct) or not isinstance(rows, Iterable):
+        raise DataError(
+            f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",
+            code=Code.NOT_ROWS,
+            help=_single_row_help(rows),
+        )
+    return rows if isinstance(rows, list) else list(rows)
+
+
 def _table_of_rows(rows: list[Any], relation: Relation) -> pa.Table:
     if not rows:
         return arrow_schema(relation).empty_table()
-    columns = _columns_of_tuples(rows, relation)
-    if columns is None:
-        cells = [_cells(row, relation, row_place(index)) for index, row in enumerate(rows)]
-        columns = list(zip(*cells))
+    columns = _columns(rows, relation)
     if not relation.columns:
         return empty_rows(len(rows))
     arrays = [_arrow_column(values, column, relation) for values, column in zip(columns, relation.columns)]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
 
 
+def _columns(rows: list[Any], relation: Relation) -> list[Sequence[Any]]:
+    """The values of the rows, column by column."""
+    if not rows:
+        return [()] * len(relation.columns)
+    by_shape = _columns_of_tuples(rows, relation)
+    if by_shape is not None:
+        return by_shape
+    return list(zip(*(_cells(row, relation, row_place(index)) for index, row in enumerate(rows)), strict=True))
+
+
 def _columns_of_tuples(rows: list[Any], relation: Relation) -> list[Sequence[Any]] | None:
     """The columns of rows that are all tuples or lists of the right length; None when a closer look is needed."""
-    if not set(map(type, rows)) <= {tuple, list} or set(map(len, rows)) != {len(relation.columns)}:
+    shapes = {tuple} if _takes_bare_values(relation) else {tuple, list}
+    if not set(map(type, rows)) <= shapes or set(map(len, rows)) != {len(relation.columns)}:
         return None
     return list(zip(*rows))
 
 
+def _takes_bare_values(relation: Relation) -> bool:
+    """True where a list, a dict or a struct may be the value of the only column."""
+    return len(relation.columns) == 1 and not is_plain(relation.columns[0].type)
+
+
 def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
     """The values of one row in column order."""
+    if isinstance(row, Struct) and not relation.explicit and row.__variant__.name == relation.name:
+        return field_values(row)
+    if _takes_bare_values(relation):
+        if type(row) is tuple and len(row) == 1:
+            return row
+        is_row = isinstance(row, Mapping) and list(row) == [relation.columns[0].name]
+        return [row[relation.columns[0].name]] if is_row else [row]
     if isinstance(row, Mapping):
         return _cells_by_name(row, relation, place)
     if isinstance(row, str | bytes | bytearray) or not isinstance(row, Sequence):
@@ -94,6 +144,12 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
             f"{place} for `{relation.name}` is {_a(row)}, not a row: {quoted(row)}",
             code=Code.NOT_ROWS,
             help='one row is written `[("a", "b")]`, a list with one tuple; ' + columns_help("", relation, []),
+        )
+    if isinstance(row, Struct):
+        raise DataError(
+            f"{place} for `{relation.name}` is a `{row.__variant__.name}`, not a row: {quoted(row)}",
+            code=Code.NOT_ROWS,
+            help=columns_help("", relation, []),
         )
     if len(row) != len(relation.columns):
         raise DataError(
@@ -124,6 +180,17 @@ def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str) -> Se
     return [row[name] for name in names]
 
 
+def _fit_column(values: Sequence[Any], column: Column, relation: Relation, definitions: Definitions) -> list[Value]:
+    fit_ = fitter(column.type, definitions)
+    fitted: list[Value] = []
+    try:
+        for value in values:
+            fitted.append(fit_(value))
+    except UnfitError as error:
+        raise misfit(row_place(len(fitted)), relation, column, error) from None
+    return fitted
+
+
 def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:
     target = arrow_type(column.type)
     is_wide = pa.types.is_string(target) and not isinstance(column.type, StringType)
@@ -140,11 +207,12 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
         value = fit(given, column.type)
         if value is None:
             raise misfit(row_place(index), relation, column, given)
-        fitted.append(str(value) if is_wide else value)
+        fitted.append(integer_text(value) if is_wide else value)
     return pa.array(fitted, target)
 
 
-def _python_type(type_: Type) -> type:
+def _python_type(type_: Type) -> type | None:
+    """The type of values that Arrow takes as they are; None where each has to be looked at."""
     match type_:
         case BoolType():
             return bool
@@ -152,13 +220,17 @@ def _python_type(type_: Type) -> type:
             return int
         case StringType():
             return str
+        case FloatType() | BigIntType():
+            return None  # floats have a canonical form, which Arrow does not know
         case _:
-            raise UsageError(f"rows hold no values of type `{type_}` yet", code=Code.NOT_YET)
+            raise AssertionError(f"{type_} is not a plain type")
 
 
 def _single_row_help(rows: Any) -> str:
     if isinstance(rows, Mapping):
         return f"one row is written as a list with one dict: `[{quoted(rows)}]`"
+    if isinstance(rows, Struct):
+        return "one row is written as a list with one item"
     return _ROWS_HELP
 
 

@@ -1,16 +1,29 @@
 """A table's rows in value order: column by column, `false` before `true`, numbers by size, text by bytes.
 
-Arrow's own order is the value order for every column but wide integers, which travel as decimal text; those are
-sorted by their distance from the smallest value of the type, written in bytes of one length.
+Arrow's own order is the value order for every plain column but wide integers, which travel as decimal text; those are
+sorted by their distance from the smallest value, written in bytes of one length. Rows of Python values are in value
+order when Python has sorted them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.check.types import BitType, SignedType, integer_range
+from tidelog.check.types import BigIntType, BitType, SignedType
 from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import python_column
+from tidelog.values.deep import at_any_depth
+
+Item = TypeVar("Item")
+
+
+def sort_rows(rows: Sequence[Item]) -> list[Item]:
+    """Rows of canonical values, or pairs of one and its weight, in value order."""
+    return at_any_depth(sorted, rows)  # type: ignore[arg-type]
 
 
 def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
@@ -24,8 +37,14 @@ def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
 
 
 def _sort_key(array: pa.ChunkedArray, column: Column) -> pa.ChunkedArray | pa.Array:
-    if not isinstance(column.type, BitType | SignedType) or column.type.width <= 64:
-        return array
-    low, _ = integer_range(column.type)
-    size = (column.type.width + 7) // 8
-    return pa.array([(int(text) - low).to_bytes(size, "big") for text in array.to_pylist()], pa.binary())
+    match column.type:
+        case BigIntType():
+            pass
+        case BitType(width) | SignedType(width) if width > 64:
+            pass
+        case _:
+            return array
+    numbers = python_column(array, column.type)
+    low = min(numbers)
+    size = (max(numbers) - low).bit_length() // 8 + 1
+    return pa.array([(number - low).to_bytes(size, "big") for number in numbers], pa.binary())

@@ -1,12 +1,13 @@
-"""Any Arrow-shaped data → a table of a relation's schema.
+"""Any Arrow-shaped data → a table of a plain relation's schema, or the rows of a relation that is not plain.
 
 Takes Arrow tables, record batches and readers, pandas and polars DataFrames, and whatever else speaks the Arrow C
 stream or the dataframe interchange protocol; none of those libraries needs to be installed. Columns are found by
 name, in any order. Integers may come in any width as long as every value is in the column's range; strings in any of
-Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a fraction.
+Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a fraction; floats as any
+number. Columns of other types are read value by value, in the forms of `fit`.
 
-Invariant: what comes out has exactly `arrow_schema(relation)`, no null, and every value within the declared width
-(`bit<12>` travels in a uint16, so Arrow's own check is not enough).
+Invariant: a table that comes out has exactly `arrow_schema(relation)`, no null, and every value within the declared
+width (`bit<12>` travels in a uint16, so Arrow's own check is not enough), and floats in canonical form.
 """
 
 from __future__ import annotations
@@ -14,16 +15,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.check.types import BitType, BoolType, SignedType, StringType, Type, integer_range
+from tidelog.check.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    SignedType,
+    StringType,
+    Type,
+    integer_range,
+)
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.io.values import fit, fit_text, misfit, wanted
+from tidelog.io.fit import fitter
+from tidelog.io.values import Row, UnfitError, Value, fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, python_column
+from tidelog.values import Definitions
+from tidelog.values.text import integer_text
 
 Place = Callable[[int], str]
 """Says where a row (counted from 0 within the data) stands: `row 3`, `edge.parquet: row 17`."""
@@ -41,7 +55,7 @@ def is_spark_frame(rows: object) -> bool:
     )
 
 
-def as_arrow(rows: Any) -> pa.Table | None:
+def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
     """The data as an Arrow table when it is a table of some kind; None when it has to be read as Python rows."""
     if isinstance(rows, pa.Table):
         return rows
@@ -49,7 +63,7 @@ def as_arrow(rows: Any) -> pa.Table | None:
         return pa.Table.from_batches([rows])
     if _is_pandas_frame(rows):
         # The index is no column; through the C stream a filtered frame would bring it along.
-        return _from_foreign(lambda: pa.Table.from_pandas(rows, preserve_index=False), rows)
+        return _from_foreign(lambda: _from_pandas(rows, relation), rows)
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         if isinstance(rows, Iterable) and _is_series(rows):
             return None
@@ -68,6 +82,53 @@ def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> 
         return table
     columns = [_fit_column(table.column(column.name), column, relation, place) for column in relation.columns]
     return pa.Table.from_arrays(columns, schema=arrow_schema(relation))
+
+
+def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: Place = row_place) -> list[Row] | None:
+    """The rows of a table of some kind as canonical values; None when it has to be read as Python rows.
+
+    Raises DataError (E503 to E506) and names the first misfit.
+    """
+    objects = _object_columns(rows, relation) if _is_pandas_frame(rows) else {}
+    # Arrow could not tell the type of objects such as a list of pairs.
+    table = as_arrow(rows.drop(columns=list(objects)) if objects else rows, relation)
+    if table is None:
+        return None
+    _check_names([*table.column_names, *objects], relation)
+    columns: list[list[Value]] = []
+    for column in relation.columns:
+        if column.name in objects:
+            columns.append(_fit_values(objects[column.name], column, relation, definitions, place))
+        elif is_plain(column.type):
+            fitted = _fit_column(table.column(column.name), column, relation, place)
+            columns.append(python_column(fitted, column.type))
+        else:
+            values = table.column(column.name).to_pylist()
+            columns.append(_fit_values(values, column, relation, definitions, place))
+    return list(zip(*columns, strict=True))
+
+
+def _object_columns(frame: Any, relation: Relation) -> dict[str, list[Any]]:
+    """The columns of a pandas frame that hold Python objects for values that are not plain."""
+    nested = {column.name for column in relation.columns if not is_plain(column.type)}
+    return {
+        str(name): frame[name].tolist()
+        for name in frame.columns
+        if name in nested and getattr(frame[name], "dtype", None) == np.dtype(object)
+    }
+
+
+def _fit_values(
+    values: list[Any], column: Column, relation: Relation, definitions: Definitions, place: Place
+) -> list[Value]:
+    fit_ = fitter(column.type, definitions, wire=True)
+    fitted: list[Value] = []
+    try:
+        for value in values:
+            fitted.append(fit_(value))
+    except UnfitError as error:
+        raise misfit(place(len(fitted)), relation, column, error) from None
+    return fitted
 
 
 def out_of_range(array: pa.ChunkedArray | pa.Array, type_: Type) -> bool:
@@ -125,8 +186,11 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
             code=Code.WRONG_COLUMN_TYPE,
             help=_column_remedy(column.type, declared.type),
         )
-    if pa.types.is_string(target) and isinstance(declared.type, BitType | SignedType):
+    if pa.types.is_string(target) and not isinstance(declared.type, StringType):
         return _fit_wide(column, declared, relation, place)
+    if isinstance(declared.type, FloatType):
+        # An integer is rounded, and -0.0 becomes 0.0.
+        return pc.add(column.cast(target, safe=False), pa.scalar(0, target))
     try:
         fitted = column.cast(target)
     except pa.ArrowInvalid as error:
@@ -146,8 +210,13 @@ def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
         case BitType(width) | SignedType(width):
             is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
             return bool(pa.types.is_integer(found) or (width > 64 and (is_text or is_whole_decimal)))
+        case BigIntType():
+            is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
+            return bool(pa.types.is_integer(found) or is_text or is_whole_decimal)
+        case FloatType():
+            return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
         case _:
-            raise UsageError(f"tables hold no values of type `{type_}` yet", code=Code.NOT_YET)
+            raise AssertionError(f"{type_} is not a plain type")
 
 
 def _fit_wide(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> pa.ChunkedArray:
@@ -156,7 +225,7 @@ def _fit_wide(column: pa.ChunkedArray, declared: Column, relation: Relation, pla
         number = fit_text(value, declared.type)
         if number is None:
             raise misfit(place(index), relation, declared, value)
-        texts.append(str(number))
+        texts.append(integer_text(number))
     return pa.chunked_array([pa.array(texts, pa.string())])
 
 
@@ -181,6 +250,16 @@ def _is_pandas_frame(rows: object) -> bool:
     return any(
         kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
     )
+
+
+def _from_pandas(frame: Any, relation: Relation) -> pa.Table:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    floats = {column.name for column in relation.columns if isinstance(column.type, FloatType)}
+    for place, name in enumerate(table.column_names):
+        if name in floats and pa.types.is_floating(table.column(place).type) and table.column(place).null_count:
+            # To Arrow the NaN of pandas is null, but NaN is a number to us.
+            table = table.set_column(place, name, pc.fill_null(table.column(place), float("nan")))
+    return table
 
 
 def _is_series(rows: object) -> bool:

@@ -1,8 +1,9 @@
 """One value against one column: does it fit, and if not, how to say so.
 
 Nothing is coerced between kinds: a bool is no number, a number is no text. Only other *spellings* of the same kind
-are taken (a NumPy integer for an `int`). Every error about a value reads the same way, wherever the value came from:
-the place, the value, the type wanted.
+are taken (a NumPy integer for an `int`), and an integer for a floating-point number. `fit` knows the plain types, whose
+values are a bool, a number or a text; `fitter` in `fit` knows all. Every error about a value reads the same way,
+wherever the value came from: the place, the value, the type wanted.
 """
 
 from __future__ import annotations
@@ -10,38 +11,73 @@ from __future__ import annotations
 import operator
 import re
 import reprlib
+from typing import Any
 
 import numpy as np
 
-from tidelog.check.types import BitType, BoolType, IntegerType, SignedType, StringType, Type, integer_range
+from tidelog.check.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    IntegerType,
+    SignedType,
+    StringType,
+    Type,
+    integer_range,
+)
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Column, Relation
+from tidelog.values.floats import double, double_of, single, single_of
 
-Value = bool | int | str
+Value = Any  # the Python form of a value of the language (`tidelog.values`)
 Row = tuple[Value, ...]
 
 _UNSIGNED_TEXT = re.compile(r"[ \t]*(0[xX][0-9a-fA-F]+|[0-9]+)[ \t]*")
 _SIGNED_TEXT = re.compile(r"[ \t]*(0[xX][0-9a-fA-F]+|-?[0-9]+)[ \t]*")
+_FLOAT_TEXT = re.compile(
+    r"[ \t]*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|[+-]?nan)[ \t]*", re.IGNORECASE
+)
+
+
+class UnfitError(Exception):
+    """A value does not fit its type. `path` leads to it from the value of the column: `.sides[2]`, or nothing."""
+
+    def __init__(self, value: object, type_: Type, reason: str = "", path: str = "") -> None:
+        super().__init__(value, type_, reason, path)
+        self.value = value
+        self.type = type_
+        self.reason = reason
+        self.path = path
+
+    def inside(self, step: str) -> UnfitError:
+        """The same, seen from a value that holds this one."""
+        self.path = step + self.path
+        return self
 
 
 def fit(value: object, type_: Type) -> Value | None:
-    """The value as the plain Python bool, int or str that a column of this type holds; None when it does not fit."""
+    """The value as a plain Python value in the form that a plain type wants; None when it does not fit."""
     match type_:
         case BoolType():
             return bool(value) if isinstance(value, bool | np.bool_) else None
         case BitType() | SignedType():
-            return _fit_integer(value, type_)
+            return _in_range(_integer(value), type_)
+        case BigIntType():
+            return _integer(value)
+        case FloatType(width):
+            return _fit_float(value, width)
         case StringType():
             return str(value) if isinstance(value, str) and _is_unicode(value) else None
         case _:
-            raise UsageError(f"rows hold no values of type `{type_}` yet", code=Code.NOT_YET)
+            raise AssertionError(f"{type_} is not a plain type")
 
 
 def fit_text(text: str, type_: Type) -> Value | None:
-    """The value that a cell of a text file stands for; None when it does not fit.
+    """The value of a plain type that a cell of a text file stands for; None when it does not fit.
 
-    Integers are decimal or `0x…`, blanks around them do not count; booleans are `true` and `false`; a string is
+    Integers are decimal or `0x…`, blanks around numbers do not count; booleans are `true` and `false`; a string is
     the cell as it stands.
     """
     match type_:
@@ -49,11 +85,18 @@ def fit_text(text: str, type_: Type) -> Value | None:
             return {"true": True, "false": False}.get(text)
         case BitType() | SignedType():
             found = (_UNSIGNED_TEXT if isinstance(type_, BitType) else _SIGNED_TEXT).fullmatch(text)
-            return _in_range(_integer_of(found[1], type_), type_) if found else None
+            # More digits than the type can need are not read: Python refuses the longest ones.
+            return _in_range(_integer_of(found[1], type_.width // 3 + 2), type_) if found else None
+        case BigIntType():
+            found = _SIGNED_TEXT.fullmatch(text)
+            return _integer_of(found[1], None) if found else None
+        case FloatType(width):
+            found = _FLOAT_TEXT.fullmatch(text)
+            return _fit_float(float(found[1]), width) if found else None
         case StringType():
             return text if _is_unicode(text) else None
         case _:
-            raise UsageError(f"files hold no values of type `{type_}` yet", code=Code.NOT_YET)
+            raise AssertionError(f"{type_} is not a plain type")
 
 
 def wanted(type_: Type) -> str:
@@ -66,20 +109,35 @@ def wanted(type_: Type) -> str:
             return str(type_)
 
 
-def misfit(place: str, relation: Relation, column: Column, value: object) -> DataError:
-    """The error for a value that does not fit its column; `place` is like `row 3` or `edge.csv:17:2`."""
+def misfit(place: str, relation: Relation, column: Column, unfit: object) -> DataError:
+    """The error for a value, or for an UnfitError about a part of one; `place` is like `row 3` or `edge.csv:17:2`."""
+    if not isinstance(unfit, UnfitError):
+        unfit = UnfitError(unfit, column.type)
+    inside = f", at `{unfit.path}`" if unfit.path else ""
+    return _refusal(f"{place}, column `{column.name}` of `{relation.name}`{inside}", unfit)
+
+
+def key_misfit(relation: Relation, unfit: UnfitError) -> DataError:
+    """The error for a primary key that does not fit."""
+    inside = f", at `{unfit.path}`" if unfit.path else ""
+    return _refusal(f"the key for `{relation.name}`{inside}", unfit)
+
+
+def _refusal(where: str, unfit: UnfitError) -> DataError:
+    value, type_ = unfit.value, unfit.type
     if value is None:
         return DataError(
-            f"{place}, column `{column.name}` of `{relation.name}`: null where a {wanted(column.type)} is wanted",
+            f"{where}: null where a {wanted(type_)} is wanted",
             code=Code.NULL_VALUE,
-            help="leave such rows out, or store a value of your own that stands for `unknown`",
+            help="leave such rows out, or declare the column with `Option<...>`",
         )
     shown = f"`{quoted(value)}`"
     kind = "" if isinstance(value, str | int | float) else f" ({type(value).__name__})"
+    reason = f": {unfit.reason}" if unfit.reason else ""
     return DataError(
-        f"{place}, column `{column.name}` of `{relation.name}`: {shown}{kind} is not a {wanted(column.type)}",
+        f"{where}: {shown}{kind} is not a {wanted(type_)}{reason}",
         code=Code.WRONG_VALUE,
-        help=_remedy(value, column.type),
+        help=_remedy(value, type_),
     )
 
 
@@ -92,23 +150,41 @@ def quoted(value: object) -> str:
     return shortener.repr(value)
 
 
-def _fit_integer(value: object, type_: IntegerType) -> int | None:
+def _integer(value: object) -> int | None:
     if isinstance(value, bool | np.bool_):
         return None
     try:
-        return _in_range(operator.index(value), type_)  # type: ignore[arg-type]
+        return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
 
 
-def _integer_of(digits: str, type_: IntegerType) -> int | None:
-    """The number that the digits stand for; None for one with more decimal digits than the type can need."""
+def _fit_float(value: object, width: int) -> float | None:
+    if isinstance(value, float | np.floating):
+        return double(float(value)) if width == 64 else single(float(value))
+    number = _integer(value)
+    if number is None:
+        return None
+    return double_of(number) if width == 64 else single_of(number)
+
+
+def _integer_of(digits: str, most: int | None) -> int | None:
+    """The number that the digits stand for; None for one with more than `most` decimal digits."""
     if digits[:2] in ("0x", "0X"):
         return int(digits, 16)
     magnitude = digits.lstrip("-0")
-    if len(magnitude) > type_.width // 3 + 2:  # Python refuses to read the longest ones
+    if most is not None and len(magnitude) > most:
         return None
-    return int(magnitude or "0") * (-1 if digits.startswith("-") else 1)
+    return _decimal(magnitude or "0") * (-1 if digits.startswith("-") else 1)
+
+
+def _decimal(digits: str) -> int:
+    """The number, however long; Python's own `int` refuses more than some thousands of digits."""
+    if len(digits) <= 4000:
+        return int(digits)
+    half = len(digits) // 2
+    power: int = 10**half
+    return _decimal(digits[:-half]) * power + _decimal(digits[-half:])
 
 
 def _in_range(value: int | None, type_: IntegerType) -> int | None:
@@ -125,7 +201,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _remedy(value: object, type_: Type) -> str | None:
-    if isinstance(value, float) and isinstance(type_, BitType | SignedType):
+    if isinstance(value, float) and isinstance(type_, BitType | SignedType | BigIntType):
         return "floating-point numbers are not taken for integers; convert them with `int(...)` or `.astype('int64')`"
     if isinstance(value, str) and isinstance(type_, BitType | SignedType) and fit_text(value, type_) is not None:
         return f"text is not taken for a number; write `{fit_text(value, type_)}`"

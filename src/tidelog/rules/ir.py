@@ -201,8 +201,9 @@ class Relation:
     """A declared (or hidden) relation. It may have no column at all: then it holds at most the row `()`.
 
     `value` is the type of a row as one value: a struct named like the relation or, where `explicit` is true, the type
-    of the one column. `key` gives the primary key of such a value. A hidden relation has neither. `weighted`: somebody
-    asks how often a row is derived, so that it has to be known (`rules.weights`).
+    of the one column. `key` gives the primary key of such a value, which has the type `key_type`. A hidden relation
+    has none of these. `weighted`: somebody asks how often a row is derived, so that it has to be known
+    (`rules.weights`).
     """
 
     name: str
@@ -213,6 +214,7 @@ class Relation:
     value: Type | None = None
     explicit: bool = False
     key: ScalarFunction | None = field(default=None, compare=False)
+    key_type: Type | None = None
     weighted: bool = False
 
 

@@ -207,6 +207,7 @@ class _Lowering:
             relation.value,
             relation.explicit,
             None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
+            None if key is None else key.expression.type,
         )
 
     def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:

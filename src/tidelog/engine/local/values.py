@@ -1,4 +1,4 @@
-"""Values ↔ words: how Arrow columns become 64-bit words and come back.
+"""Values ↔ words: how Arrow columns, of the plain types, and Python values become 64-bit words and come back.
 
 Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
 values are interned: equal values have equal ids, in one pool per type, for as long as the engine lives.
@@ -25,8 +25,9 @@ from tidelog.check.types import (
     is_word,
 )
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, arrow_type
+from tidelog.rules.schema import arrow_schema, arrow_type, python_column
 from tidelog.values import NAN
+from tidelog.values.text import integer_text
 
 Words = npt.NDArray[np.int64]
 Value = Any  # the Python form of a value of the language (`tidelog.values`)
@@ -116,7 +117,7 @@ class Values:
         return np.array(values, dtype=np.int64)
 
     def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
-        """One line per row, one word per column; the table has the relation's schema (more columns are ignored)."""
+        """One line per row, one word per column; the table has the schema of a plain relation, maybe more columns."""
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         for i, column in enumerate(relation.columns):
             words[:, i] = self._column_to_words(table.column(column.name), column.type)
@@ -137,7 +138,7 @@ class Values:
         return list(zip(*columns, strict=True))
 
     def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
-        """The rows as an Arrow table of the relation's schema."""
+        """The rows of a plain relation as an Arrow table of its schema."""
         arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
         if not arrays:
             # A table cannot have rows without columns: the count travels in an empty struct.
@@ -149,10 +150,7 @@ class Values:
             encoded = column.combine_chunks().dictionary_encode()
             if isinstance(encoded, pa.ChunkedArray):
                 encoded = encoded.combine_chunks()
-            distinct = encoded.dictionary.to_pylist()
-            if not isinstance(type_, StringType):
-                distinct = [int(text) for text in distinct]
-            ids = self.encode(distinct, type_)
+            ids = self.encode(python_column(encoded.dictionary, type_), type_)
             codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
             return ids[codes] if len(ids) else np.empty(0, np.int64)
         words: Words = column.to_numpy()
@@ -169,11 +167,11 @@ class Values:
             case SignedType(width) if width <= 64:
                 return pa.array(words).cast(arrow_type(type_))
         distinct, codes = np.unique(words, return_inverse=True)
-        texts = self.decode(distinct, type_)
-        if not isinstance(type_, StringType):
-            texts = [str(value) for value in texts]
-        dictionary = pa.array(texts, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(pa.string())
+        values = self.decode(distinct, type_)
+        if not isinstance(type_, StringType | FloatType):
+            values = [integer_text(value) for value in values]
+        dictionary = pa.array(values, arrow_type(type_))
+        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(arrow_type(type_))
 
 
 _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
