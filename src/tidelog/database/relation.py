@@ -39,13 +39,13 @@ class RelationView:
         self._relation = relation
 
     def rows(self) -> list[Row]:
-        """All rows, in value order; each row of a multiset once."""
+        """All rows, in value order; each row of a multiset that has a positive weight once."""
         if not is_plain_relation(self._relation):
-            return [row for row, _ in self.weights()]
+            return [row for row, weight in self.weights() if weight > 0]
         return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
 
     def weights(self) -> list[tuple[Row, int]]:
-        """All rows with their weights, in value order. The weight is 1 except in multisets and streams."""
+        """All rows with their weights, in value order. A weight is 1 except in multisets, where it may be negative."""
         with self._session.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)
@@ -70,7 +70,7 @@ class RelationView:
             if is_plain_relation(self._relation):
                 return engine.table(self._relation.name)
             found = engine.rows(self._relation.name)
-        return rows_to_table([row for row, _ in found], self._relation, self._session.definitions)
+        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._session.definitions)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""

@@ -10,7 +10,7 @@ call costs time in its own rows only, never in the relation. A method that raise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from tidelog.database.session import Given, Session
@@ -168,7 +168,7 @@ class KeyedWrites:
         changed = [(before.get(key), self._now.get(key)) for key in touched]
         gone = [old for old, new in changed if old is not None and old != new]
         come = [new for old, new in changed if new is not None and old != new]
-        return _operations(self._session, self._relation.name, gone, come)
+        return _operations(self._session, self._relation.name, {-1: gone, +1: come})
 
     def committed(self) -> None:
         if self._cleared:
@@ -218,9 +218,10 @@ class WeightedWrites:
         self._difference = {row: -weight for row, weight in self._given.items()}
 
     def operations(self) -> list[Operation]:
-        gone = [row for row, weight in self._difference.items() for _ in range(-weight)]
-        come = [row for row, weight in self._difference.items() for _ in range(weight)]
-        return _operations(self._session, self._relation.name, gone, come)
+        by_change: dict[int, list[Row]] = {}
+        for row, change in self._difference.items():
+            by_change.setdefault(change, []).append(row)
+        return _operations(self._session, self._relation.name, by_change)
 
     def committed(self) -> None:
         for row, change in self._difference.items():
@@ -241,10 +242,6 @@ def _python_rows(session: Session, relation: Relation, rows: Any) -> list[Row]:
     return to_rows(rows, relation, session.definitions)
 
 
-def _operations(session: Session, name: str, gone: list[Row], come: list[Row]) -> list[Operation]:
-    found = []
+def _operations(session: Session, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
     with session.engine() as engine:
-        for sign, rows in ((-1, gone), (+1, come)):
-            if rows:
-                found.append(Operation(name, sign, engine.stage(name, rows)))
-    return found
+        return [Operation(name, sign, engine.stage(name, rows)) for sign, rows in by_sign.items() if sign and rows]

@@ -21,7 +21,10 @@ __all__ = ["ChangeRows", "Engine", "EpochReport", "Operation", "Outcome", "Row",
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call of a transaction: `sign` is +1 for insert, -1 for delete. `rows` is what `Engine.stage` returned."""
+    """One call of a transaction: `sign` is +1 for insert, -1 for delete. `rows` is what `Engine.stage` returned.
+
+    For a multiset `sign` may be any number: it is what each of the rows adds to its weight.
+    """
 
     relation: str
     sign: int
