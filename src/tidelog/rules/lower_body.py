@@ -113,10 +113,12 @@ class RuleLowering:
 
     def _unwrapped(self, atom: program.Atom) -> Iterator[program.Term]:
         """The terms, variables for what is inside a shared or interned column as patterns."""
-        for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
+        pairs = list(zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True))
+        plain = {term.name for term, column in pairs if isinstance(term, typed.Var) and term.type == column.type}
+        for term, column in pairs:
             if not isinstance(term, typed.Var) or term.type == column.type:
                 yield term
-            elif term.name in self._bound:
+            elif term.name in self._bound or term.name in plain:
                 yield typed.EqualPattern(term, term.type, term.span)
             else:
                 yield typed.BindPattern(term.name, term.type, term.span)
