@@ -91,6 +91,10 @@ class RoundsStratum(HeldStratum):
         self._given = self._next_given
         self._is_fresh = False
 
+    def drop(self) -> None:
+        super().drop()
+        self._next_given = self._given
+
     def _facts_of(self, name: str) -> set[Row]:
         """The input facts of a relation after this epoch."""
         change = self.facts.get(self.numbers[name])
