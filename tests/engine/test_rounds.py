@@ -21,7 +21,7 @@ SHORTEST = """
 def shortest(edges: set[tuple[int, int, int]], source: int) -> dict[tuple[int, int], int]:
     distance = {source: 0}
     while True:
-        better = {}
+        better: dict[int, int] = {}
         for start, end, length in edges:
             if start in distance and distance[start] + length < min(distance.get(end, 10**9), better.get(end, 10**9)):
                 better[end] = distance[start] + length
