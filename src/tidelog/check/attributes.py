@@ -44,6 +44,15 @@ _WANTED = {
     "iterate_by_val": "`iter:` and a type",
     "deserialize_from_array": "a function, as in `f()`",
 }
+_EXAMPLES = {
+    "size": "8",
+    "rust": '"…"',
+    "original": '"Edge"',
+    "maintain": '"trace"',
+    "iterate_by_ref": "iter: 'A",
+    "iterate_by_val": "iter: 'A",
+    "deserialize_from_array": "key()",
+}
 
 
 def read_attributes(
@@ -67,6 +76,7 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
                 f"a {place} has no attribute `{name}`",
                 attribute.name.span,
                 "no such attribute here",
+                notes=() if guess else (f"a {place} takes {', '.join(f'`{each}`' for each in _PLACES[place])}",),
                 help=f"did you mean `#[{guess}]`?" if guess else None,
             )
         )
@@ -77,7 +87,9 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
     fits = value is not None and isinstance(value, kinds.get(name, str)) if wanted else attribute.value is None
     if not fits:
         message = f"attribute `{name}` wants {wanted or 'no value'}"
-        diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, attribute.span, "not what it wants"))
+        help = f"`#[{name} = {_EXAMPLES[name]}]`" if wanted else f"`#[{name}]`"
+        label = "it has none" if attribute.value is None else "not what it wants"
+        diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, attribute.span, label, help=help))
         return None
     if name == "original" and "\0" in str(value):
         message = "the value of `original` holds a character 0"

@@ -14,7 +14,7 @@ from tidelog.check.resolve_type import TypeResolver
 from tidelog.check.rule.atoms import read_body_atom, row_draft, typed_atom
 from tidelog.check.rule.binders import Matching
 from tidelog.check.rule.state import RuleState
-from tidelog.check.scope import Environment, Module, RelationEntry
+from tidelog.check.scope import Environment, Module, RelationEntry, TransformerEntry
 from tidelog.check.types import NamedType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
@@ -120,6 +120,12 @@ def _report_others(at: Inference, item: ast.IndexDeclaration, types: dict[str, T
 # Transformers
 
 
+def _application(transformer: TransformerEntry) -> str:
+    """How a transformer is applied, with the names of its parameters."""
+    inputs, outputs = (", ".join(name for name, _, _ in each) for each in (transformer.inputs, transformer.outputs))
+    return f"apply {short_name(transformer.name)}({inputs}) -> ({outputs})"
+
+
 def check_application(
     item: ast.Apply, module: Module, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.Apply | None:
@@ -138,7 +144,8 @@ def check_application(
                 f"transformer `{short_name(transformer.name)}` has {counted(len(wanted), what)}, {len(given)} given"
             )
             label = f"expected {len(wanted)}, found {len(given)}"
-            diagnostics.append(diagnostic(Code.BAD_APPLICATION, message, item.span, label))
+            help = f"it is applied as `{_application(transformer)}`"
+            diagnostics.append(diagnostic(Code.BAD_APPLICATION, message, item.span, label, help=help))
             return None
     meaning: dict[str, Draft] = {name: Unknown() for name in transformer.type_parameters}
     inputs: list[ast.Name | ast.Expression] = []

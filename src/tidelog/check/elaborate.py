@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from tidelog.check import typed
@@ -26,6 +27,7 @@ from tidelog.check.types import STRING, U32, UNIT, FloatType, NamedType, StringT
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 Made = TypeVar("Made")
 
@@ -269,7 +271,7 @@ class Elaborator:
                 f"the pattern of {where} does not fit every value",
                 node.span,
                 f"`{missing}` does not fit" if missing != "_" else "not every value fits",
-                help="`match` takes such a value apart",
+                help=_instead(node, where),
             )
 
     def _break(self, node: ast.Break) -> typed.Expression:
@@ -375,3 +377,30 @@ _RULES: dict[type, Callable[[Elaborator, Any], typed.Expression]] = {
     ast.Continue: Elaborator._continue,
     ast.Return: Elaborator._return,
 }
+
+
+def _instead(node: ast.Expression, where: str) -> str:
+    """What to write where a pattern must fit and does not."""
+    pattern = show_expression(node)
+    if where == "a `FlatMap`":
+        return f"what does not fit is left out by a second literal: `var item = FlatMap(…), {pattern} = item`"
+    plain = show_expression(_without_var(node))
+    if where == "a loop":
+        return f"`match` looks at each item: `for (item in …) match (item) {{ {plain} -> …, _ -> () }}`"
+    return f"`match` has an arm for the others: `match (…) {{ {plain} -> …, _ -> … }}`"
+
+
+def _without_var(node: ast.Expression) -> ast.Expression:
+    """The pattern as an arm of a `match` has it: variables need no `var`."""
+    match node:
+        case ast.VariableDeclaration(name):
+            return ast.Variable(name.text, span=node.span)
+        case ast.Tuple(items):
+            return replace(node, items=tuple(_without_var(item) for item in items))
+        case ast.Struct(arguments=arguments):
+            inner = tuple(replace(argument, value=_without_var(argument.value)) for argument in arguments)
+            return replace(node, arguments=inner)
+        case ast.Annotation(operand):
+            return replace(node, operand=_without_var(operand))
+        case _:
+            return node

@@ -94,6 +94,7 @@ class _Loading:
                 f"module `{name}` is in more than one place",
                 "which one is meant?",
                 notes=[f"one is {'in the library' if self._is_library(hit) else f'`{hit}`'}" for hit in hits],
+                help="give one of them another name",
             )
             return None
         if self._main_path is not None and hits[0].resolve() == self._main_path.resolve():

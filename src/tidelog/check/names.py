@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
 
+from tidelog.check.elsewhere import import_of, is_library_module
 from tidelog.check.scope import ConstructorEntry, Module, RelationEntry, TransformerEntry, TypeEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
@@ -13,6 +14,27 @@ from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 
 _MOST_HINTS = 50
+
+# Types by the names that they have elsewhere.
+_FOREIGN_TYPES = {
+    **dict.fromkeys(("int", "integer", "Integer", "number", "long", "i64", "int64", "Int"), "s64"),
+    **dict.fromkeys(("i8", "int8"), "s8"),
+    **dict.fromkeys(("i16", "int16", "short"), "s16"),
+    **dict.fromkeys(("i32", "int32"), "s32"),
+    **dict.fromkeys(("i128", "int128"), "s128"),
+    **dict.fromkeys(("uint", "unsigned", "uint64", "nat"), "u64"),
+    **dict.fromkeys(("byte", "uint8"), "u8"),
+    **dict.fromkeys(("uint16",), "u16"),
+    **dict.fromkeys(("uint32",), "u32"),
+    **dict.fromkeys(("String", "str", "text", "char", "symbol", "varchar"), "string"),
+    **dict.fromkeys(("boolean", "Boolean", "Bool"), "bool"),
+    **dict.fromkeys(("f64", "Double", "real", "float64"), "double"),
+    **dict.fromkeys(("f32", "Float", "float32"), "float"),
+    **dict.fromkeys(("bignum", "BigInt", "Bigint"), "bigint"),
+    **dict.fromkeys(("List", "list", "Array", "array", "vector", "Vector", "vec"), "Vec"),
+    **dict.fromkeys(("Dict", "dict", "HashMap", "BTreeMap", "map"), "Map"),
+    **dict.fromkeys(("optional", "Optional", "Maybe", "option"), "Option"),
+}
 
 
 class _Named(Protocol):
@@ -92,15 +114,11 @@ class Names:
         if not prefix or self.module.places(prefix):
             return True
         guess = suggest(prefix, self.module.prefixes())
-        self._diagnostics.append(
-            diagnostic(
-                Code.UNKNOWN_MODULE,
-                f"there is no module `{prefix}` here",
-                span,
-                "not imported",
-                help=f"did you mean `{guess}`?" if guess else f"`import {prefix}`",
-            )
-        )
+        help = f"did you mean `{guess}::{name.rpartition('::')[2]}`?" if guess else None
+        if help is None and is_library_module(prefix):
+            help = f"`import {prefix}`"
+        message = f"there is no module `{prefix}` here"
+        self._diagnostics.append(diagnostic(Code.UNKNOWN_MODULE, message, span, "not imported", help=help))
         return False
 
     def _report_unknown(self, name: str, span: Span, what: str, code: Code, label: str, known: Iterable[str]) -> None:
@@ -108,8 +126,17 @@ class Names:
         # A report this long is not read for its hints, and each costs a look at every name there is.
         guess = suggest(last, known) if len(self._diagnostics) < _MOST_HINTS else None
         help = f"did you mean `{prefix}{separator}{guess}`?" if guess else None
+        if what == "type":
+            help = _foreign_type(last) or help
+        if help is None and not prefix:
+            help = import_of(what, last, self.module.prefixes())
         self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
 
     def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:
         prefix = name.rpartition("::")[0]
         return (each for place in self.module.places(prefix) for each in table(place))
+
+
+def _foreign_type(name: str) -> str | None:
+    meant = _FOREIGN_TYPES.get(name)
+    return f"it is called `{meant}` here" if meant else None

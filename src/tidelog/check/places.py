@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tidelog.check import typed
-from tidelog.check.inference.drafts import current_flag
+from tidelog.check.inference.drafts import current_flag, written
 from tidelog.check.inference.state import Local
 from tidelog.check.types import UNIT, FunctionType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 if TYPE_CHECKING:
     from tidelog.check.elaborate import Elaborator
@@ -138,6 +139,7 @@ class Places:
         """The place that an expression names; reports one that may not be set."""
         local = self._root(node)
         place = typed.place(value)
+        help = None
         if local is None:
             label = "not a variable, nor a part of one"
         elif place is None:
@@ -146,9 +148,17 @@ class Places:
             obstacle = self._obstacle(local)
             if obstacle is None:
                 return local, place
-            label = obstacle
-        self._at.report(Code.NOT_A_PLACE, "this cannot be set", node.span, label)
+            label, help = obstacle, self._remedy(local)
+        text = show_expression(node)
+        message = f"`{text}` cannot be set" if len(text) <= 40 else "this cannot be set"
+        self._at.report(Code.NOT_A_PLACE, message, node.span, label, help=help)
         return None
+
+    def _remedy(self, local: Local) -> str | None:
+        """What would make the variable settable, or a copy of it."""
+        if local.origin == "parameter" and local.depth >= self._depth and current_flag(local.flag) is not True:
+            return f"`{local.name}: mut {written(local.draft)}` lets the function set it, for its caller, too"
+        return f"`var copy = {local.name}` makes one that can" if local.origin == "loop" else None
 
     def _carried_back(self, local: Local) -> list[typed.Expression]:
         """What has to follow a change of the variable: the place that it stands for, and so on outwards."""

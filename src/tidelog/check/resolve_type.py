@@ -98,6 +98,7 @@ class TypeResolver:
                 syntax.span,
                 f"expected {wanted}, found {found}",
                 related=[(entry.span, "declared here")] if entry and not entry.module.is_library else [],
+                help=_pattern(name, entry) if entry else None,
             )
         )
         return False
@@ -156,3 +157,9 @@ def substitute(type_: Type, meaning: Mapping[str, Type]) -> Type:
             return FunctionType(taken, substitute(result, meaning))
         case _:
             return type_
+
+
+def _pattern(name: str, entry: TypeEntry) -> str:
+    """How the type is written, for a help."""
+    parameters = ", ".join(f"'{parameter}" for parameter in entry.parameters)
+    return f"it is written `{name}<{parameters}>`" if parameters else f"it is written `{name}`"

@@ -77,5 +77,6 @@ def _by_name(
     missing = ", ".join(f"`{name}`" for name in places if name not in given)
     if needs_all and missing and at.errors == before:
         message = f"{owner} gets no value for {missing}"
-        at.report(Code.MISSING_COLUMN, message, node.span, "a value needs every field")
+        help = ", ".join(f"`.{name} = …`" for name in places if name not in given)
+        at.report(Code.MISSING_COLUMN, message, node.span, "a value needs every field", help=f"for example {help}")
     return values if at.errors == before else None

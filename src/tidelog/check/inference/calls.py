@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tidelog.check.elsewhere import import_for
 from tidelog.check.inference.drafts import (
     BROKEN,
     FUNCTION,
@@ -317,6 +318,7 @@ def _no_overload(
         span,
         f"{len(candidates)} functions have this name" if len(candidates) > 1 else "it takes something else",
         notes=_listed(candidates),
+        help=import_for(name, written(arguments[0]).partition("<")[0], at.module.prefixes()) if arguments else None,
     )
 
 
@@ -327,8 +329,17 @@ def _ambiguous(at: Inference, name: str, span: Span, candidates: list[FunctionEn
         span,
         "nothing says which one",
         notes=_listed(candidates),
-        help="a type annotation on an argument or on the result would say it, for example `(x: u32)`",
+        help=_deciding(name, candidates),
     )
+
+
+def _deciding(name: str, candidates: Sequence[FunctionEntry]) -> str:
+    """What would say which function is meant."""
+    results = {entry.result for entry in candidates}
+    if len(results) == len(candidates) and candidates[0].result is not None:
+        given = "…" if candidates[0].arity else ""
+        return f"the type of the result says it: `({name}({given}): {written(candidates[0].result)})`"
+    return "the type of an argument says it, for example `(x: u32)`"
 
 
 def _listed(candidates: Sequence[FunctionEntry], most: int = 5) -> list[str]:

@@ -12,15 +12,18 @@ from tidelog.check.inference.drafts import (
     current,
     describe,
     instantiate,
+    is_integer,
     named,
     shape,
 )
 from tidelog.check.inference.patterns import Assigning, Declaring, pattern
+from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference, Reason, Reasons
 from tidelog.check.inference.values import behind
 from tidelog.check.types import BOOL, UNIT
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 OPTION, RESULT = "ddlog_std::Option", "ddlog_std::Result"
 
@@ -98,7 +101,8 @@ def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
 
     def give_up() -> None:
         message = "the type of what is iterated over is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "what is its type?")
+        help = annotated(node, "Vec<u64>")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "what is its type?", help=help)
 
     at.defer(attempt, lambda: [iterable], give_up)
     return current(result)
@@ -118,7 +122,14 @@ def _item(at: Inference, node: ast.Expression, found: Draft) -> Draft:
         definition = at.environment.definition(whole.head)
     if whole is None or definition is None or definition.item is None:
         shown = describe(found)
-        return at.report(Code.NOT_ITERABLE, f"{shown} cannot be iterated over", node.span, f"this is {shown}")
+        help = None
+        if is_integer(found):
+            help = f"`range_vec(0, {show_expression(node)}, 1)` are the numbers below it"
+        elif whole is not None and whole.head == OPTION:
+            help = f"`to_vec({show_expression(node)})` has one item or none"
+        return at.report(
+            Code.NOT_ITERABLE, f"{shown} cannot be iterated over", node.span, f"this is {shown}", help=help
+        )
     return instantiate(definition.item, dict(zip(definition.parameters, whole.parts)))
 
 
@@ -152,7 +163,8 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
     operand = at.infer(node.operand)
     if at.frame.result is None:
         message = "`?` stands outside of a function"
-        return at.report(Code.BAD_TRY, message, node.span, "nothing to return from")
+        help = f"`Some{{var x}} = {show_expression(node.operand)}` goes on where there is a value"
+        return at.report(Code.BAD_TRY, message, node.span, "nothing to return from", help=help)
     returned, reason = at.frame.result, at.frame.reason
     at.choices[id(node)] = returned
     result = Unknown()
@@ -183,7 +195,8 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
 
     def give_up() -> None:
         message = "the type of what `?` takes apart is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "an `Option` or a `Result`?")
+        help = annotated(node.operand, "Option<u64>")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "an `Option` or a `Result`?", help=help)
 
     at.defer(attempt, lambda: [operand, returned], give_up, guess)
     return result
@@ -197,7 +210,11 @@ def _leave(at: Inference, node: ast.Try, found: Shape, operand: Draft, returned:
         return
     if whole is None or whole.head != RESULT or found.head != RESULT:
         message = f"`?` of {describe(operand)} leaves a function that returns {describe(returned)}"
-        at.report(Code.BAD_TRY, message, node.span, "they do not fit", related=related)
+        text = show_expression(node.operand)
+        help = f"`unwrap_or_default({text})`"
+        if whole is not None and whole.head == RESULT:
+            help = f'`ok_or({text}, "no value")?` turns an `Option` into a `Result`'
+        at.report(Code.BAD_TRY, message, node.span, "they do not fit", related=related, help=help)
     elif not at.solver.unify(found.parts[1], whole.parts[1]):
         message = f"`?` of {describe(operand)} leaves a function that returns {describe(returned)}"
         at.report(Code.BAD_TRY, message, node.span, f"its error is {describe(found.parts[1])}", related=related)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_integer, is_number
+from tidelog.check.inference.remedies import annotated, conversion, pasted
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
 from tidelog.check.types import (
@@ -78,7 +79,8 @@ def cast(at: Inference, node: ast.Cast, wanted: Draft | None, reasons: Reasons) 
     if isinstance(target, IntegerType | BigIntType | FloatType):
         defer_cast(at, node, operand, target)
     elif target is not BROKEN and current(operand) is not BROKEN:
-        _wrong_cast(at, node, operand, target, "only numbers are cast")
+        help = conversion(node.operand, operand, target)
+        _wrong_cast(at, node, operand, target, "only numbers are cast", help)
     return target
 
 
@@ -107,7 +109,7 @@ def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> N
 
     def give_up() -> None:
         message = "the type of a value that is cast is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=annotated(node.operand))
 
     at.defer(attempt, lambda: [operand], give_up, guess)
 
@@ -124,10 +126,14 @@ def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> No
         case BigIntType(), BitType(width):
             help = f"`{pasted(node.operand)} as {SignedType(width)} as {target}`"
             _wrong_cast(at, node, found, target, "a `bigint` has a sign", help)
-        case FloatType(), BitType() | SignedType() | BigIntType():
-            _wrong_cast(at, node, found, target, "`int_from_f` and `int_from_d` of the library `fp` round")
+        case FloatType(width), BitType() | SignedType() | BigIntType():
+            help = f"`fp::int_from_{'f' if width == 32 else 'd'}({show_expression(node.operand)})` with `import fp`"
+            _wrong_cast(at, node, found, target, "a fraction has to be rounded", help)
         case (BitType() | SignedType() | BigIntType() | FloatType(), _):
             pass
+        case StringType(), BitType() | SignedType():
+            help = f"`parse_dec_u64({show_expression(node.operand)})` reads a number"
+            _wrong_cast(at, node, found, target, "only numbers are cast", help)
         case _:
             _wrong_cast(at, node, found, target, "only numbers are cast")
 
@@ -168,7 +174,7 @@ def slice_(at: Inference, node: ast.Slice, wanted: Draft | None, reasons: Reason
 
     def give_up() -> None:
         message = "the type of a value that is sliced is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=annotated(node.operand))
 
     before = at.errors
     at.defer(attempt, lambda: [operand], give_up)
@@ -215,7 +221,8 @@ def _join(at: Inference, node: ast.Binary) -> Draft:
 
     def give_up() -> None:
         message = "the type of what `++` joins is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.left.span, "a `string` or a `bit`?")
+        help = annotated(node.left, "string")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.left.span, "a `string` or a `bit`?", help=help)
 
     at.defer(attempt, lambda: [left, right, result], give_up)
     return result
@@ -263,6 +270,8 @@ def _hint(node: ast.Expression) -> int:
 def _meant(node: ast.Binary) -> str | None:
     """What was probably meant by an operator whose operands do not fit."""
     op, left, right = node.op, node.left, node.right
+    if op == "&" and isinstance(right, ast.Reference | ast.Binary) and "&&" in node.span.text:
+        return "`and` joins conditions"
     if op == "+" and any(isinstance(side, ast.String | ast.Interpolation) for side in (left, right)):
         return f"`{pasted(left)} ++ {pasted(right)}` joins strings"
     if PRIORITY[op] == COMPARISON and isinstance(left, ast.Unary) and left.op == "not":
@@ -273,9 +282,3 @@ def _meant(node: ast.Binary) -> str | None:
         meant_too = ast.Binary(right.op, first, right.right, span=node.span)
         return f"`{right.op}` binds tighter than `{op}`: `{show_expression(meant_too)}`"
     return None
-
-
-def pasted(node: ast.Expression) -> str:
-    """The node as an operand, in parentheses if it has operators of its own."""
-    text = show_expression(node)
-    return f"({text})" if isinstance(node, ast.Unary | ast.Binary) else text

@@ -187,7 +187,8 @@ class Assigning:
         if isinstance(node, ast.FieldAccess | ast.TupleField):
             at.expect(node, wanted, *reasons)
         else:
-            at.report(Code.NOT_A_PLACE, "this cannot be set", node.span, "not a variable, nor a part of one")
+            label = "not a variable, nor a part of one"
+            at.report(Code.NOT_A_PLACE, "this cannot be set", node.span, label)
 
 
 def not_a_pattern(at: Inference, node: ast.Expression) -> None:

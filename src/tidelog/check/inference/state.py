@@ -27,6 +27,7 @@ from tidelog.check.inference.drafts import (
     holds,
     unknowns,
 )
+from tidelog.check.inference.remedies import conversion
 from tidelog.check.names import Names
 from tidelog.check.resolve_type import TypeResolver
 from tidelog.check.scope import Environment, Module
@@ -148,7 +149,7 @@ class Inference:
     ) -> Draft:
         """Unifies; where that fails, reports at the node. Returns the draft that is wanted, or BROKEN."""
         if found is not wanted and not self.solver.unify(found, wanted):
-            self.mismatch(node, found, wanted, reasons, help)
+            self.mismatch(node, found, wanted, reasons, help or conversion(node, found, wanted))
             return BROKEN
         self.drain()
         return wanted

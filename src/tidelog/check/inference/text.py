@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 from tidelog.check.inference.calls import choose, fitting_functions
 from tidelog.check.inference.drafts import FUNCTION, TUPLE, Draft, Kind, Unknown, current, describe, shape, written
+from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference
 from tidelog.check.scope import FunctionEntry
 from tidelog.check.types import STRING, TypeVariable
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 TO_STRING = "to_string"
 
@@ -38,6 +40,7 @@ def require_text(at: Inference, node: ast.Expression) -> None:
             "the type of a value that is turned into text is not known",
             node.span,
             "what is its type?",
+            help=annotated(node),
         )
 
     at.defer(attempt, lambda: [draft], give_up)
@@ -61,8 +64,15 @@ def _choose(at: Inference, node: ast.Expression, found: Draft) -> None:
         f"{describe(found)} has no text",
         node.span,
         "there is no `to_string` for it" if not fitting else f"{len(fitting)} functions `to_string` take it",
-        help=None if fitting else f"`function to_string(x: {written(found)}): string {{…}}`",
+        help=None if fitting else _remedy(node, found),
     )
+
+
+def _remedy(node: ast.Expression, found: Draft) -> str:
+    whole = shape(found)
+    if whole is None or whole.head is TUPLE:
+        return f"`to_string_debug({show_expression(node)})` is a text of any value"
+    return f"`function to_string(x: {written(found)}): string {{ to_string_debug(x) }}`"
 
 
 def _beside_the_type(at: Inference, found: Draft) -> Sequence[FunctionEntry]:

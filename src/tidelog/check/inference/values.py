@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tidelog.check.declare_names import report_repeated
 from tidelog.check.inference.arguments import arrange_fields
@@ -22,13 +22,16 @@ from tidelog.check.inference.drafts import (
     short_name,
     tuple_of,
 )
+from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Frame, Inference, Reasons
+from tidelog.check.program import Constructor
 from tidelog.check.scope import ConstructorEntry
 from tidelog.check.types import UNIT
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 _Find = Callable[[Draft], Draft]
 
@@ -189,7 +192,8 @@ def _part(at: Inference, node: ast.FieldAccess | ast.TupleField, find: _Find) ->
 
     def give_up() -> None:
         message = "the type of a value whose part is wanted is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?")
+        help = annotated(node.operand, "(u64, string)" if isinstance(node, ast.TupleField) else "T")
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=help)
 
     at.defer(attempt, lambda: [operand], give_up)
     return result
@@ -222,9 +226,15 @@ def _field(at: Inference, node: ast.FieldAccess, found: Draft) -> Draft:
             f"not every {describe(found)} has a field `{name}`",
             span,
             f"`{short_name(without.name)}` has none",
-            help="`match` takes such a value apart",
+            help=f"`match ({show_expression(node.operand)}) {{ {_having(constructors, name)} -> …, _ -> … }}`",
         )
     return instantiate(having[0].type, dict(zip(definition.parameters, whole.parts)))
+
+
+def _having(constructors: Sequence[Constructor], name: str) -> str:
+    """A pattern for the first constructor with that field."""
+    found = next(each for each in constructors if any(field.name == name for field in each.fields))
+    return f"{short_name(found.name)}{{.{name} = {name}}}"
 
 
 def _item(at: Inference, node: ast.TupleField, found: Draft) -> Draft:

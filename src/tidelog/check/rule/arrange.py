@@ -37,6 +37,7 @@ def arrange(
                 positional.span,
                 "this one has no name",
                 related=[(named[0].span, "this one has")],
+                help=_all_named(atom, signature),
             )
         )
         return None
@@ -48,6 +49,19 @@ def arrange(
         _wrong_count(atom, signature, diagnostics, head=head)
         return None
     return [argument.value for argument in atom.arguments]
+
+
+def _all_named(atom: ast.Atom, signature: RelationEntry) -> str | None:
+    """The atom with a name for each argument, if each that has none can be given that of its column."""
+    columns = [column.name for column in signature.columns]
+    names = [
+        argument.name.text if argument.name else columns[place] if place < len(columns) else None
+        for place, argument in enumerate(atom.arguments)
+    ]
+    if None in names or len(set(names)) < len(names):
+        return None
+    given = (f".{name} = {show_expression(argument.value)}" for name, argument in zip(names, atom.arguments))
+    return f"`{atom.relation.text}({', '.join(given)})`"
 
 
 def _by_name(
@@ -82,6 +96,7 @@ def _by_name(
                 f"the head gives no value for {_listed(missing)} of `{short_name(signature.name)}`",
                 atom.span,
                 "a head needs every column",
+                help=f"for example {_listed([f'.{name} = …' for name in missing])}",
             )
         )
     return values if len(diagnostics) == before else None

@@ -17,7 +17,7 @@ from tidelog.check import program, typed
 from tidelog.check.elaborate import Elaborator
 from tidelog.check.inference import Inference, Reasons
 from tidelog.check.inference.arguments import arrange_fields
-from tidelog.check.inference.drafts import BROKEN, Draft, named
+from tidelog.check.inference.drafts import BROKEN, Draft, describe, named, short_name
 from tidelog.check.inference.patterns import pattern
 from tidelog.check.inference.values import REF
 from tidelog.check.rule.arrange import arrange
@@ -25,7 +25,9 @@ from tidelog.check.rule.binders import Matching
 from tidelog.check.rule.state import RuleState
 from tidelog.check.scope import RelationEntry
 from tidelog.check.types import NamedType
+from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 Column = tuple[ast.Expression | None, Draft, Reasons]  # what is written for a column, its type, and why
 
@@ -72,13 +74,49 @@ def read_columns(at: Inference, atom: ast.Atom, entry: RelationEntry | None, *, 
     return [(value, column.type or BROKEN, (column.reason,)) for value, column in zip(arranged, entry.columns)]
 
 
-def as_value(atom: ast.Atom, at: Inference) -> ast.Expression:
-    """The arguments of an atom on a relation `R[T]` as one value: the constructor of the relation's name."""
+def as_value(atom: ast.Atom, at: Inference, entry: RelationEntry) -> ast.Expression | None:
+    """The arguments of an atom on a relation `R[T]` as one value: the constructor of the relation's name.
+
+    None, and a report, where there is no such constructor.
+    """
     has_constructor = bool(at.module.find_constructors(atom.relation.text))
     if atom.bare or (not atom.arguments and not has_constructor):
         return ast.Wildcard(span=atom.span)
+    if not has_constructor:
+        _report_columns(atom, at, entry)
+        return None
     value: ast.Expression = ast.Struct(atom.relation, atom.arguments, span=atom.span)
     return ast.Reference(value, span=atom.span) if atom.reference else value
+
+
+def _one_column(atom: ast.Atom, entry: RelationEntry, value: ast.Expression | None) -> list[Column]:
+    """The column of a relation `R[T]`; where no value can be made of the arguments, they are of any type."""
+    if value is None:
+        return [(argument.value, BROKEN, ()) for argument in atom.arguments]
+    return [(value, row_draft(entry), (entry.columns[0].reason,))]
+
+
+def _report_columns(atom: ast.Atom, at: Inference, entry: RelationEntry) -> None:
+    """Reports arguments for a relation whose rows are values of a type that has another name."""
+    assert entry.value is not None
+    arguments = ", ".join(
+        f".{argument.name.text} = {show_expression(argument.value)}"
+        if argument.name
+        else show_expression(argument.value)
+        for argument in atom.arguments
+    )
+    definition = at.environment.definition(entry.value.name) if isinstance(entry.value, NamedType) else None
+    value = f"({arguments})" if len(atom.arguments) != 1 else arguments
+    if definition is not None and definition.constructors:
+        value = f"{short_name(definition.constructors[0].name)}{{{arguments}}}"
+    at.report(
+        Code.UNKNOWN_COLUMN,
+        f"relation `{short_name(entry.name)}` has no columns: its rows are {describe(entry.value)}",
+        atom.span,
+        "arguments stand for columns",
+        related=[(entry.span, "declared here")],
+        help=f"`{atom.relation.text}[{value}]`",
+    )
 
 
 # In a body
@@ -90,9 +128,8 @@ def read_body_atom(state: RuleState, atom: ast.Atom, binder: Matching) -> ReadAt
     entry = find_relation(at, atom)
     read = ReadAtom(entry)
     if entry is not None and entry.is_explicit:
-        value = atom.value if atom.value is not None else as_value(atom, at)
-        column = entry.columns[0]
-        read.columns = [(value, row_draft(entry), (column.reason,))]
+        value = atom.value if atom.value is not None else as_value(atom, at, entry)
+        read.columns = _one_column(atom, entry, value)
     elif atom.value is not None and entry is not None:
         _open_row(state, read, entry, atom.value, binder)
     elif atom.value is not None:
@@ -188,10 +225,10 @@ def read_head_atom(state: RuleState, atom: ast.Atom) -> ReadAtom:
     entry = find_relation(at, atom)
     read = ReadAtom(entry, location=atom.location)
     if entry is not None and entry.is_explicit:
-        value = atom.value if atom.value is not None else as_value(atom, at)
+        value = atom.value if atom.value is not None else as_value(atom, at, entry)
         if isinstance(value, ast.Wildcard) and atom.value is None:
             value = ast.Struct(atom.relation, span=atom.span)
-        read.columns = [(value, row_draft(entry), (entry.columns[0].reason,))]
+        read.columns = _one_column(atom, entry, value)
     elif atom.value is not None and entry is not None:
         _open_head(at, read, entry, atom.value)
     elif atom.value is not None:

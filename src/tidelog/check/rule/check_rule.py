@@ -27,6 +27,7 @@ from tidelog.check.types import BOOL, S64, U64, UNIT, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 Filter = ast.Negative | ast.Condition
 Waiting = tuple[Filter, set[str]]  # a filter, and the variables for which it waits
@@ -243,6 +244,7 @@ class _Checking:
                     groups[1].span,
                     "grouped again",
                     related=[(groups[0].span, "grouped first")],
+                    help=f"a group can be used twice: `var group = {show_expression(groups[0])}`",
                 )
             maker = read_group(self.state, groups[0], literal, name or self._group_name())
             if maker is not None:

@@ -8,7 +8,7 @@ expression is read with those, the `group_by` itself standing for the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tidelog.check import program, typed
 from tidelog.check.elaborate import Elaborator
@@ -20,6 +20,7 @@ from tidelog.check.rule.state import RuleState
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 GROUP = "ddlog_std::Group"
 
@@ -48,7 +49,7 @@ def read_group(
             f"`group_by` takes a value and a key, {len(given)} arguments given",
             node.span,
             "expected 2",
-            help="several variables make a tuple: `x.group_by((y, z))`",
+            help=_as_tuple(given),
         )
         return None
     local = group(state, given[0], given[1], node.span, literal, name)
@@ -76,6 +77,14 @@ def group(
     return None if draft is BROKEN else at.declare(name, draft, span, "rule")
 
 
+def _as_tuple(given: Sequence[ast.Expression]) -> str:
+    """What to write for a `group_by` with so many arguments."""
+    if len(given) < 2:
+        return "`x.group_by(())` makes one group of all"
+    value, *keys = map(show_expression, given)
+    return f"several variables make a tuple: `{value}.group_by(({', '.join(keys)}))`"
+
+
 def _key_variables(state: RuleState, key: ast.Expression) -> set[str] | None:
     """The variables of a key, or None when it is made of anything else."""
     plain = _plain(key)
@@ -87,7 +96,7 @@ def _key_variables(state: RuleState, key: ast.Expression) -> set[str] | None:
                 "the key of a `group_by` is a variable or a tuple of variables",
                 part.span,
                 "this is neither",
-                help="bind it before: `var key = …`",
+                help=f"bind it before: `var key = {show_expression(part)}`",
             )
             return None
     return {part.name for part in parts if isinstance(part, ast.Variable)}

@@ -1,0 +1,109 @@
+"""A value of the wrong type → the expression that would make it the right one, as it can be pasted.
+
+    expected `u64`, found `u32`          `c as u64`
+    expected `Option<u8>`, found `u8`    `Some{c}`
+
+Only what cannot be wrong is said: a conversion that the language has, from the type that was found to the one wanted.
+"""
+
+from __future__ import annotations
+
+from tidelog.check.inference.drafts import FUNCTION, Draft, Shape, Unknown, could_be, current, shape
+from tidelog.check.types import (
+    UNIT,
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    SignedType,
+    StringType,
+    TypeVariable,
+)
+from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
+
+_OPTION, _RESULT, _REF = "ddlog_std::Option", "ddlog_std::Result", "ddlog_std::Ref"
+_INTERN = "internment::Intern"
+
+
+def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    """A help for a value that is `found` where `wanted` is wanted."""
+    found, wanted = current(found), current(wanted)
+    if isinstance(found, Unknown) or isinstance(wanted, Unknown):
+        return None
+    if found == UNIT and isinstance(node, ast.Block) and node.ends_open and node.expressions:
+        return f"without the last `;` the block gives the value of `{show_expression(node.expressions[-1])}`"
+    meant = _cast(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
+    return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
+
+
+def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    value = pasted(node)
+    match found, wanted:
+        case (BitType(), SignedType(width)) | (SignedType(), BitType(width)):
+            assert isinstance(found, BitType | SignedType)
+            return f"{value} as {wanted}" if found.width == width else f"{value} as {type(found)(width)} as {wanted}"
+        case BigIntType(), BitType(width):
+            return f"{value} as {SignedType(width)} as {wanted}"
+        case (BitType() | SignedType() | BigIntType(), BitType() | SignedType() | BigIntType() | FloatType()):
+            return f"{value} as {wanted}"
+        case FloatType(), FloatType():
+            return f"{value} as {wanted}"
+        case (BitType() | SignedType() | BigIntType() | FloatType() | BoolType(), StringType()):
+            return f"to_string({show_expression(node)})"
+        case (BitType() | SignedType() | BigIntType(), BoolType()):
+            return f"{value} != 0"
+        case _:
+            return None
+
+
+def _wrapped(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    """The value put into what is wanted."""
+    whole = shape(wanted)
+    if whole is None or not whole.parts or not _is(whole.parts[0], found):
+        return None
+    text = show_expression(node)
+    if whole.head == _INTERN and isinstance(node, ast.String):
+        return show_expression(ast.Interned(node, span=node.span))
+    wrap = {_OPTION: "Some{%s}", _RESULT: "Ok{%s}", _REF: "ref_new(%s)", _INTERN: "intern(%s)"}.get(whole.head)
+    return None if wrap is None else wrap % text
+
+
+def _opened(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    """What is wanted, taken out of the value."""
+    whole = shape(found)
+    if whole is None:
+        return None
+    text = show_expression(node)
+    if whole.head is FUNCTION and len(whole.parts) == 1 and _is(whole.parts[0], wanted):
+        return f"{text}()" if isinstance(node, ast.Variable | ast.FunctionName) else None
+    if not whole.parts or not _is(whole.parts[0], wanted):
+        return None
+    call = {
+        _OPTION: "unwrap_or_default(%s)",
+        _RESULT: "unwrap_or_default(%s)",
+        _REF: "deref(%s)",
+        _INTERN: "ival(%s)",
+    }.get(whole.head)
+    return None if call is None else call % text
+
+
+def _is(part: Draft, other: Draft) -> bool:
+    """Whether the two can be one type, and something is known of both."""
+    part, other = current(part), current(other)
+    if isinstance(part, Unknown) or isinstance(other, Unknown) or isinstance(part, TypeVariable):
+        return False
+    if isinstance(part, Shape) and isinstance(other, Shape) and part.head != other.head:
+        return False
+    return could_be(part, other)
+
+
+def annotated(node: ast.Expression, example: str = "u64") -> str:
+    """A help for a value whose type is not known."""
+    return f"an annotation says it, for example `({show_expression(node)}: {example})`"
+
+
+def pasted(node: ast.Expression) -> str:
+    """The node as an operand, in parentheses if it has operators of its own."""
+    text = show_expression(node)
+    return f"({text})" if isinstance(node, ast.Unary | ast.Binary | ast.Conditional | ast.Closure) else text
