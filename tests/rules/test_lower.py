@@ -9,6 +9,7 @@ from tidelog.check.types import S16, U8
 from tidelog.diagnostics.spans import Source
 from tidelog.rules import CompiledRules, compile_rules
 from tidelog.rules.ir import Assign, Constant, Negative, Positive, Role, Rule, Variable, Wildcard
+from tidelog.rules.lower import Options
 from tidelog.rules.show import show_rule
 
 
@@ -178,3 +179,18 @@ def test_compiled_rules_can_be_sent_to_another_process() -> None:
     copy = pickle.loads(pickle.dumps(program))
     assert copy.rules == program.rules
     assert copy.rules.rules[0].span.text == program.rules.rules[0].span.text
+
+
+def test_every_inspect_of_a_rule_is_given_the_weight_and_the_time() -> None:
+    text = """
+        input relation P(item: string, price: u64)
+        output relation Least(item: string, price: u64)
+        extern function show(text: string): ()
+        Least(item, least) :- P(item, price), Inspect show("${price} ${ddlog_weight}"),
+            var least = price.group_by(item).min(), Inspect show("${ddlog_timestamp} ${ddlog_weight} ${least}")."""
+    shown: list[str] = []
+    program = compile_rules(Source("p.dl", text), options=Options({"show": shown.append}))
+    first, second = program.rules.inspections
+    first.function.call("a", 5, +1)
+    second.function.call("a", 5, +1, 7)
+    assert shown == ["5 1", "7 1 5"]

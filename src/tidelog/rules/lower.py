@@ -179,12 +179,13 @@ class Lowering:
 
     def inspect(self, name: str, expression: typed.Expression) -> None:
         """Shows the changes of a hidden relation."""
-        times = [node for node in typed.walk(expression) if isinstance(node, typed.Var) and node.name == _TIME]
-        read = typed.variables(expression)
-        extra = tuple(each for each in (_WEIGHT, _TIME) if each in read)
-        names = (*(column.name for column in self._relations[name].columns), *extra)
+        # A rule with several `Inspect`s has several such variables, with numbers behind their names.
+        read = {node.name: node.type for node in typed.walk(expression) if isinstance(node, typed.Var)}
+        weights = tuple(each for each in read if each.partition("#")[0] == _WEIGHT)
+        times = tuple(each for each in read if each.partition("#")[0] == _TIME)
+        names = (*(column.name for column in self._relations[name].columns), *weights, *times)
         function = compile_scalar(expression, names, self.functions)
-        self.inspections.append(Inspection(name, function, _WEIGHT in read, times[0].type if times else None))
+        self.inspections.append(Inspection(name, function, bool(weights), read[times[0]] if times else None))
 
     def declared(self, name: str) -> program.Relation:
         return self._source.relations[name]
