@@ -194,3 +194,17 @@ def test_every_inspect_of_a_rule_is_given_the_weight_and_the_time() -> None:
     first.function.call("a", 5, +1)
     second.function.call("a", 5, +1, 7)
     assert shown == ["5 1", "7 1 5"]
+
+
+def test_the_singleton_of_the_library_has_its_row() -> None:
+    text = "output relation Out(x: u8)\nrelation Middle(x: u8)\nMiddle(1).\n"
+    plain = compile_rules(Source("p.dl", text)).rules
+    assert list(plain.relations) == ["Out", "Middle"]
+    reading = compile_rules(Source("p.dl", text + "Out(1) :- ddlog_std::Singleton().")).rules
+    assert show_rule(reading.rules[-1]) == "ddlog_std::Singleton()."
+    shown = compile_rules(Source("p.dl", text), options=Options(output_internal=True)).rules
+    assert {name for name, each in shown.relations.items() if each.role is Role.OUTPUT} == {
+        "Out",
+        "Middle",
+        "ddlog_std::Singleton",
+    }

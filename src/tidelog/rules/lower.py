@@ -50,6 +50,7 @@ from tidelog.rules.ir import (
     Wildcard,
 )
 from tidelog.rules.lower_body import RuleLowering
+from tidelog.rules.singleton import with_singleton
 from tidelog.rules.stratify import stratify
 from tidelog.rules.weights import reads_weights, with_weights
 from tidelog.values import Definitions
@@ -74,6 +75,7 @@ class Options:
 def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     """The rules and strata of a program. Raises ProgramError when there is a cycle through negation, UsageError when
     an extern function that a rule needs has no Python function."""
+    source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
     lowering = Lowering(source, functions, options)
