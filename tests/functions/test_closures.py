@@ -112,6 +112,14 @@ def test_the_text_of_a_closure_shows_its_code_and_what_it_captured() -> None:
     assert debug_text(made, around.type, program.definitions) == f"<closure: {code}, captured_args: ({shown}, 7)>"
 
 
+def test_the_text_of_a_closure_has_short_names_of_integers_inside_other_types() -> None:
+    numbers = vec(U64)
+    same = closure({"v": numbers}, var("v", numbers))
+    assert debug_text(value_of(same, compiled()), same.type, compiled().definitions) == (
+        "<closure: (function(v: ddlog_std::Vec<ddlog_std::u64>):ddlog_std::Vec<ddlog_std::u64>{v}), captured_args: ()>"
+    )
+
+
 def test_a_declared_function_is_a_value() -> None:
     double = function("m::double", {"n": U64}, op("*", var("n"), lit(2)))
     program = compiled(double)

@@ -117,9 +117,18 @@ def _type(type_: Type) -> str:
         case TupleType(items):
             return f"({', '.join(map(_type, items))})"
         case NamedType(name, arguments):
-            return f"{name}<{','.join(map(_type, arguments))}>" if arguments else name
+            return f"{name}<{','.join(map(_argument, arguments))}>" if arguments else name
         case FunctionType(parameters, result):
             shown = ", ".join(f"{'mut ' if mutable else ''}{_type(each)}" for each, mutable in parameters)
             return f"function({shown}):{_type(result)}"
         case _:
             return str(type_)
+
+
+def _argument(type_: Type) -> str:
+    """A type inside another. The reference implementation has the names there by which programs call integer types."""
+    match type_:
+        case BitType(width) | SignedType(width) if width in (8, 16, 32, 64, 128):
+            return f"ddlog_std::{type_}"
+        case _:
+            return _type(type_)
