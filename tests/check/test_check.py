@@ -112,6 +112,18 @@ def test_one_mistake_is_one_error() -> None:
     assert len(wrong('Out(1, "") :- Num(a, _, _), var x = a + "s", x > 1, x == "a", not x.')) == 1
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'relation Late(x: Nope)\nLate[r] :- Late[r].\nOut(1, "") :- Holds(r), Late[r].\nrelation Holds(r: Late)',
+        "relation Late[Nope]\nLate(1).\nLate(x) :- Late(x), Late[x].",
+        "relation &Late(x: Nope)\nLate[r] :- r in Late(x), &Late(x).",
+    ],
+)
+def test_a_type_that_does_not_exist_is_one_error_wherever_its_relation_stands(rules: str) -> None:
+    assert wrong(rules) == ["E204 unknown type `Nope`"]
+
+
 def test_all_mistakes_of_the_program_are_reported_in_the_order_of_the_text() -> None:
     rules = "Out(1, z) :- Edge(x, y), x > 1.\nrelation Out()\nNope() :- Edge(.foo = 1).\n"
     assert [message[:4] for message in wrong(rules)] == ["E302", "E210", "E202", "E201", "E206"]

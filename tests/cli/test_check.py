@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,9 @@ def test_warnings_are_printed_on_stderr_and_leave_the_exit_code_alone(
     assert out == ""
     assert err.startswith("warning[W301]: `group_by` stands in the recursion of `A`\n")
     assert err.endswith(f"{path}: no errors, 1 warning in 1 relation and 1 rule\n")
+
+
+def test_standard_input_is_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"input relation A(x: u8)\nB(1)."), encoding="utf-8"))
+    assert main(["check", "-"]) == 1
+    assert "<stdin>:2:1" in capsys.readouterr().err

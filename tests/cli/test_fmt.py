@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import stat
 from pathlib import Path
 
@@ -94,3 +95,34 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_and_leaves_the_file(
     assert path.read_text() == UGLY
     assert [file.name for file in tmp_path.iterdir()] == ["p.dl"]
     assert "error[E809]: cannot write" in capsys.readouterr().err
+
+
+def standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+
+
+def test_standard_input_is_formatted_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standard_input(monkeypatch, 'R( "é" ).  // a remark'.encode())
+    assert main(["fmt", "-"]) == 0
+    assert capsys.readouterr().out == 'R("é"). // a remark\n'
+
+
+def test_standard_input_is_only_checked_when_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standard_input(monkeypatch, b"R( 1 ).\n")
+    assert main(["fmt", "--check", "-"]) == 1
+    assert capsys.readouterr() == ("", "<stdin>: would change\n")
+
+
+@pytest.mark.parametrize(("data", "code"), [(b"R(1", 1), (b"\xff", 2)])
+def test_standard_input_that_cannot_be_formatted_prints_nothing_on_standard_output(
+    data: bytes, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standard_input(monkeypatch, data)
+    assert main(["fmt", "-"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "error[" in err

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tidelog
 from tests.syntax.programs import EVERYTHING
+from tests.syntax.trees import programs
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
+from tidelog.syntax import ast
 from tidelog.syntax.format import format_program
 from tidelog.syntax.lex import comments, lex
 from tidelog.syntax.parse import parse
+from tidelog.syntax.show import show
 
 
 def formatted(text: str) -> str:
@@ -211,6 +216,38 @@ def test_everything_is_formatted_once_and_for_all() -> None:
     assert formatted(text) == text
     assert parse(Source("a.dl", text)) == parse(Source("b.dl", EVERYTHING))
     assert max(len(line) for line in text.splitlines()) <= 100
+
+
+LIBRARY = sorted(Path(tidelog.__file__).parent.joinpath("library").rglob("*.dl"))
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.stem)
+def test_the_modules_of_the_library_are_formatted_without_loss(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    once = formatted(text)
+    assert formatted(once) == once
+    assert parse(Source("a.dl", once)) == parse(Source("b.dl", text))
+    assert parse(Source("a.dl", show(parse(Source("b.dl", text))))) == parse(Source("b.dl", text))
+    remarks = [[each.text.rstrip() for each in comments(Source("p.dl", each))] for each in (text, once)]
+    assert remarks[0] == remarks[1]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(programs)
+def test_generated_programs_are_formatted_without_loss(tree: ast.Program) -> None:
+    text = show(tree)
+    once = formatted(text)
+    assert formatted(once) == once
+    assert parse(Source("a.dl", once)) == tree
+
+
+def test_a_function_that_is_too_long_breaks_its_body_before_its_parameters() -> None:
+    text = "function a_rather_long_name(first: string, second: string): string { first ++ second ++ first ++ second }"
+    assert formatted(text) == (
+        "function a_rather_long_name(first: string, second: string): string {\n"
+        "    first ++ second ++ first ++ second\n"
+        "}\n"
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,25 +7,20 @@ from pathlib import Path
 import click
 
 from tidelog.cli.options import debug_option, modules_option
+from tidelog.cli.sources import programs_argument, read_program
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.wording import counted
 
 
 @click.command(short_help="Print everything that is wrong with programs.")
-@click.argument(
-    "programs",
-    metavar="PROGRAM.dl...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@programs_argument
 @modules_option
 @debug_option
 @click.pass_context
 def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Path, ...]) -> None:
     """Checks programs and prints everything that is wrong with them.
 
-    Exits with 0 when all of them are right and with 1 when one is not; warnings do not count.
+    Exits with 0 when all of them are right and with 1 when one is not; warnings do not count. `-` is standard input.
 
     \b
     Example:
@@ -33,13 +28,12 @@ def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Pat
       tidelog check -L modules reach.dl
     """
     from tidelog.cli.warnings import print_warnings
-    from tidelog.database.program import read_source
     from tidelog.rules.compile_rules import check_source
 
     wrong = 0
     for path in programs:
         try:
-            typed = check_source(read_source(path), modules)
+            typed = check_source(read_program(path), modules)
         except ProgramError as error:
             wrong += 1
             click.echo(f"{error}\n", err=True)

@@ -10,18 +10,13 @@ from pathlib import Path
 import click
 
 from tidelog.cli.options import debug_option
+from tidelog.cli.sources import is_standard_input, programs_argument, read_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, UsageError
 
 
 @click.command(short_help="Bring programs into the standard layout.")
-@click.argument(
-    "programs",
-    metavar="PROGRAM.dl...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@programs_argument
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the result instead of changing the file.")
 @debug_option
@@ -30,34 +25,35 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
     """Formats programs in place: line breaks, blanks and parentheses change, comments and meaning do not.
 
     A file that does not parse is left alone, and what is wrong with it is printed. Exits with 1 if there was one.
+    `-` is standard input: its result goes to standard output.
 
     \b
     Example:
       tidelog fmt reach.dl
       tidelog fmt --check rules/*.dl
+      tidelog fmt - < reach.dl
     """
-    from tidelog.database.program import read_source
     from tidelog.syntax.format import format_program
 
     if only_check and to_stdout:
         raise click.UsageError("--check prints nothing to standard output: give one of --check and --stdout")
     failed = False
     for path in programs:
-        source = read_source(path)
+        source = read_program(path)
         try:
             text = format_program(source)
         except ProgramError as error:
             failed = True
             click.echo(f"{error}\n", err=True)
-            click.echo(f"{path}: does not parse, left as it is", err=True)
+            click.echo(f"{source.name}: does not parse, left as it is", err=True)
             continue
-        if to_stdout:
+        if to_stdout or (is_standard_input(path) and not only_check):
             click.echo(text, nl=False)
         elif text == source.text:
-            click.echo(f"{path}: unchanged", err=True)
+            click.echo(f"{source.name}: unchanged", err=True)
         elif only_check:
             failed = True
-            click.echo(f"{path}: would change", err=True)
+            click.echo(f"{source.name}: would change", err=True)
         else:
             _replace(path, text)
             click.echo(f"{path}: formatted", err=True)

@@ -19,12 +19,13 @@ from tidelog.check.inference import Inference, Reasons
 from tidelog.check.inference.arguments import arrange_fields
 from tidelog.check.inference.drafts import BROKEN, Draft, describe, named, short_name
 from tidelog.check.inference.patterns import pattern
+from tidelog.check.inference.state import BrokenDraftError
 from tidelog.check.inference.values import REF
 from tidelog.check.rule.arrange import arrange
 from tidelog.check.rule.binders import Matching
 from tidelog.check.rule.state import RuleState
 from tidelog.check.scope import RelationEntry
-from tidelog.check.types import NamedType
+from tidelog.check.types import NamedType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
@@ -83,7 +84,8 @@ def as_value(atom: ast.Atom, at: Inference, entry: RelationEntry) -> ast.Express
     if atom.bare or (not atom.arguments and not has_constructor):
         return ast.Wildcard(span=atom.span)
     if not has_constructor:
-        _report_columns(atom, at, entry)
+        if entry.value is not None:
+            _report_columns(atom, at, entry, entry.value)
         return None
     value: ast.Expression = ast.Struct(atom.relation, atom.arguments, span=atom.span)
     return ast.Reference(value, span=atom.span) if atom.reference else value
@@ -96,22 +98,21 @@ def _one_column(atom: ast.Atom, entry: RelationEntry, value: ast.Expression | No
     return [(value, row_draft(entry), (entry.columns[0].reason,))]
 
 
-def _report_columns(atom: ast.Atom, at: Inference, entry: RelationEntry) -> None:
+def _report_columns(atom: ast.Atom, at: Inference, entry: RelationEntry, rows: Type) -> None:
     """Reports arguments for a relation whose rows are values of a type that has another name."""
-    assert entry.value is not None
     arguments = ", ".join(
         f".{argument.name.text} = {show_expression(argument.value)}"
         if argument.name
         else show_expression(argument.value)
         for argument in atom.arguments
     )
-    definition = at.environment.definition(entry.value.name) if isinstance(entry.value, NamedType) else None
+    definition = at.environment.definition(rows.name) if isinstance(rows, NamedType) else None
     value = f"({arguments})" if len(atom.arguments) != 1 else arguments
     if definition is not None and definition.constructors:
         value = f"{short_name(definition.constructors[0].name)}{{{arguments}}}"
     at.report(
         Code.UNKNOWN_COLUMN,
-        f"relation `{short_name(entry.name)}` has no columns: its rows are {describe(entry.value)}",
+        f"relation `{short_name(entry.name)}` has no columns: its rows are {describe(rows)}",
         atom.span,
         "arguments stand for columns",
         related=[(entry.span, "declared here")],
@@ -306,7 +307,8 @@ def _columns_of(
         value = typed.Deref(value, value.type.arguments[0], value.span)
     columns: list[typed.Expression] = []
     for column in read.entry.columns:
-        assert column.type is not None
+        if column.type is None:
+            raise BrokenDraftError
         columns.append(typed.Field(value, column.name, column.type, value.span))
     return columns
 

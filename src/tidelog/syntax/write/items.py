@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidelog.syntax import ast
 from tidelog.syntax.write.edges import takes_value
 from tidelog.syntax.write.expressions import hugs
-from tidelog.syntax.write.layout import LINE, Doc, Indent, group
+from tidelog.syntax.write.layout import LINE, Doc, Group, Indent, group
 from tidelog.syntax.write.rules import RuleWriter
 from tidelog.syntax.write.types import (
     write_argument_type,
@@ -67,7 +67,11 @@ class ItemWriter(RuleWriter):
         if item.body is None:
             return (*attributes, *signature)
         if not item.equals:
-            return (*attributes, *signature, " ", self.expression(item.body))
+            block = self.expression(item.body)
+            if not isinstance(block, Group):
+                return (*attributes, *signature, " ", block)
+            # The lines of the block are those of the whole: it breaks before the parameters do.
+            return (*attributes, group((*signature, " ", block.inner), breaks=block.breaks))
         body = self._before_item(item.body)
         behind = (" = ", body) if hugs(item.body) else group((" =", Indent((LINE, body))))
         return (*attributes, *signature, behind)
