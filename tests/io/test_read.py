@@ -12,19 +12,25 @@ import pytest
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, S64, STRING, U8, U32, U64, U128, BitType, Type
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.read import read_tables
+from tidelog.io.read import read_batches
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.values import Definitions
 
 EDGE = relation("Edge", src=STRING, dst=U32)
 TEXT = relation("Text", t=STRING)
 
 
 def read(path: Path, to: Relation = EDGE) -> list[Row]:
-    tables = list(read_tables(path, to))
-    assert all(table.schema == arrow_schema(to) for table in tables)
-    return [row for table in tables for row in table_to_rows(table, to)]
+    found: list[Row] = []
+    for batch in read_batches(path, to, Definitions()):
+        if isinstance(batch, list):
+            found += batch
+        else:
+            assert batch.schema == arrow_schema(to)
+            found += table_to_rows(batch, to)
+    return found
 
 
 def file(folder: Path, name: str, content: str | bytes) -> Path:
@@ -144,7 +150,7 @@ def test_the_first_of_several_bad_cells_is_reported(tmp_path: Path) -> None:
 
 def test_a_large_file_comes_in_batches_and_its_bad_cell_is_found(tmp_path: Path) -> None:
     lines = [f"host-with-a-long-name-{number},{number}\n" for number in range(400_000)]
-    tables = list(read_tables(file(tmp_path, "Edge.csv", "".join(lines)), EDGE))
+    tables = list(read_batches(file(tmp_path, "Edge.csv", "".join(lines)), EDGE, Definitions()))
     assert len(tables) > 1
     assert sum(table.num_rows for table in tables) == 400_000
     lines[350_000] = "host,99999999999\n"

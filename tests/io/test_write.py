@@ -12,14 +12,20 @@ from hypothesis import strategies as st
 from tests.io.declare import relation
 from tests.io.test_read import read
 from tidelog.check.types import BOOL, S64, S128, STRING
-from tidelog.io.formats import CSV, FORMATS, PARQUET
+from tidelog.io.formats import CSV, FORMATS, PARQUET, Format
 from tidelog.io.rows import empty_rows, to_table
-from tidelog.io.write import write_table
+from tidelog.io.write import write_batch
+from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
 
 MIXED = relation("Mixed", flag=BOOL, n=S64, wide=S128, text=STRING)
 TEXT = relation("Text", t=STRING)
-WRITTEN = ["csv", "tsv", "parquet"]
+WRITTEN = ["csv", "tsv", "jsonl", "parquet"]
 MIXED_ROWS = st.tuples(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.integers(-(2**127), 2**127 - 1), st.text())
+
+
+def write_table(table: pa.Table, to: Relation, path: Path, format_: Format) -> None:
+    write_batch(table, to, Definitions(), path, format_)
 
 
 def test_a_csv_file_is_sorted_and_quotes_only_what_needs_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option, program_argument
+from tidelog.cli.options import debug_option, modules_option, program_argument
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -18,7 +18,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     "--facts",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Read input relations from here: Edge.csv, .tsv, .facts or .parquet for `Edge` (text also as .gz).",
+    help="Read input relations from here: Edge.csv, .tsv, .facts, .jsonl or .parquet for `Edge` (text also as .gz).",
 )
 @click.option("-D", "--output", metavar="DIR", type=_FOLDER, help="Write output relations here; made if missing.")
 @click.option(
@@ -27,18 +27,28 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(("csv", "tsv", "parquet")),
+    type=click.Choice(("csv", "tsv", "jsonl", "parquet")),
     default="csv",
     show_default=True,
     help="The kind of files to write.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@modules_option
 @debug_option
-def run(program: Path, facts: Path | None, output: Path | None, engine: str, format_name: str, as_json: bool) -> None:
+def run(
+    program: Path,
+    facts: Path | None,
+    output: Path | None,
+    engine: str,
+    format_name: str,
+    as_json: bool,
+    modules: tuple[Path, ...],
+) -> None:
     """Runs a program once: reads facts, derives everything, writes the output relations.
 
     A CSV or TSV file may start with a line of the column names, in any order; otherwise its columns are those of the
-    relation. Without -F only the facts in the program's text count; without -D nothing is written.
+    relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F only the facts in the
+    program's text count; without -D nothing is written.
 
     \b
     Example:
@@ -47,7 +57,7 @@ def run(program: Path, facts: Path | None, output: Path | None, engine: str, for
     from tidelog.cli.run_once import run_once
     from tidelog.cli.summary import print_json, print_table
 
-    summary = run_once(program, facts, output, engine, format_name)
+    summary = run_once(program, facts, output, engine, format_name, modules=modules)
     if as_json:
         print_json(summary)
     else:

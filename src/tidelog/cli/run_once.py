@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,15 +14,18 @@ from tidelog.cli.warnings import print_warnings
 from tidelog.database.database import Database
 from tidelog.database.program import Program, compile
 from tidelog.database.session import declared
+from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import EpochReport
 from tidelog.io.facts import find_fact_files
 from tidelog.io.formats import FORMATS
-from tidelog.io.read import read_tables
-from tidelog.io.write import write_table
-from tidelog.rules.ir import Relation, Role
+from tidelog.io.read import read_batches
+from tidelog.io.rows import Batch
+from tidelog.io.write import write_batch
+from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.schema import arrow_schema, is_plain_relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +41,31 @@ class Summary:
     seconds: Mapping[str, float]
 
 
-def run_once(path: Path, facts: Path | None, output: Path | None, engine: str, format_name: str) -> Summary:
+def run_once(
+    path: Path,
+    facts: Path | None,
+    output: Path | None,
+    engine: str,
+    format_name: str,
+    *,
+    modules: Sequence[Path] = (),
+    externs: Mapping[str, Callable[..., Any]] | None = None,
+) -> Summary:
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated."""
     with Progress() as progress:
         progress.start("compile")
-        program = compile(path)
+        program = compile(path, externs=externs, search_path=modules)
         print_warnings(program.stages.typed)
         inputs = declared(program.stages.rules, Role.INPUT)
         files = _find_files(facts, inputs)
         if output is not None:
+            _check_outputs(program)
             _make_folder(output)
         progress.start("open")
         with program.open(engine) as database:
-            _load(database, files, inputs, progress)
+            transaction = _load(program, database, files, progress)
             progress.start("write")
-            written = _write_outputs(program, database, output, format_name) if output is not None else {}
+            written = _write_outputs(program, database, transaction, output, format_name) if output is not None else {}
             relations = declared(program.stages.rules)
             report = database.report
             rows = {name: report.rows[name] for name in relations}
@@ -75,25 +89,48 @@ def _find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[
     return found.files
 
 
-def _load(database: Database, files: Mapping[str, Path], inputs: Mapping[str, Relation], progress: Progress) -> None:
+def _load(program: Program, database: Database, files: Mapping[str, Path], progress: Progress) -> Transaction:
+    relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
     with database.transaction() as tx:
         for name, path in files.items():
             progress.start("read", path.name)
-            for table in read_tables(path, inputs[name]):
-                tx.insert(name, table)
+            for batch in read_batches(path, relations[name], definitions):
+                tx.insert(name, batch)
         progress.start("evaluate")
+    return tx
 
 
-def _write_outputs(program: Program, database: Database, folder: Path, format_name: str) -> dict[str, Path]:
+def _check_outputs(program: Program) -> None:
+    """Raises UsageError for an output that no file can hold, before anything is done."""
+    for relation in declared(program.stages.rules, Role.OUTPUT).values():
+        arrow_schema(relation, program.stages.rules.functions.definitions)
+
+
+def _write_outputs(
+    program: Program, database: Database, transaction: Transaction, folder: Path, format_name: str
+) -> dict[str, Path]:
     written = {}
+    definitions = program.stages.rules.functions.definitions
     for name, relation in declared(program.stages.rules, Role.OUTPUT).items():
         path = folder / f"{name}.{format_name}"
+        batch = _contents(database, transaction, relation)
         try:
-            write_table(database.relation(name).to_arrow(), relation, path, FORMATS[format_name])
+            write_batch(batch, relation, definitions, path, FORMATS[format_name])
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error
         written[name] = path
     return written
+
+
+def _contents(database: Database, transaction: Transaction, relation: Relation) -> Batch:
+    """The rows to write: those of a set, of a multiset as often as their weights say, of a stream what it brought."""
+    view = database.relation(relation.name)
+    if relation.kind is Kind.SET:
+        return view.to_arrow() if is_plain_relation(relation) else view.rows()
+    weights = view.weights()
+    if relation.kind is Kind.STREAM:
+        weights = [*database.initial[relation.name], *transaction.changes[relation.name]]
+    return [row for row, weight in weights for _ in range(weight)]
 
 
 def _make_folder(folder: Path) -> None:

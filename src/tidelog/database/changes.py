@@ -23,7 +23,7 @@ from tidelog.io.outward import rows_to_table
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.values import Row
 from tidelog.rules.ir import Kind, Relation, Role
-from tidelog.rules.schema import arrow_schema, is_plain_relation, table_to_rows
+from tidelog.rules.schema import arrow_schema, is_plain, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
 
@@ -62,7 +62,7 @@ class Delta:
 
     def to_pandas(self) -> Any:
         """`to_arrow()` as a pandas DataFrame."""
-        return table_to_pandas(self.to_arrow())
+        return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_spark(self) -> Any:
         """`to_arrow()` as a Spark DataFrame; only on the Spark engine."""
@@ -174,20 +174,23 @@ class Changes(Mapping[str, Delta]):
         )
 
 
-def table_to_pandas(table: pa.Table) -> Any:
-    """The table as a pandas DataFrame. Raises MissingDependencyError, with the command, where pandas is missing."""
+def table_to_pandas(table: pa.Table, relation: Relation) -> Any:
+    """The table of a relation's rows as a pandas DataFrame; values that are not plain are Python objects there.
+
+    Raises MissingDependencyError, with the command, where pandas is missing.
+    """
     try:
         import pandas
     except ImportError as error:
         raise MissingDependencyError(
             "pandas is not installed", code=Code.NO_PANDAS, help="pip install 'pandas>=2.2,<3'"
         ) from error
-    # A column of integers with nulls would become one of floats, and null among floats NaN.
-    frame = table.to_pandas(integer_object_nulls=True)
-    for field in table.schema:
-        if field.nullable and pa.types.is_floating(field.type):
-            frame[field.name] = pandas.Series(table.column(field.name).to_pylist(), dtype=object)
-    return frame
+    objects = [column.name for column in relation.columns if not is_plain(column.type)]
+    frame = table.drop_columns(objects).to_pandas()
+    # pandas itself would make integers with nulls floats, and nulls among floats NaN, also inside lists.
+    for name in objects:
+        frame[name] = pandas.Series(table.column(name).to_pylist(), dtype=object)
+    return frame[table.column_names]
 
 
 def _weighted(table: pa.Table, sign: int) -> pa.Table:

@@ -74,7 +74,7 @@ class RelationView:
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""
-        return table_to_pandas(self.to_arrow())
+        return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_spark(self) -> Any:
         """All rows as a Spark DataFrame; only on the Spark engine."""

@@ -68,6 +68,25 @@ def fitter(type_: Type, definitions: Definitions, *, wire: bool = False) -> Fitt
     return fit_deeply
 
 
+def cell_fitter(type_: Type, definitions: Definitions) -> Callable[[str], Any]:
+    """A function from a cell of a text file to the value: the text of a plain type, JSON for the others.
+
+    For an `Option` an empty cell is `None{}`. It raises UnfitError.
+    """
+    if is_plain(type_):
+
+        def fit_cell(text: str) -> Any:
+            found = fit_text(text, type_)
+            if found is None:
+                raise UnfitError(text, type_)
+            return found
+
+        return fit_cell
+    from_json = _json_fitter(type_, fitter(type_, definitions, wire=True))
+    empty = "null" if is_nullable(type_, definitions) else ""
+    return lambda text: from_json(text or empty)
+
+
 def _python_fitter(definitions: Definitions, type_: Type) -> Fitter:
     return _plain_fitter(type_) if is_plain(type_) else _nested_fitter(definitions, type_, _python_fitter)
 

@@ -5,11 +5,16 @@
 | `.csv` | commas, quotes as in RFC 4180 (`""` inside quotes), a header or none |
 | `.tsv` | the same with tabs |
 | `.facts` | tabs, no quotes and no header, as Soufflé has them |
+| `.jsonl` | JSON Lines: one row per line, as an object by column name or as an array |
 | `.parquet` | Parquet: a file, or a folder of parts as Spark writes it |
 
 The text formats may also be compressed (`.csv.gz`). A first line whose cells are the column names, in any order, is a
-header. Text is UTF-8. A relation without columns has the line `()` in a text file when it holds, and in Parquet one
-row with the column `_present`.
+header of a CSV or TSV file. Text is UTF-8. A cell of a plain type is its text; a value of any other type is JSON there
+(`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null` for the `None` of an `Option`, for which an empty cell will also do).
+`rules/schema.py` and `io/outward.py` say how values look in Parquet and in JSON.
+
+A relation without columns has the line `()` in a CSV, TSV or facts file when it holds, `{}` in JSON Lines, and in
+Parquet one row with the column `_present`. The file of a multiset has a row as often as its weight says.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ NULLARY_COLUMN = "_present"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of file. `delimiter` is None for Parquet; `plain` text has neither quotes nor a header."""
+    """One kind of file. `delimiter` is that of cells, if it has them; `plain` text has neither quotes nor a header."""
 
     name: str
     delimiter: str | None = None
@@ -33,8 +38,9 @@ class Format:
 CSV = Format("csv", ",")
 TSV = Format("tsv", "\t")
 FACTS = Format("facts", "\t", plain=True)
+JSON_LINES = Format("jsonl")
 PARQUET = Format("parquet")
-FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, PARQUET)}
+FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, JSON_LINES, PARQUET)}
 
 
 def split_name(path: Path) -> tuple[str, Format, bool] | None:

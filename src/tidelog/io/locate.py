@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.fit import cell_fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.text import MalformedRecordError, TextFile
-from tidelog.io.values import fit_text, misfit
+from tidelog.io.values import UnfitError, misfit
 from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
 
 
-def locate(file: TextFile, relation: Relation) -> DataError | None:
+def locate(file: TextFile, relation: Relation, definitions: Definitions) -> DataError | None:
     """The error for the first record or cell that is wrong; None when this reader finds nothing wrong."""
     by_name = {column.name: column for column in relation.columns}
+    fitters = {column.name: cell_fitter(column.type, definitions) for column in relation.columns}
     try:
         for line, record in file.records():
             if not record:
@@ -24,8 +27,12 @@ def locate(file: TextFile, relation: Relation) -> DataError | None:
             if len(record) != len(file.names):
                 return _wrong_length(file, relation, line, len(record))
             for number, (text, name) in enumerate(zip(record, file.names), 1):
-                if fit_text(text, by_name[name].type) is None:
-                    return misfit(f"{file.path}:{line}:{number}", relation, by_name[name], _printable(text))
+                try:
+                    fitters[name](text)
+                except UnfitError as error:
+                    if error.value is text:
+                        error.value = _printable(text)
+                    return misfit(f"{file.path}:{line}:{number}", relation, by_name[name], error)
     except MalformedRecordError as error:
         return DataError(
             f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE

@@ -60,7 +60,12 @@ def json_form(type_: Type, definitions: Definitions) -> Form:
 def json_text(type_: Type, definitions: Definitions) -> Callable[[Any], str]:
     """A function from a value to its JSON text, on one line."""
     form = json_form(type_, definitions)
-    return lambda value: at_any_depth(_dumps, form(value))
+    return lambda value: dump_json(form(value))
+
+
+def dump_json(document: Any) -> str:
+    """The text of what `json_form` gives, on one line, however deep it is and however long its integers are."""
+    return at_any_depth(_dumps, document)
 
 
 def rows_to_table(rows: Sequence[tuple[Any, ...]], relation: Relation, definitions: Definitions) -> pa.Table:

@@ -1,7 +1,8 @@
-"""A file of rows → tables of a relation's schema, batch by batch (`formats` says what the files look like).
+"""A file of rows → what a transaction takes, batch by batch (`formats` says what the files look like).
 
-The types come from the program, never from the data. Arrow reads at full speed; when it stumbles, `locate` reads the
-file once more and finds the first cell that does not fit. So the exact place costs nothing until something is wrong.
+A batch is a table of a plain relation's schema, or a list of rows of canonical values. The types come from the program,
+never from the data. Arrow reads text at full speed; when it stumbles, `locate` reads the file once more and finds the
+first cell that does not fit. So the exact place costs nothing until something is wrong. JSON is read line by line.
 """
 
 from __future__ import annotations
@@ -9,28 +10,34 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tidelog.check.types import BitType, SignedType, StringType
+from tidelog.check.types import FloatType, StringType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.formats import FORMATS, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
+from tidelog.io.fit import cell_fitter
+from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
+from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate import locate
-from tidelog.io.rows import empty_rows
-from tidelog.io.tables import fit_table, out_of_range
+from tidelog.io.rows import Batch, empty_rows
+from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
 from tidelog.io.text import TextFile, open_text, open_text_file
-from tidelog.io.values import fit_text
-from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, arrow_type
+from tidelog.io.values import UnfitError
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, python_column
+from tidelog.values import Definitions
+from tidelog.values.text import integer_text
 
 _BLOCK = 8 << 20
 """Bytes read at once; no line may be longer than two blocks."""
 
 
-def read_tables(path: Path, relation: Relation) -> Iterator[pa.Table]:
+def read_batches(path: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
     """The rows of the file, in batches. Raises DataError (E502 to E507), for a bad cell with file, line and column."""
     named = split_name(path)
     if named is None:
@@ -41,32 +48,31 @@ def read_tables(path: Path, relation: Relation) -> Iterator[pa.Table]:
     _, format_, compressed = named
     try:
         if format_ is PARQUET:
-            yield from _read_parquet(path, relation)
+            yield from _read_parquet(path, relation, definitions)
+        elif format_ is JSON_LINES:
+            yield from read_json_lines(path, relation, definitions, compressed)
         elif not relation.columns:
             yield from _read_nullary(path, relation, compressed)
         else:
-            yield from _read_text(open_text_file(path, relation, format_, compressed), relation)
+            yield from _read_text(open_text_file(path, relation, format_, compressed), relation, definitions)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
 
-class _UnfitError(Exception):
-    """A batch has a value that Arrow let pass but the declared type does not."""
-
-
-def _read_text(file: TextFile, relation: Relation) -> Iterator[pa.Table]:
+def _read_text(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
     if file.is_empty:
         return
     last = None
     try:
         with _open_batches(file, relation) as batches:
             for batch in batches:
-                last = _checked(pa.Table.from_batches([batch]), relation)
-                yield last
-    except (pa.ArrowInvalid, _UnfitError) as error:
-        raise locate(file, relation) or DataError(f"{file.path}: {error}", code=Code.UNREADABLE_FILE) from error
+                last = pa.Table.from_batches([batch])
+                yield _checked(last, relation, definitions)
+    except (pa.ArrowInvalid, UnfitError) as error:
+        found = locate(file, relation, definitions)
+        raise found or DataError(f"{file.path}: {error}", code=Code.UNREADABLE_FILE) from error
     if last is not None and _may_have_an_open_quote(last, file.names[-1]):
-        unclosed = locate(file, relation)
+        unclosed = locate(file, relation, definitions)
         if unclosed is not None:
             raise unclosed
 
@@ -87,7 +93,7 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
             ignore_empty_lines=not (plain and only_text),
         ),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types={column.name: arrow_type(column.type) for column in relation.columns},
+            column_types={column.name: _cell_type(column.type) for column in relation.columns},
             include_columns=[column.name for column in relation.columns],
             null_values=[],
             true_values=["true"],
@@ -97,20 +103,37 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
     )
 
 
-def _checked(table: pa.Table, relation: Relation) -> pa.Table:
-    """The batch with what Arrow cannot check: declared widths, and wide integers, which it reads as text."""
-    arrays = []
-    for column in relation.columns:
-        array = table.column(column.name)
-        if isinstance(column.type, BitType | SignedType) and column.type.width > 64:
-            numbers = [fit_text(text, column.type) for text in array.to_pylist()]
-            if None in numbers:
-                raise _UnfitError
-            array = pa.chunked_array([pa.array([str(number) for number in numbers], pa.string())])
-        elif out_of_range(array, column.type):
-            raise _UnfitError
-        arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
+def _cell_type(type_: Type) -> pa.DataType:
+    """What Arrow reads a cell as: itself for a plain type, text for the others."""
+    return arrow_type(type_) if is_plain(type_) else pa.string()
+
+
+def _checked(table: pa.Table, relation: Relation, definitions: Definitions) -> Batch:
+    """The batch with what Arrow cannot check, such as declared widths. Raises UnfitError, for whichever value it is."""
+    arrays = [_checked_column(table.column(column.name), column, definitions) for column in relation.columns]
+    if is_plain_relation(relation):
+        return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
+    columns = [
+        python_column(array, column.type) if is_plain(column.type) else array
+        for array, column in zip(arrays, relation.columns)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definitions) -> Any:
+    """A plain column as an array of its type; another one as a list of values."""
+    type_ = column.type
+    if isinstance(type_, FloatType):
+        return pc.add(array, pa.scalar(0, array.type))  # -0.0 becomes 0.0
+    if is_plain(type_) and (isinstance(type_, StringType) or arrow_type(type_) != pa.string()):
+        if out_of_range(array, type_):
+            raise UnfitError(None, type_)
+        return array
+    fit = cell_fitter(type_, definitions)
+    values = [fit(text) for text in array.to_pylist()]
+    if not is_plain(type_):
+        return values
+    return pa.chunked_array([pa.array([integer_text(number) for number in values], pa.string())])
 
 
 def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
@@ -121,7 +144,7 @@ def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
     return isinstance(value, str) and ("\n" in value or "\r" in value)
 
 
-def _read_nullary(path: Path, relation: Relation, compressed: bool) -> Iterator[pa.Table]:
+def _read_nullary(path: Path, relation: Relation, compressed: bool) -> Iterator[Batch]:
     with open_text(path, compressed) as file:
         for number, line in enumerate(file, 1):
             if line.strip() == NULLARY_LINE:
@@ -134,25 +157,32 @@ def _read_nullary(path: Path, relation: Relation, compressed: bool) -> Iterator[
                 )
 
 
-def _read_parquet(path: Path, relation: Relation) -> Iterator[pa.Table]:
+def _read_parquet(path: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
     parts = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     for part in parts:
         try:
-            yield from _read_part(part, relation)
+            yield from _read_part(part, relation, definitions)
         except pa.ArrowInvalid as error:
             raise DataError(f"{part}: not a readable Parquet file: {error}", code=Code.UNREADABLE_FILE) from error
 
 
-def _read_part(part: Path, relation: Relation) -> Iterator[pa.Table]:
+def _read_part(part: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
     with pyarrow.parquet.ParquetFile(part) as file:
         if not relation.columns and file.schema_arrow.names == [NULLARY_COLUMN]:
             yield empty_rows(file.metadata.num_rows)
             return
         start = 0
         for batch in file.iter_batches():
-            yield _fit_batch(batch, relation, part, start)
+            yield _fit_batch(batch, relation, definitions, part, start)
             start += batch.num_rows
 
 
-def _fit_batch(batch: pa.RecordBatch, relation: Relation, part: Path, start: int) -> pa.Table:
-    return fit_table(pa.Table.from_batches([batch]), relation, lambda index: f"{part}: row {start + index + 1}")
+def _fit_batch(batch: pa.RecordBatch, relation: Relation, definitions: Definitions, part: Path, start: int) -> Batch:
+    table = pa.Table.from_batches([batch])
+
+    def place(index: int) -> str:
+        return f"{part}: row {start + index + 1}"
+
+    if is_plain_relation(relation):
+        return fit_table(table, relation, place)
+    return fit_table_rows(table, relation, definitions, place)

@@ -16,7 +16,7 @@ looks odd is checked value by value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,14 +32,14 @@ from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_re
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
+Batch: TypeAlias = pa.Table | list[Row]
+"""Rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows."""
+
 _ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
 
 
-def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> pa.Table | list[Row]:
-    """The rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows.
-
-    Raises DataError (E501 to E506).
-    """
+def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
+    """The rows for an engine. Raises DataError (E501 to E506)."""
     return to_table(rows, relation) if is_plain_relation(relation) else to_rows(rows, relation, definitions)
 
 
@@ -62,15 +62,17 @@ def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row
     return list(zip(*fitted, strict=True))
 
 
-def to_row(row: Any, relation: Relation, definitions: Definitions) -> Row:
-    """One row as a tuple of canonical values, checked like the rows of `to_rows`."""
-    cells = _cells(row, relation, "the row")
+def to_row(
+    row: Any, relation: Relation, definitions: Definitions, *, place: str = "the row", wire: bool = False
+) -> Row:
+    """One row as a tuple of canonical values, checked like the rows of `to_rows`; `wire` as in `fitter`."""
+    cells = _cells(row, relation, place)
     values: list[Value] = []
     for cell, column in zip(cells, relation.columns):
         try:
-            values.append(fitter(column.type, definitions)(cell))
+            values.append(fitter(column.type, definitions, wire=wire)(cell))
         except UnfitError as error:
-            raise misfit("the row", relation, column, error) from None
+            raise misfit(place, relation, column, error) from None
     return tuple(values)
 
 

@@ -12,7 +12,7 @@ width (`bit<12>` travels in a uint16, so Arrow's own check is not enough), and f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,18 @@ def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: P
     table = as_arrow(rows.drop(columns=list(objects)) if objects else rows, relation)
     if table is None:
         return None
+    return fit_table_rows(table, relation, definitions, place, objects)
+
+
+def fit_table_rows(
+    table: pa.Table,
+    relation: Relation,
+    definitions: Definitions,
+    place: Place = row_place,
+    objects: Mapping[str, list[Any]] | None = None,
+) -> list[Row]:
+    """The rows of a table, and of further columns of Python objects, as canonical values."""
+    objects = objects or {}
     _check_names([*table.column_names, *objects], relation)
     columns: list[list[Value]] = []
     for column in relation.columns:

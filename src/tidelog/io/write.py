@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -16,25 +17,54 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from tidelog.check.types import BoolType, StringType
-from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format
-from tidelog.io.sort import sort_by_value
+from tidelog.check.types import STRING, BoolType, StringType
+from tidelog.io.formats import JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format
+from tidelog.io.json_lines import write_json_lines
+from tidelog.io.outward import json_text, rows_to_table
+from tidelog.io.rows import Batch, to_table
+from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.values import Row
 from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema import is_plain, table_to_rows
+from tidelog.values import Definitions
 
 _ROWS_AT_ONCE = 100_000
 
 
-def write_table(table: pa.Table, relation: Relation, path: Path, format_: Format) -> None:
-    """Writes the rows of a table with the relation's schema. An OSError leaves the old file, if any, as it was."""
-    ordered = sort_by_value(table, relation)
+def write_batch(batch: Batch, relation: Relation, definitions: Definitions, path: Path, format_: Format) -> None:
+    """Writes rows: a table with the schema of a plain relation, or a list of rows of any.
+
+    An OSError leaves the old file, if any, as it was. Raises UsageError where a column holds functions.
+    """
     with _replacing(path) as file:
-        if format_ is PARQUET:
-            pyarrow.parquet.write_table(ordered if relation.columns else _nullary_table(ordered.num_rows), file)
+        if format_ is JSON_LINES:
+            rows = batch if isinstance(batch, list) else table_to_rows(batch, relation)
+            file.writelines(write_json_lines(sort_rows(rows), relation, definitions))
         elif not relation.columns:
-            file.write(f"{NULLARY_LINE}\n".encode() * ordered.num_rows)
+            count = len(batch) if isinstance(batch, list) else batch.num_rows
+            _write_nullary(count, file, format_)
+        elif format_ is PARQUET:
+            pyarrow.parquet.write_table(_sorted_table(batch, relation, definitions), file)
+        elif isinstance(batch, list):
+            table, cells = _as_cells(sort_rows(batch), relation, definitions)
+            file.writelines(_lines(table, cells, format_.delimiter or ","))
         else:
-            for lines in _lines(ordered, relation, format_.delimiter or ","):
-                file.write(lines)
+            file.writelines(_lines(sort_by_value(batch, relation), relation, format_.delimiter or ","))
+
+
+def _sorted_table(batch: Batch, relation: Relation, definitions: Definitions) -> pa.Table:
+    if isinstance(batch, list):
+        return rows_to_table(sort_rows(batch), relation, definitions)
+    return sort_by_value(batch, relation)
+
+
+def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions) -> tuple[pa.Table, Relation]:
+    """The rows with text in the columns that are not plain, and the relation that has such columns."""
+    texts = [None if is_plain(column.type) else json_text(column.type, definitions) for column in relation.columns]
+    columns = [column if text is None else Column(column.name, STRING) for column, text in zip(relation.columns, texts)]
+    cells = [tuple([value if text is None else text(value) for text, value in zip(texts, row)]) for row in rows]
+    flat = replace(relation, columns=tuple(columns))
+    return to_table(cells, flat), flat
 
 
 def _lines(table: pa.Table, relation: Relation, delimiter: str) -> Iterator[bytes]:
@@ -57,8 +87,11 @@ def _cells(array: pa.Array, column: Column, delimiter: str) -> pa.Array:
     return pc.if_else(needs_quotes, in_quotes, array)
 
 
-def _nullary_table(rows: int) -> pa.Table:
-    return pa.table({NULLARY_COLUMN: pa.array([True] * rows, pa.bool_())})
+def _write_nullary(rows: int, file: IO[bytes], format_: Format) -> None:
+    if format_ is PARQUET:
+        pyarrow.parquet.write_table(pa.table({NULLARY_COLUMN: pa.array([True] * rows, pa.bool_())}), file)
+    else:
+        file.write(f"{NULLARY_LINE}\n".encode() * rows)
 
 
 @contextmanager

@@ -1,0 +1,61 @@
+"""JSON Lines ↔ rows: one row per line, as an object by column name (we write that) or as an array in column order.
+
+Values look as `io/outward.py` says. A line that is wrong is reported as `file:line:1`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.outward import dump_json, json_form
+from tidelog.io.rows import to_row
+from tidelog.io.text import open_text
+from tidelog.io.values import Row
+from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
+
+_ROWS_AT_ONCE = 10_000
+
+
+def read_json_lines(path: Path, relation: Relation, definitions: Definitions, compressed: bool) -> Iterator[list[Row]]:
+    """The rows of the file, in batches; lines with nothing but blanks do not count. Raises DataError."""
+    rows: list[Row] = []
+    with open_text(path, compressed) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            place = f"{path}:{number}:1"
+            rows.append(to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True))
+            if len(rows) == _ROWS_AT_ONCE:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
+
+
+def write_json_lines(rows: Sequence[Row], relation: Relation, definitions: Definitions) -> Iterator[bytes]:
+    """The lines of the rows, in their order."""
+    forms = [(column.name, json_form(column.type, definitions)) for column in relation.columns]
+    for row in rows:
+        document = {name: form(value) for (name, form), value in zip(forms, row)}
+        yield dump_json(document).encode() + b"\n"
+
+
+def _parsed(line: str, relation: Relation, place: str) -> Any:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: the line is not JSON: {error}", code=Code.UNREADABLE_FILE) from None
+    if not isinstance(document, dict | list):
+        raise DataError(
+            f"{place}: the line for `{relation.name}` is neither an object nor an array",
+            code=Code.NOT_ROWS,
+            help='a row is written `{"column": value}` or `[value]`',
+        )
+    # An array is a row here, also where a list could be the value of the only column.
+    return tuple(document) if isinstance(document, list) else document
