@@ -9,9 +9,9 @@ import ast
 import re
 
 from tests.oracle.history import Transaction, Write, apply
-from tests.oracle.program import Relations, Row
 from tests.oracle.read import read
 from tests.oracle.recount import RowState, recount
+from tests.oracle.types import Relations, Row
 from tests.properties.check import assert_same, difference_of_outputs, oracle
 from tests.properties.replay import Replay
 

@@ -1,197 +1,71 @@
-"""A program and its input facts → the rows of every relation: Datalog by definition.
+"""A program and its input facts → the rows of every relation, with their weights: Datalog by definition.
 
-Relations are numbered so that a relation stands no lower than what it reads and higher than what it negates. Number
-by number, every rule is run on everything, again and again, until a round brings nothing new. No delta, no index that
-outlives a literal, no state: slow, and easy to believe.
+Relations that depend on one another are computed together, after those that they read: from nothing, every rule is run
+on everything, again and again, until a round changes nothing. No delta, no state: slow, and easy to believe.
+
+The weight of a row is the sum over its rule instances of the product of the weights of their body rows; in a set that
+is an input, an output, recursive or negated it is 1.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
-from typing import cast
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from tests.oracle.program import (
-    Apply,
-    Assign,
-    Atom,
-    Condition,
-    Const,
-    Expression,
-    Literal,
-    Negative,
-    Positive,
-    Program,
-    Relations,
-    Row,
-    Rule,
-    Term,
-    Type,
-    Value,
-    Var,
-    Wildcard,
-    variables,
-)
+from tests.oracle.instances import TooLargeError, instances
+from tests.oracle.order import atoms, counts_once, in_order, is_delayed, reach
+from tests.oracle.program import Program
+from tests.oracle.types import Relations, Row, Weights
 
-Environment = dict[str, Value]
-BodyRows = tuple[tuple[str, Row], ...]
-Instance = tuple[Row, BodyRows]
-
-
-class TooLargeError(Exception):
-    """A rule has more instances than the caller wants to wait for."""
-
-
-class NotStratifiedError(Exception):
-    """A relation depends on its own negation."""
+MOST_ROUNDS = 300
 
 
 def evaluate(program: Program, facts: Relations, limit: int | None = None) -> Relations:
-    """All rows of all relations. Raises TooLargeError when a body matches more than `limit` times on the way."""
-    rows: dict[str, frozenset[Row]] = {
-        relation.name: frozenset(facts.get(relation.name, ())) for relation in program.relations
-    }
-    number = strata(program)
-    for current in sorted(set(number.values())):
-        rules = [rule for rule in program.rules if number[rule.head.relation] == current]
-        while True:
-            derived = [(rule.head.relation, row) for rule in rules for row, _ in instances(rule, rows, limit)]
-            if all(row in rows[name] for name, row in derived):
-                break
-            for name in {name for name, _ in derived}:
-                rows[name] |= {row for other, row in derived if other == name}
-    return rows
+    """All rows of all relations of a program without history. Raises as `weigh` does."""
+    weighed = weigh(program, {name: dict.fromkeys(rows, 1) for name, rows in facts.items()}, (), limit)
+    return {name: frozenset(rows) for name, rows in weighed.items()}
 
 
-def strata(program: Program) -> dict[str, int]:
-    """The number of each relation's stratum. Raises NotStratifiedError."""
-    number = {relation.name: 0 for relation in program.relations}
-    changed = True
-    while changed:
-        changed = False
-        for rule in program.rules:
-            for literal in rule.body:
-                if isinstance(literal, Positive | Negative):
-                    least = number[literal.atom.relation] + isinstance(literal, Negative)
-                    if number[rule.head.relation] < least:
-                        number[rule.head.relation] = least
-                        changed = True
-        if max(number.values(), default=0) > len(number):
-            raise NotStratifiedError
-    return number
+def weigh(program: Program, facts: Weights, past: Sequence[Weights], limit: int | None = None) -> Weights:
+    """All rows of all relations, with their weights. `past` has the results of earlier epochs, the last one last.
 
-
-def instances(rule: Rule, rows: Relations, limit: int | None = None) -> list[Instance]:
-    """Each way in which the body holds: the head's row, and the row at each positive literal.
-
-    Literals are taken in the order in which they stand, so an expression runs only where those before it hold; but
-    one that reads what only a later literal binds has to wait for it.
+    Raises TooLargeError when a body matches more than `limit` times on the way, or when a recursion does not end.
     """
-    found: list[tuple[Environment, BodyRows]] = [({}, ())]
-    bound: set[str] = set()
-    waiting = list(rule.body)
-    while waiting:
-        literal = next(literal for literal in waiting if _reads(literal) <= bound)
-        waiting.remove(literal)
-        match literal:
-            case Positive(atom):
-                match_ = _matcher(atom, rows[atom.relation], bound)
-                found = [
-                    (extended, (*body, (atom.relation, row))) for env, body in found for extended, row in match_(env)
-                ]
-                bound |= {term.name for term in atom.terms if isinstance(term, Var)}
-            case Negative(atom):
-                match_ = _matcher(atom, rows[atom.relation], bound)
-                found = [(env, body) for env, body in found if not match_(env)]
-            case Condition(expression):
-                found = [(env, body) for env, body in found if value(expression, env)]
-            case Assign(variable, expression):
-                found = [({**env, variable.name: value(expression, env)}, body) for env, body in found]
-                bound.add(variable.name)
-        if limit is not None and len(found) > limit:
+    rows: dict[str, Mapping[Row, int]] = {relation.name: {} for relation in program.relations}
+    rows |= {f"{relation.name}'": {} for relation in program.relations if relation.kind == "stream"}
+    rows |= _delayed(program, past)
+    once, reads = counts_once(program), reach(program)
+    for names in in_order(program):
+        recursive = any(name in reads[name] for name in names)
+        for _ in range(MOST_ROUNDS):
+            found = _round(program, names, facts, rows, once, limit)
+            settled = found == {name: rows[name] for name in names}
+            rows |= found
+            rows |= {f"{name}'": weights for name, weights in found.items() if f"{name}'" in rows}
+            if settled or not recursive:
+                break
+        else:
             raise TooLargeError
-    return [(_row(rule.head, env), body) for env, body in found]
+    return {relation.name: rows[relation.name] for relation in program.relations}
 
 
-def _reads(literal: Literal) -> set[str]:
-    """The variables that have to be bound before the literal can be taken."""
-    read: list[Term]
-    match literal:
-        case Positive(atom):
-            read = [term for term in atom.terms if isinstance(term, Apply)]
-        case Negative(atom):
-            read = [*atom.terms]
-        case Condition(expression) | Assign(_, expression):
-            read = [expression]
-    return {variable.name for term in read for variable in variables(term)}
+def _round(
+    program: Program, names: frozenset[str], facts: Weights, rows: Weights, once: set[str], limit: int | None
+) -> dict[str, dict[Row, int]]:
+    """What the rules derive from the rows as they stand, and the facts."""
+    derived: dict[str, Counter[Row]] = {name: Counter(facts.get(name, {})) for name in sorted(names)}
+    for rule in program.rules:
+        if rule.head.relation in names:
+            for instance in instances(rule, rows, limit):
+                derived[rule.head.relation][instance.row] += instance.weight
+    return {
+        name: {row: 1 if name in once else weight for row, weight in found.items() if weight}
+        for name, found in derived.items()
+    }
 
 
-def _matcher(
-    atom: Atom, rows: Iterable[Row], bound: set[str]
-) -> Callable[[Environment], list[tuple[Environment, Row]]]:
-    """A function from the variables bound so far to each row that agrees with them, and what they are with that row."""
-    known = [(i, term) for i, term in enumerate(atom.terms) if not isinstance(term, Wildcard)]
-    free = [(i, term.name) for i, term in known if isinstance(term, Var) and term.name not in bound]
-    fixed = [(i, term) for i, term in known if (i, getattr(term, "name", None)) not in free]
-    by_key: dict[Row, list[Row]] = {}
-    for row in rows:
-        by_key.setdefault(tuple(row[i] for i, _ in fixed), []).append(row)
-
-    def match_(env: Environment) -> list[tuple[Environment, Row]]:
-        agreeing = by_key.get(tuple(value(term, env) for _, term in fixed), ())
-        extended = [({**env, **{name: row[i] for i, name in free}}, row) for row in agreeing]
-        return [(new, row) for new, row in extended if all(new[name] == row[i] for i, name in free)]
-
-    return match_
-
-
-def _row(head: Atom, env: Environment) -> Row:
-    return tuple(value(cast(Expression, term), env) for term in head.terms)
-
-
-def value(expression: Expression, env: Environment) -> Value:
-    """The value of an expression. Raises ZeroDivisionError."""
-    match expression:
-        case Var(name):
-            return env[name]
-        case Const(constant):
-            return constant
-        case Apply("if", (condition, then, otherwise)):
-            return value(then if value(condition, env) else otherwise, env)
-        case Apply("and", (left, right)):
-            return value(left, env) and value(right, env)
-        case Apply("or", (left, right)):
-            return value(left, env) or value(right, env)
-        case Apply("=>", (left, right)):
-            return not value(left, env) or value(right, env)
-        case Apply("text", (operand,)):
-            shown = value(operand, env)
-            return str(shown).lower() if isinstance(shown, bool) else str(shown)
-        case Apply("++", (left, right), type_) if type_.is_integer:
-            return cast(int, value(left, env)) << right.type.width | cast(int, value(right, env))
-        case Apply("<<" | ">>" as op, (left, right), type_):
-            machine_width = max(8, 1 << (type_.width - 1).bit_length())
-            amount = cast(int, value(right, env)) % machine_width
-            number = cast(int, value(left, env))
-            return _wrap(number << amount if op == "<<" else number >> amount, type_)
-        case Apply(op, args, type_):
-            result = OPERATORS[op](*(value(arg, env) for arg in args))
-            return _wrap(cast(int, result), type_) if type_.is_integer else result
-
-
-def _wrap(number: int, type_: Type) -> int:
-    number %= 1 << type_.width
-    return number - (1 << type_.width) if type_.kind == "signed" and number >> (type_.width - 1) else number
-
-
-def _divide(left: int, right: int) -> int:
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-OPERATORS: dict[str, Callable[..., Value]] = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide, "%": lambda a, b: a - b * _divide(a, b)},
-    **{"&": operator.and_, "|": operator.or_, "^": operator.xor, "~": operator.invert, "neg": operator.neg},
-    **{"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
-    **{"not": operator.not_, "++": operator.add, "as": lambda a: a},
-}
+def _delayed(program: Program, past: Sequence[Weights]) -> Weights:
+    """What delayed atoms read: their relation some epochs ago; nothing before the first epoch."""
+    delayed = {atom for rule in program.rules for atom in atoms(rule) if is_delayed(atom)}
+    ago = {atom.source: (-int(atom.moment), atom.relation) for atom in delayed}
+    return {source: past[-epochs][name] if epochs <= len(past) else {} for source, (epochs, name) in ago.items()}

@@ -6,21 +6,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.oracle.program import (
-    BOOL,
-    STRING,
-    Apply,
-    Assign,
-    Condition,
-    Const,
-    Expression,
-    Literal,
-    Positive,
-    Type,
-    Value,
-    Var,
-    bit,
-)
+from tests.oracle.program import Apply, Assign, Condition, Const, Expression, Literal, Positive, Var
+from tests.oracle.types import BOOL, STRING, Type, Value, bit
 
 STRINGS = (
     "",

@@ -23,8 +23,6 @@ from tests.oracle.case import Case
 from tests.oracle.expressions import Scope, comparison, expression, guarded_division, values
 from tests.oracle.history import History, Transaction, Write
 from tests.oracle.program import (
-    BOOL,
-    STRING,
     Assign,
     Atom,
     Condition,
@@ -34,16 +32,12 @@ from tests.oracle.program import (
     Positive,
     Program,
     Relation,
-    Row,
     Rule,
     Term,
-    Type,
-    Value,
     Var,
     Wildcard,
-    bit,
-    signed,
 )
+from tests.oracle.types import BOOL, STRING, Row, Type, Value, bit, signed
 
 Fact = tuple[str, Row]
 TYPES = (

@@ -1,7 +1,8 @@
 """Histories: what a user does to a database, one transaction after the other.
 
 A transaction is a list of writes in call order. Its net effect follows the language's rule: writes apply to the
-transaction's own view, inserting a present row and deleting an absent one do nothing.
+transaction's own view. In a set, inserting a present row and deleting an absent one do nothing; in a multiset and in a
+stream each write counts, and a stream begins empty.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.program import Relations, Row
+from tests.oracle.program import Program
+from tests.oracle.types import Relations, Row, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ History = tuple[Transaction, ...]
 
 
 def apply(facts: Relations, transaction: Transaction) -> Relations:
-    """The input facts after the transaction."""
+    """The input facts after the transaction, in a program whose inputs are sets."""
     if transaction.fails:
         return facts
     after = {name: set(rows) for name, rows in facts.items()}
@@ -44,6 +46,32 @@ def apply(facts: Relations, transaction: Transaction) -> Relations:
         else:
             rows.difference_update(write.rows)
     return {name: frozenset(rows) for name, rows in after.items()}
+
+
+def weigh_facts(program: Program, facts: Weights, transaction: Transaction) -> Weights:
+    """The input facts after the transaction, with their weights. The same when it comes to nothing."""
+    kinds = {relation.name: relation.kind for relation in program.relations}
+    after = {name: dict(rows) if kinds[name] != "stream" else {} for name, rows in facts.items()}
+    for write in transaction.writes:
+        rows = after.setdefault(write.relation, {})
+        for row in write.rows:
+            if kinds[write.relation] == "relation":
+                rows[row] = max(write.sign, 0)
+            else:
+                rows[row] = rows.get(row, 0) + write.sign
+    return {name: {row: weight for row, weight in rows.items() if weight} for name, rows in after.items()}
+
+
+def is_an_epoch(program: Program, before: Weights, after: Weights) -> bool:
+    """Whether facts changed. A stream that was written to is a change, one that was not, is none."""
+    return any(
+        after.get(relation.name) if relation.kind == "stream" else _differ(relation.name, before, after)
+        for relation in program.relations
+    )
+
+
+def _differ(name: str, before: Weights, after: Weights) -> bool:
+    return before.get(name, {}) != after.get(name, {})
 
 
 def difference(before: Relations, after: Relations) -> Iterator[Write]:

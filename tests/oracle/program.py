@@ -1,41 +1,15 @@
 """The oracle's own form of a program.
 
 It says what a rule means and nothing about how to run it. Terms of atoms are expressions: a variable that nothing has
-bound yet is bound by the atom, everything else is compared. Values are plain Python: bool, int, str.
+bound yet is bound by the atom, everything else is compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-Value = bool | int | str
-Row = tuple[Value, ...]
-Relations = Mapping[str, frozenset[Row]]
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """`kind` is bool, string, bit or signed; the last two have a width."""
-
-    kind: str
-    width: int = 0
-
-    @property
-    def is_integer(self) -> bool:
-        return self.width > 0
-
-
-BOOL = Type("bool")
-STRING = Type("string")
-
-
-def bit(width: int) -> Type:
-    return Type("bit", width)
-
-
-def signed(width: int) -> Type:
-    return Type("signed", width)
+from tests.oracle.types import Function, Shape, Type, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +38,47 @@ class Apply:
     type: Type
 
 
-Expression = Var | Const | Apply
-Term = Var | Const | Apply | Wildcard
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: Function
+    args: tuple[Expression, ...]
+
+    @property
+    def type(self) -> Type:
+        return self.function.result
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A pattern: a value of the shape whose parts fit the terms."""
+
+    shape: Shape
+    terms: tuple[Term, ...]
+
+
+Expression = Var | Const | Apply | Call
+Term = Var | Const | Apply | Call | Wildcard | Apart
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
+    """`moment` is `-1`, `-2`, ... for what the relation was, `'` for the rows of a stream as a relation."""
+
     relation: str
     terms: tuple[Term, ...]
+    moment: str = ""
+
+    @property
+    def source(self) -> str:
+        return self.relation + self.moment
 
 
 @dataclass(frozen=True, slots=True)
 class Positive:
+    """`row` is the variable of `row in R(...)`."""
+
     atom: Atom
+    row: Var | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,25 @@ class Assign:
     expression: Expression
 
 
-Literal = Positive | Negative | Condition | Assign
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """`pattern = expression`, for the values that fit; `each`: `pattern = FlatMap(expression)`, for each such item."""
+
+    pattern: Term
+    expression: Expression
+    each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBy:
+    """`var variable = expression.group_by(keys)`: afterwards only the variable and the keys are bound."""
+
+    variable: Var
+    expression: Expression
+    keys: tuple[Var, ...]
+
+
+Literal = Positive | Negative | Condition | Assign | Unpack | GroupBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +128,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`role` is input, output or internal. Only input relations accept writes; only output relations report changes."""
+    """`role` is input, output or internal. Only input relations accept writes; only output relations report changes.
+
+    `kind` is relation, multiset or stream.
+    """
 
     name: str
     columns: tuple[Type, ...]
     role: str
+    kind: str = "relation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +159,19 @@ def variables(term: Term) -> Iterator[Var]:
     match term:
         case Var():
             yield term
-        case Apply(args=args):
-            for arg in args:
-                yield from variables(arg)
+        case Apply(args=parts) | Call(args=parts) | Apart(terms=parts):
+            for part in parts:
+                yield from variables(part)
+
+
+def terms_of(literal: Literal) -> tuple[Term, ...]:
+    """The terms and expressions of a literal."""
+    match literal:
+        case Positive(atom) | Negative(atom):
+            return atom.terms
+        case Condition(expression) | Assign(_, expression):
+            return (expression,)
+        case Unpack(pattern, expression):
+            return (pattern, expression)
+        case GroupBy(_, expression, keys):
+            return (expression, *keys)

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.oracle.program import (
-    BOOL,
-    STRING,
     Apply,
     Assign,
     Atom,
@@ -26,12 +24,10 @@ from tests.oracle.program import (
     Relation,
     Rule,
     Term,
-    Type,
     Var,
     Wildcard,
-    bit,
-    signed,
 )
+from tests.oracle.types import BOOL, STRING, Type, bit, signed
 
 TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)|(?P<string>"(?:\\.|[^"\\])*")|(?P<number>\d+)|(?P<name>\w+)"""

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.oracle.evaluate import instances
-from tests.oracle.program import Negative, Positive, Program, Relations, Row
+from tests.oracle.instances import instances
+from tests.oracle.order import in_order
+from tests.oracle.program import Program
+from tests.oracle.types import Relations, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ State = Mapping[str, Mapping[Row, RowState]]
 
 def recount(program: Program, facts: Relations, state: State) -> list[str]:
     """One line for each number in the state that is not what counting gives; empty when all is well."""
-    rows = {name: frozenset(of_relation) for name, of_relation in state.items()}
-    component = components(program)
+    rows = {name: dict.fromkeys(of_relation, 1) for name, of_relation in state.items()}
+    component = {name: number for number, names in enumerate(in_order(program)) for name in names}
     levels: dict[str, dict[Row, list[int]]] = {relation.name: {} for relation in program.relations}
     for rule in program.rules:
         own = component[rule.head.relation]
-        for head, body in instances(rule, rows):
+        for head, body, _ in instances(rule, rows):
             level = max((state[name][row].rank for name, row in body if component[name] == own), default=0)
             levels[rule.head.relation].setdefault(head, []).append(level)
     for name, of_relation in facts.items():
@@ -63,17 +65,3 @@ def recount(program: Program, facts: Relations, state: State) -> list[str]:
             if stored.total != len(found) or stored.count != count or count < 1:
                 mistakes.append(f"{name}{row}: {stored}, should be total {len(found)}, count {count} and at least 1")
     return mistakes
-
-
-def components(program: Program) -> dict[str, int]:
-    """A number for each relation, equal for two relations exactly when each depends on the other."""
-    names = [relation.name for relation in program.relations]
-    reads = {(name, name) for name in names} | {
-        (rule.head.relation, literal.atom.relation)
-        for rule in program.rules
-        for literal in rule.body
-        if isinstance(literal, Positive | Negative)
-    }
-    for middle in names:
-        reads |= {(a, b) for a in names for b in names if (a, middle) in reads and (middle, b) in reads}
-    return {name: min(i for i, b in enumerate(names) if {(name, b), (b, name)} <= reads) for name in names}

@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
-from tests.oracle.evaluate import NotStratifiedError, strata
+from tests.oracle.order import NotStratifiedError, check_stratified
 from tests.oracle.program import (
-    STRING,
     Apply,
-    Assign,
     Atom,
     Condition,
     Const,
@@ -25,17 +23,12 @@ from tests.oracle.program import (
     Positive,
     Program,
     Relation,
-    Row,
     Rule,
     Term,
-    Type,
-    Value,
     Var,
-    Wildcard,
-    bit,
-    signed,
 )
 from tests.oracle.read import read
+from tests.oracle.types import STRING, Row, Type, Value, bit, signed
 
 Fact = tuple[str, Row]
 
@@ -258,7 +251,7 @@ def _declaration(role: str, name: str, arity: int) -> str:
 
 def _is_stratified(program: Program) -> bool:
     try:
-        strata(program)
+        check_stratified(program)
     except NotStratifiedError:
         return False
     return True
@@ -292,7 +285,7 @@ def _retype(program: Program, type_: Type, nodes: list[Value]) -> Program:
                 return Const(nodes[cast(int, number)], type_)
             case Apply(op, args, result):
                 return Apply(op, tuple(cast(Expression, term(arg)) for arg in args), result)
-            case Wildcard():
+            case _:
                 return old
 
     def atom(old: Atom) -> Atom:
@@ -306,7 +299,7 @@ def _retype(program: Program, type_: Type, nodes: list[Value]) -> Program:
                 return Negative(atom(inner))
             case Condition(expression):
                 return Condition(cast(Expression, term(expression)))
-            case Assign():
+            case _:
                 raise ValueError("the classical shapes compute nothing")
 
     relations = tuple(Relation(r.name, (type_,) * len(r.columns), r.role) for r in program.relations)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle.evaluate import NotStratifiedError, TooLargeError, evaluate, strata, value
-from tests.oracle.program import BOOL, STRING, Apply, Const, Row, Type, Value, bit, signed
+from tests.oracle.evaluate import evaluate
+from tests.oracle.instances import TooLargeError
+from tests.oracle.order import NotStratifiedError, check_stratified, in_order
+from tests.oracle.program import Apply, Const
 from tests.oracle.read import read
+from tests.oracle.types import BOOL, STRING, Row, Type, Value, bit, signed
+from tests.oracle.value import value
 
 CLOSURE = """
 input relation E(x: u8, y: u8)
@@ -51,9 +55,10 @@ def test_a_division_runs_only_where_the_condition_in_front_of_it_holds() -> None
 
 def test_negation_is_stratified() -> None:
     program = read(CLOSURE + "output relation Top(x: u8)\nTop(x) :- E(x, _), not Unlinked(x, x).")
-    assert strata(program) == {"E": 0, "T": 0, "Unlinked": 1, "Top": 2}
+    check_stratified(program)
+    assert in_order(program) == [{"E"}, {"T"}, {"Unlinked"}, {"Top"}]
     with pytest.raises(NotStratifiedError):
-        strata(read("output relation P() output relation Q() P() :- not Q(). Q() :- P()."))
+        check_stratified(read("output relation P() output relation Q() P() :- not Q(). Q() :- P()."))
 
 
 def test_a_body_with_too_many_matches_is_given_up() -> None:

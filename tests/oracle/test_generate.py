@@ -11,18 +11,10 @@ from tests.oracle.case import Case, script
 from tests.oracle.evaluate import evaluate
 from tests.oracle.generate import random_case
 from tests.oracle.history import apply
-from tests.oracle.program import (
-    STRING,
-    Assign,
-    Negative,
-    Positive,
-    Relations,
-    Rule,
-    Var,
-    Wildcard,
-)
+from tests.oracle.program import Assign, Negative, Positive, Rule, Var, Wildcard
 from tests.oracle.read import read
 from tests.oracle.shrink import shrink
+from tests.oracle.types import STRING, Relations
 from tests.oracle.write import write
 
 CASES = [random_case(random.Random(seed)) for seed in range(200)]

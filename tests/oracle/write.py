@@ -5,14 +5,17 @@ Every operator stands in parentheses, so the text means the same under any prece
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tests.oracle.program import (
+    Apart,
     Apply,
     Assign,
     Atom,
+    Call,
     Condition,
     Const,
+    GroupBy,
     Literal,
     Negative,
     Positive,
@@ -20,24 +23,63 @@ from tests.oracle.program import (
     Relation,
     Rule,
     Term,
-    Type,
-    Value,
+    Unpack,
     Var,
     Wildcard,
+    terms_of,
 )
+from tests.oracle.types import Type, Value
 
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 
 
 def write(program: Program) -> str:
     """The text of a program: its declarations, then its rules, one on a line."""
-    return "\n".join([*map(write_relation, program.relations), "", *map(write_rule, program.rules), ""])
+    relations, rules = map(write_relation, program.relations), map(write_rule, program.rules)
+    return "\n".join([*dict.fromkeys(_declarations(program)), *relations, "", *rules, ""])
+
+
+def _declarations(program: Program) -> Iterator[str]:
+    """What the types, functions and patterns of the program need, as often as they stand there."""
+    for relation in program.relations:
+        for type_ in relation.columns:
+            yield from _declared(type_)
+    for rule in program.rules:
+        for literal in rule.body:
+            for term in terms_of(literal):
+                yield from _needed(term)
+        for term in rule.head.terms:
+            yield from _needed(term)
+
+
+def _declared(type_: Type) -> Iterator[str]:
+    if type_.declaration:
+        yield type_.declaration
+    for item in type_.items:
+        yield from _declared(item)
+
+
+def _needed(term: Term) -> Iterator[str]:
+    match term:
+        case Call(function, args):
+            for type_ in (*function.parameters, function.result):
+                yield from _declared(type_)
+            if function.declaration:
+                yield function.declaration
+        case Apply(args=args):
+            pass
+        case Apart(shape, args):
+            yield from _declared(shape.type)
+        case _:
+            args = ()
+    for arg in args:
+        yield from _needed(arg)
 
 
 def write_relation(relation: Relation) -> str:
     role = "" if relation.role == "internal" else relation.role + " "
     columns = ", ".join(f"c{i}: {write_type(type_)}" for i, type_ in enumerate(relation.columns))
-    return f"{role}relation {relation.name}({columns})"
+    return f"{role}{relation.kind} {relation.name}({columns})"
 
 
 def write_type(type_: Type) -> str:
@@ -49,7 +91,7 @@ def write_type(type_: Type) -> str:
         case Type("bit" | "signed" as kind, width):
             return f"{kind}<{width}>"
         case _:
-            return type_.kind
+            return type_.text or type_.kind
 
 
 def write_rule(rule: Rule) -> str:
@@ -65,22 +107,42 @@ def write_value(value: Value) -> str:
             return str(value)
         case str():
             return '"' + "".join(ESCAPES.get(char, char) for char in value) + '"'
+        case _:
+            raise ValueError(f"{value} is made by a call")
 
 
 def _literal(literal: Literal) -> str:
     match literal:
-        case Positive(atom):
-            return _atom(atom)
+        case Positive(atom, row):
+            return f"{row.name} in {_atom(atom)}" if row else _atom(atom)
         case Negative(atom):
             return f"not {_atom(atom)}"
         case Condition(expression):
             return _term(expression)
         case Assign(variable, expression):
             return f"var {variable.name} = {_term(expression)}"
+        case Unpack(pattern, expression, each):
+            text = f"FlatMap({_term(expression)})" if each else _term(expression)
+            return f"{_pattern(pattern)} = {text}"
+        case GroupBy(variable, expression, keys):
+            names = ", ".join(key.name for key in keys)
+            by = names if len(keys) == 1 else f"({names})"
+            return f"var {variable.name} = ({_term(expression)}).group_by({by})"
+
+
+def _pattern(pattern: Term) -> str:
+    """A pattern before `=`, where the variables are new."""
+    match pattern:
+        case Var(name):
+            return f"var {name}"
+        case Apart(shape, terms):
+            return shape.template.format(*map(_pattern, terms))
+        case _:
+            return _term(pattern)
 
 
 def _atom(atom: Atom) -> str:
-    return f"{atom.relation}({_list(atom.terms)})"
+    return f"{atom.source}({_list(atom.terms)})"
 
 
 def _list(terms: Sequence[Term]) -> str:
@@ -95,6 +157,10 @@ def _term(term: Term) -> str:
             return name
         case Const(value):
             return write_value(value)
+        case Call(function, args):
+            return function.template.format(*map(_argument, args))
+        case Apart(shape, terms):
+            return shape.template.format(*map(_term, terms))
         case Apply("neg" | "~" | "not" as op, (operand,)):
             return f"({'-' if op == 'neg' else op + ' '}{_operand(operand)})"
         case Apply("as", (operand,), type_):
@@ -112,3 +178,12 @@ def _term(term: Term) -> str:
 def _operand(term: Term) -> str:
     text = _term(term)
     return f"({text})" if text.startswith("-") else text
+
+
+def _argument(term: Term) -> str:
+    """A number has its width with it, so that overloads do not have to guess."""
+    match term:
+        case Const(int() as number, Type("bit", width)) if not isinstance(number, bool):
+            return f"{width}'d{number}"
+        case _:
+            return _term(term)

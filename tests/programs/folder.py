@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.oracle.history import Transaction, Write
-from tests.oracle.program import Program, Relation, Row, Type, Value
+from tests.oracle.program import Program, Relation
 from tests.oracle.read import read
+from tests.oracle.types import Row, Type, Value
 from tests.properties.replay import Changes
 
 SIGNS = {"+": +1, "-": -1}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.history import apply
-from tests.oracle.program import Relations, Row
+from tests.oracle.types import Relations, Row
 from tests.programs.folder import Folder, load
 from tests.properties.check import assert_same, difference_of_outputs, oracle
 from tests.properties.replay import Replay

@@ -23,14 +23,12 @@ from tests.oracle.program import (
     Positive,
     Program,
     Relation,
-    Relations,
-    Row,
     Rule,
     Var,
     Wildcard,
-    bit,
 )
 from tests.oracle.recount import recount
+from tests.oracle.types import Relations, Row, bit
 from tests.properties.replay import Changes, Replay
 from tidelog.engine.interface import Engine
 from tidelog.maintain import switch

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import tidelog
 from tests.oracle.history import Transaction
-from tests.oracle.program import Program, Relations, Row, Type, Value
+from tests.oracle.program import Program
 from tests.oracle.recount import RowState
+from tests.oracle.types import Relations, Row, Type, Value
 from tests.oracle.write import write
 from tidelog.database.database import Database
 from tidelog.engine.interface import Engine
@@ -118,8 +119,8 @@ def _fits(value: Value, type_: Type) -> bool:
         return False
     match type_:
         case Type("bit", width):
-            return 0 <= int(value) < 1 << width
+            return 0 <= cast(int, value) < 1 << width
         case Type("signed", width):
-            return -1 << (width - 1) <= int(value) < 1 << (width - 1)
+            return -1 << (width - 1) <= cast(int, value) < 1 << (width - 1)
         case _:
             return True

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.oracle.case import Case, script
-from tests.oracle.evaluate import TooLargeError
 from tests.oracle.generate import random_case
+from tests.oracle.instances import TooLargeError
 from tests.oracle.shrink import shrink
 from tests.properties.check import (
     agrees_when_giving_up,

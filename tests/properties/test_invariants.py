@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, reject, settings
 
 from tests.oracle.case import Case
-from tests.oracle.evaluate import TooLargeError
 from tests.oracle.generate import cases
+from tests.oracle.instances import TooLargeError
 from tests.properties.check import agrees_with_oracle
 
 

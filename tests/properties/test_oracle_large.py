@@ -9,8 +9,8 @@ import pytest
 
 from tests.oracle.case import Case
 from tests.oracle.history import Transaction, Write
-from tests.oracle.program import Row, Value
 from tests.oracle.read import read
+from tests.oracle.types import Row, Value
 from tests.properties.check import agrees_with_oracle
 
 CLOSURE = """

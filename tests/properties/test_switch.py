@@ -13,8 +13,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.oracle.case import Case
-from tests.oracle.evaluate import TooLargeError
 from tests.oracle.generate import cases, random_case
+from tests.oracle.instances import TooLargeError
 from tests.properties.check import agrees_when_giving_up, agrees_with_oracle
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.oracle.case import Case
-from tests.oracle.evaluate import TooLargeError
 from tests.oracle.generate import cases
+from tests.oracle.instances import TooLargeError
 from tests.properties.check import agrees_with_oracle
 from tests.spark.in_process import NoSpark, run_tasks_here
 from tidelog.engine.spark import choose, epoch
