@@ -2,12 +2,14 @@
 
 | module | turns … into … |
 | --- | --- |
-| `program` | (the form itself: relations, rules, expressions) |
-| `evaluate` | a program and its facts into its relations, round by round |
+| `types`, `program` | (the form itself: values and their types; relations, rules, expressions) |
+| `value`, `instances`, `evaluate` | an expression into its value, a rule into its instances, a program into relations |
+| `order` | a program into the order in which its relations are computed |
 | `recount` | an exported ranked state into the list of its mistakes |
-| `write`, `read` | the form into program text, and back |
+| `write`, `read` | the form into program text, and back (the core of the language) |
 | `history` | (transactions: lists of inserts and deletes) |
 | `case` | a program with a history into a script that repeats it |
-| `generate`, `shapes`, `expressions` | randomness into a case |
+| `generate`, `shapes`, `expressions` | randomness into a case of the core language |
+| `compose`, `vocabulary` | randomness into a case of the wider language, with functions beside their text |
 | `shrink` | a failing case into a small failing case |
 """

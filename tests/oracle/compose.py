@@ -42,6 +42,7 @@ COLUMNS = (
     *(N, N, N, STRING, words.PAIR, words.FIGURE, words.FIGURE, words.OPTION, words.POINT, words.VEC, words.SET),
     *(words.MAP, words.WORDS, words.BIG, words.DOUBLE, words.TREE, words.U64, BOOL, words.OPTION_TEXT),
 )
+STRUCTURED = (words.PAIR, words.FIGURE, words.OPTION, words.POINT)
 VALUES_A_TYPE = 4
 ROWS_A_RELATION = 14
 
@@ -58,6 +59,15 @@ class Features:
 
 
 PLAIN = Features()
+FEATURES = (
+    PLAIN,
+    Features(weights=True),
+    Features(weights=True, multisets=True),
+    Features(weights=True, multisets=True, streams=True),
+    Features(weights=True, delays=True),
+    Features(grouped_recursion=True),
+    Features(weights=True, multisets=True, streams=True, delays=True, grouped_recursion=True),
+)
 
 
 def random_language_case(rng: random.Random, features: Features = PLAIN) -> Case:
@@ -124,7 +134,7 @@ class _Maker:
 
     def program(self) -> Program:
         rng = self.rng
-        types = [N, *rng.sample(COLUMNS, rng.randint(2, 4))]
+        types = [N, *(rng.choice(each) for each in (STRUCTURED, list(words.ITERABLES), COLUMNS) if rng.random() < 0.65)]
         for i in range(rng.randint(2, 3)):
             self._add_relation(f"E{i}", 0, types)
         for i in range(rng.randint(2, 5)):
@@ -141,9 +151,10 @@ class _Maker:
     def _add_relation(self, name: str, level: int, types: Sequence[Type]) -> None:
         rng = self.rng
         columns = tuple(rng.choice(types) for _ in range(rng.choice((1, 2, 2, 3))))
-        role = "input" if level == 0 else rng.choice(("output", "output", "internal", "internal"))
+        role = "input" if level == 0 else rng.choice(("output", "output", "output", "internal"))
         kind = "relation"
-        if self.features.streams and rng.random() < 0.3:
+        chance = {"E0": 0.0, "E1": 0.8, "P0": 0.5}.get(name, 0.25)
+        if self.features.streams and rng.random() < chance:
             kind = "stream"
         elif self.features.multisets and rng.random() < 0.4:
             kind = "multiset"
@@ -154,11 +165,12 @@ class _Maker:
         """A rule for the relation. A stream's rule reads one stream, all others none except through `'`."""
         rng, level = self.rng, self.level[head.name]
         tables = [each for each in self.relations if each.kind != "stream"]
-        lower = [each for each in tables if self.level[each.name] < level] or tables[:1]
+        lower = [each for each in tables if self.level[each.name] < level]
         same = [each for each in tables if self.level[each.name] == level and each.kind == "relation"]
         recursive = head.kind == "relation" and rng.random() < 0.35
         scope = _Scope(rng, shrinks=recursive)
         body: list[Literal] = []
+        negated = [] if head.kind == "stream" else [each for each in lower if each.kind == "relation"]
         streams = [each for each in self.relations if each.kind == "stream" and self.level[each.name] < level]
         if head.kind == "stream":
             if not streams:
@@ -168,14 +180,14 @@ class _Maker:
             relation = rng.choice(same if recursive and same and rng.random() < 0.6 else lower)
             body += self._row(relation, scope) if rng.random() < 0.1 else [self._atom(relation, scope)]
             if rng.random() < 0.5:
-                body += self._extra(scope, lower)
-        if streams and head.kind != "stream" and rng.random() < 0.4:
+                body += self._extra(scope, negated)
+        if streams and head.kind != "stream" and rng.random() < 0.25:
             body.append(self._atom(rng.choice(streams), scope, "'"))
-        if self.features.delays and rng.random() < 0.4:
+        if self.features.delays and rng.random() < 0.25:
             delayed = rng.choice([each for each in tables if each.role != "internal"])
             body.append(self._atom(delayed, scope, rng.choice(("-1", "-1", "-2"))))
-        for _ in range(rng.choice((0, 1, 1, 2))):
-            body += self._extra(scope, lower)
+        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+            body += self._extra(scope, negated)
         if (not recursive or self.features.grouped_recursion) and rng.random() < 0.3:
             body += self._group(scope)
         terms = tuple(scope.expression(type_, 2) for type_ in head.columns)
@@ -211,27 +223,27 @@ class _Maker:
         shapes = [shape for shape in words.SHAPES if shape.type == type_]
         bound = scope.of_type(type_)
         dice = rng.random()
-        if shapes and depth and dice < 0.35:
+        if shapes and depth and dice < 0.3:
             shape = rng.choice(shapes)
             return Apart(shape, tuple(self._pattern(part, scope, depth - 1, new) for part in shape.parts))
-        if dice < 0.45:
+        if dice < 0.42:
             return Wildcard()
-        if not new and bound and dice < 0.7:
+        if not new and bound and dice < 0.6:
             return rng.choice(bound)
-        if not new and bound and depth == 2 and dice < 0.73:
+        if not new and bound and depth == 2 and dice < 0.62:
             return scope.expression(type_, 1)
         fresh = scope.fresh(type_)
         scope.variables.append(fresh)
         return fresh
 
-    def _extra(self, scope: _Scope, lower: Sequence[Relation]) -> list[Literal]:
+    def _extra(self, scope: _Scope, negated: Sequence[Relation]) -> list[Literal]:
         """A literal over what is bound so far; none when nothing fits."""
         rng = self.rng
-        match rng.choice(("condition", "assign", "unpack", "flatmap", "flatmap", "negative")):
+        match rng.choice(("condition", "assign", "unpack", "flatmap", "flatmap", "flatmap", "negative")):
             case "negative":
-                relation = rng.choice([each for each in lower if each.kind == "relation"] or lower)
-                if relation.kind != "relation":
+                if not negated:
                     return []
+                relation = rng.choice(negated)
                 terms = tuple(self._refusal(type_, scope, 2) for type_ in relation.columns)
                 return [Negative(Atom(relation.name, terms))]
             case "condition":

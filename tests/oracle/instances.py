@@ -195,7 +195,7 @@ def _matcher(
 
     def match_(env: Environment) -> list[tuple[Environment, Row]]:
         found = []
-        for row in by_key.get(tuple(value(term, env) for _, term in fixed), ()):
+        for row in by_key.get(tuple(value(cast(Expression, term), env) for _, term in fixed), ()):
             extended: Environment | None = env
             for i, term in rest:
                 extended = None if extended is None else unify(term, row[i], extended)

@@ -40,14 +40,10 @@ def is_delayed(atom: Atom) -> bool:
 def counts_once(program: Program) -> set[str]:
     """The sets in which every row weighs 1, however often it is derived."""
     reads = reach(program)
-    negated = {
-        literal.atom.relation for rule in program.rules for literal in rule.body if isinstance(literal, Negative)
-    }
     return {
         relation.name
         for relation in program.relations
-        if relation.kind == "relation"
-        and (relation.role != "internal" or relation.name in negated or relation.name in reads[relation.name])
+        if relation.kind == "relation" and (relation.role != "internal" or relation.name in reads[relation.name])
     }
 
 

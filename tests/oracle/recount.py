@@ -11,7 +11,7 @@ A row is in the state exactly when its total is at least 1; rows of relations wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from tests.oracle.instances import instances
@@ -33,8 +33,11 @@ class RowState:
 State = Mapping[str, Mapping[Row, RowState]]
 
 
-def recount(program: Program, facts: Relations, state: State) -> list[str]:
-    """One line for each number in the state that is not what counting gives; empty when all is well."""
+def recount(program: Program, facts: Relations, state: State, ranked: Container[str] | None = None) -> list[str]:
+    """One line for each number in the state that is not what counting gives; empty when all is well.
+
+    `ranked` are the relations whose numbers count, if not all do.
+    """
     rows = {name: dict.fromkeys(of_relation, 1) for name, of_relation in state.items()}
     component = {name: number for number, names in enumerate(in_order(program)) for name in names}
     levels: dict[str, dict[Row, list[int]]] = {relation.name: {} for relation in program.relations}
@@ -48,8 +51,7 @@ def recount(program: Program, facts: Relations, state: State) -> list[str]:
             levels[name].setdefault(row, []).append(-1)
 
     mistakes = []
-    for relation in program.relations:
-        name = relation.name
+    for name in (relation.name for relation in program.relations if ranked is None or relation.name in ranked):
         for row in sorted(levels[name].keys() - state[name].keys()):
             mistakes.append(f"{name}{row} is missing: it has {len(levels[name][row])} instances")
         for row, stored in sorted(state[name].items(), key=lambda item: item[0]):

@@ -7,19 +7,24 @@ The engine is driven at its own border (`engine.interface`), where rows are Pyth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
+
+import pytest
 
 import tidelog
 from tests.oracle.case import Case
 from tests.oracle.evaluate import weigh
-from tests.oracle.history import is_an_epoch, weigh_facts
-from tests.oracle.program import Program, Relation
-from tests.oracle.types import Made, Row, Type, Value, Weights
+from tests.oracle.history import Transaction, Write, is_an_epoch, weigh_facts
+from tests.oracle.program import Atom, Call, Negative, Positive, Program, Relation, Rule, Var, Wildcard
+from tests.oracle.recount import RowState, recount
+from tests.oracle.types import Function, Made, Row, Type, Value, Weights, bit
 from tests.oracle.vocabulary import CONSTRUCTORS
 from tests.oracle.write import write
-from tests.properties.check import INSTANCE_LIMIT, assert_same
+from tests.properties.check import FUSE, INSTANCE_LIMIT, assert_same
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.kernels import layout as k
 from tidelog.values import Definitions, Map, Set, Vec, field_values
 
 LIBRARY_NAMES = {"None": "ddlog_std::None", "Some": "ddlog_std::Some"}
@@ -39,11 +44,13 @@ class EngineReplay:
         """The changes of opening."""
         return self._changes(self.engine.open())
 
-    def commit(self, writes: Sequence[tuple[str, int, Row]]) -> Weights | None:
+    def commit(self, transaction: Transaction) -> Weights | None:
         """The changes of an epoch; None when there was none."""
-        outcome = self.engine.commit(
-            [Operation(name, sign, [self._row_in(self._relations[name], row)]) for name, sign, row in writes]
-        )
+        operations = []
+        for call in transaction.writes:
+            relation = self._relations[call.relation]
+            operations.append(Operation(relation.name, call.sign, [self._row_in(relation, row) for row in call.rows]))
+        outcome = self.engine.commit(operations)
         return None if outcome is None else self._changes(outcome)
 
     def relations(self) -> Weights:
@@ -52,6 +59,25 @@ class EngineReplay:
             relation.name: self._weights(relation, self.engine.rows(relation.name))
             for relation in self._relations.values()
             if relation.kind != "stream"
+        }
+
+    def state(self) -> dict[str, dict[Row, RowState]]:
+        """The ranked state of every relation of a program without weights."""
+        return {name: self._state(relation) for name, relation in self._relations.items()}
+
+    def ranked(self) -> set[str]:
+        """The relations whose rules the kernels join: only their numbers count rule instances."""
+        return {name for stratum in self.engine._strata if stratum.joins for name in stratum.relations}
+
+    def _state(self, relation: Relation) -> dict[Row, RowState]:
+        store = self.engine._store(relation.name)
+        lines = store.lines()
+        found = self.engine._values.words_to_rows(store.columns_of(lines), self.engine.program.relations[relation.name])
+        meta, count, total = (store.rows[lines, store.columns + place] for place in (k.META, k.COUNT, k.TOTAL))
+        numbers = zip((meta >> k.RANK_SHIFT) & k.RANK_MASK, count, total, meta & k.INPUT_BIT)
+        return {
+            self._row_out(relation, row): RowState(int(rank), int(n), int(all_), bool(is_input))
+            for row, (rank, n, all_, is_input) in zip(found, numbers, strict=True)
         }
 
     def _changes(self, outcome: Any) -> Weights:
@@ -122,8 +148,8 @@ def from_engine(value: Any, type_: Type, definitions: Definitions) -> Value:
     return found
 
 
-def language_agrees_with_oracle(case: Case) -> None:
-    """After every epoch, relations, weights and changes are the oracle's."""
+def language_agrees_with_oracle(case: Case, recounted: bool = False) -> None:
+    """After every epoch, relations, weights and changes are the oracle's; if asked, the state is recounted."""
     program = case.program
     facts: Weights = {}
     past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
@@ -135,24 +161,83 @@ def language_agrees_with_oracle(case: Case) -> None:
         happens = is_an_epoch(program, before, facts)
         if happens:
             past.append(weigh(program, facts, past, INSTANCE_LIMIT))
-        found = replay.commit([(write.relation, write.sign, row) for write in transaction.writes for row in write.rows])
+        found = replay.commit(transaction)
         assert (found is not None) == happens, f"transaction {number} makes {'an' if happens else 'no'} epoch"
-        kept = {r.name: past[-1][r.name] for r in program.relations if r.kind != "stream"}
-        assert_same(kept, shown_weights(program, replay.relations(), kept), f"relations after transaction {number}")
+        assert_same(
+            kept(program, past[-1]), shown_weights(program, replay, past[-1]), f"relations after transaction {number}"
+        )
         if happens:
+            assert_same(expected_changes(program, past[-2], past[-1]), found, f"changes of transaction {number}")
+        if recounted:
+            sets = {name: frozenset(rows) for name, rows in facts.items()}
+            mistakes = recount(program, sets, replay.state(), replay.ranked())
+            assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
+
+
+def language_survives_failures(case: Case) -> None:
+    """An epoch that fails in a function of its last rule leaves no trace: the same transaction without it follows."""
+    program = with_fuse(case.program)
+    facts: Weights = {}
+    past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
+    replay = EngineReplay(program)
+    replay.open()
+    for number, transaction in enumerate(case.history):
+        blow = Transaction((*transaction.writes, Write(+1, FUSE, ((0,),))))
+        before = replay.relations()
+        with pytest.raises(tidelog.EvaluationError):
+            replay.commit(blow)
+        assert_same(before, replay.relations(), f"relations after transaction {number} failed")
+        earlier, facts = facts, weigh_facts(program, facts, transaction)
+        if is_an_epoch(program, earlier, facts):
+            past.append(weigh(program, facts, past, INSTANCE_LIMIT))
+        found = replay.commit(transaction)
+        if found is not None:
             changes = expected_changes(program, past[-2], past[-1])
-            assert_same(changes, found, f"changes of transaction {number}")
+            assert_same(changes, found, f"changes of transaction {number} after it failed")
+        assert_same(
+            kept(program, past[-1]), shown_weights(program, replay, past[-1]), f"relations after transaction {number}"
+        )
 
 
-def shown_weights(program: Program, found: Weights, expected: Weights) -> Weights:
-    """What was found, with the weights that only the engine knows about taken as expected.
+def with_fuse(program: Program) -> Program:
+    """The program and a function that divides by zero for a row that otherwise nobody writes.
 
-    The weight of a row in an internal set can be seen only through multisets and groups, so an engine need not have it.
+    The rule that calls it reads all that the program derives, so that it comes last.
+    """
+    divide = Function(
+        "blown({0})",
+        (bit(8),),
+        bit(8),
+        lambda x: 1 // x,
+        "function blown(x: u8): u8 { var total = 0; for (part in [x]) { total = total + 1 / part }; total }",
+    )
+    x = Var("x", bit(8))
+    tables = [r for r in program.relations if r.kind == "relation" and r.role != "input"]
+    seen = [Rule(Atom("Seen", ()), (Positive(Atom(r.name, (Wildcard(),) * len(r.columns))),)) for r in tables]
+    blown = Rule(Atom("Blown", (Call(divide, (x,)),)), (Negative(Atom("Seen", ())), Positive(Atom(FUSE, (x,)))))
+    also = Rule(Atom("Blown", (Call(divide, (x,)),)), (Positive(Atom("Seen", ())), Positive(Atom(FUSE, (x,)))))
+    more = (
+        Relation(FUSE, (bit(8),), "input"),
+        Relation("Seen", (), "internal"),
+        Relation("Blown", (bit(8),), "output"),
+    )
+    return replace(program, relations=(*program.relations, *more), rules=(*program.rules, *seen, blown, also))
+
+
+def kept(program: Program, weights: Weights) -> Weights:
+    """What is there between epochs: everything but streams."""
+    return {relation.name: weights[relation.name] for relation in program.relations if relation.kind != "stream"}
+
+
+def shown_weights(program: Program, replay: EngineReplay, expected: Weights) -> Weights:
+    """The relations of an engine, with the weights that nobody can see taken as expected.
+
+    The weight of a row in an internal set shows only through multisets and groups, so an engine need not have it.
     """
     internal = {r.name for r in program.relations if r.role == "internal" and r.kind == "relation"}
     return {
         name: {row: expected[name].get(row, weight) if name in internal else weight for row, weight in rows.items()}
-        for name, rows in found.items()
+        for name, rows in replay.relations().items()
     }
 
 

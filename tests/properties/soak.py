@@ -3,7 +3,8 @@
     python -m tests.properties.soak --seconds 600 --seed 1
 
 Case number n of a run is made from the seed and n alone, so a failure names everything that is needed to repeat it. A
-failing case is made smaller and printed as a script. The properties on Spark run only when they are asked for by name.
+failing case is made smaller and printed as a script. Each number is a case of the core language and one of the wider
+language, for the properties of either. The properties on Spark run only when they are asked for by name.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.oracle.case import Case, script
+from tests.oracle.compose import FEATURES, random_language_case
 from tests.oracle.generate import random_case
 from tests.oracle.instances import TooLargeError
 from tests.oracle.shrink import shrink
@@ -29,6 +31,7 @@ from tests.properties.check import (
     survives_failures,
     undone,
 )
+from tests.properties.language import language_agrees_with_oracle, language_survives_failures
 
 
 def agrees_on_local_spark(case: Case, plan: str) -> None:
@@ -46,10 +49,14 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
     "rollback": rolled_back,
     "cuts": cut_differently,
 }
+LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
+    "language": language_agrees_with_oracle,
+    "language failure": language_survives_failures,
+}
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")
 }
-ALL_PROPERTIES = PROPERTIES | SLOW_PROPERTIES
+ALL_PROPERTIES = PROPERTIES | LANGUAGE_PROPERTIES | SLOW_PROPERTIES
 
 
 def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
@@ -59,14 +66,15 @@ def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
     number = first
     done: Counter[str] = Counter()
     while time.monotonic() - start < seconds:
-        case = random_case(random.Random(f"{seed}/{number}"))
+        core = random_case(random.Random(f"{seed}/{number}"))
+        wide = random_language_case(random.Random(f"{seed}/{number}"), FEATURES[number % len(FEATURES)])
         for name in names:
+            case = wide if name in LANGUAGE_PROPERTIES else core
             failure = _failure(ALL_PROPERTIES[name], case)
             if failure is None:
                 done[name] += 1
             elif isinstance(failure, TooLargeError):
                 done["too large"] += 1
-                break
             else:
                 _report(seed, number, name, case, failure)
                 return False
@@ -105,7 +113,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--property", choices=ALL_PROPERTIES, action="append", help="may be given more than once")
     options = parser.parse_args()
-    names = options.property or list(PROPERTIES)
+    names = options.property or [*PROPERTIES, *LANGUAGE_PROPERTIES]
     return 0 if soak(options.seed, options.seconds, names, options.first) else 1
 
 

@@ -127,12 +127,14 @@ class RuleLowering:
         """The whole row as one value, from the terms of its columns."""
         relation = self._lowering.declared(atom.relation)
         parts: list[typed.Expression] = []
-        for term in terms:
+        for term, written in zip(terms, atom.terms, strict=True):
             assert not isinstance(term, Wildcard), "a row's columns are all named"
             if isinstance(term, Variable):
                 parts.append(typed.Var(term.name, term.type, atom.span))
             else:
-                parts.append(typed.Lit(term.value, term.type, atom.span))
+                # The expression and not its value, which has no literal if it is a struct or a collection.
+                assert not isinstance(written, program.Wild | typed.Pattern)
+                parts.append(written)
         if relation.explicit:
             return parts[0]
         assert relation.value is not None

@@ -1,0 +1,44 @@
+"""`oracle_*` for the wider language: functions, structs, collections, patterns, `FlatMap`, groups, weights, streams,
+delays. Fixed seeds; `make soak` goes on from there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.oracle.compose import FEATURES, PLAIN, Features, random_language_case
+from tests.oracle.instances import TooLargeError
+from tests.properties.language import language_agrees_with_oracle, language_survives_failures
+
+CASES = 14
+
+
+def names(features: Features) -> str:
+    return ", ".join(name for name in features.__slots__ if getattr(features, name)) or "plain"
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=names)
+def test_oracle_local_agrees_on_the_wider_language(features: Features) -> None:
+    tried = 0
+    for seed in range(CASES):
+        try:
+            language_agrees_with_oracle(random_language_case(random.Random(seed), features))
+            tried += 1
+        except TooLargeError:
+            continue
+    assert tried >= CASES - 2
+
+
+def test_invariants_of_the_ranked_state_hold_with_patterns_flat_maps_and_groups() -> None:
+    for seed in range(CASES):
+        language_agrees_with_oracle(random_language_case(random.Random(seed), PLAIN), recounted=True)
+
+
+@pytest.mark.parametrize("features", FEATURES[-2:], ids=names)
+def test_an_epoch_that_fails_in_a_function_leaves_no_trace(features: Features) -> None:
+    for seed in range(CASES // 2):
+        try:
+            language_survives_failures(random_language_case(random.Random(seed), features))
+        except TooLargeError:
+            continue
