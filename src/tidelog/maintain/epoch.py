@@ -41,6 +41,9 @@ class StratumState(Protocol):
 
     def has_rules(self) -> bool: ...
 
+    def can_derive(self) -> bool:
+        """False where no rule can have an instance, because every one reads something that is empty."""
+
     def new_below(self) -> int: ...
 
     def rows_below(self) -> int: ...
@@ -64,11 +67,11 @@ def maintain(
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
 
-    `anew`: every stratum with rules is bootstrapped, touched or not; so a database begins.
+    `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
     reports = []
     for stratum in strata:
-        if not (anew and stratum.has_rules()) and not stratum.is_touched():
+        if not (anew and stratum.can_derive()) and not stratum.is_touched():
             continue
         started = perf_counter()
         decision = _decide(stratum, anew)

@@ -73,6 +73,10 @@ class LocalStratum:
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
 
+    def can_derive(self) -> bool:
+        stores = self.desk.stores
+        return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in self._rules)
+
     def is_touched(self) -> bool:
         return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
 

@@ -20,22 +20,46 @@ from numba.extending import intrinsic
 kernel = njit(nogil=True, error_model="numpy")
 
 
-def entry_point(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A kernel that Python calls: compiled once for its only signature, and cached on disk.
+class EntryPoint:
+    """A kernel that Python calls: compiled once for its only signature, cached on disk, loaded by its first call.
 
     Numba's cache looks at the file of the entry point alone; ours is stamped with all kernels' sources, so that it is
     fresh whenever one of them changes.
     """
 
-    def compile_entry(function: Callable[..., Any]) -> Callable[..., Any]:
-        dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
-        dispatcher._cache._cache_file._source_stamp = sources_digest()
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
-        compiled: Callable[..., Any] = dispatcher
-        return compiled
+    __slots__ = ("_compiled", "_function", "_signature")
 
-    return compile_entry
+    def __init__(self, function: Callable[..., Any], signature: str) -> None:
+        self._function = function
+        self._signature = signature
+        self._compiled: Callable[..., Any] | None = None
+
+    def load(self) -> Callable[..., Any]:
+        """The compiled kernel; whoever comes first compiles it, or reads it from the disk."""
+        if self._compiled is None:
+            dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self._function)
+            dispatcher._cache._cache_file._source_stamp = sources_digest()
+            dispatcher.compile(self._signature)
+            dispatcher.disable_compile()
+            self._compiled = dispatcher
+        return self._compiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._compiled or self.load())(*arguments)
+
+
+ENTRY_POINTS: list[EntryPoint] = []
+
+
+def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
+    """Makes a function an entry point."""
+
+    def make(function: Callable[..., Any]) -> EntryPoint:
+        made = EntryPoint(function, signature)
+        ENTRY_POINTS.append(made)
+        return made
+
+    return make
 
 
 @cache
