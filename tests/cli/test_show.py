@@ -33,3 +33,15 @@ def test_each_stage_prints_itself_on_standard_output(
     out, err = capsys.readouterr()
     assert err == ""
     assert part in out
+
+
+@pytest.mark.parametrize("stage", ["ast", "types"])
+def test_modules_are_found_and_only_the_stages_before_are_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str
+) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text("import points as p\nextern function f(x: p::Point): bool\ninput relation A(x: p::Point)\n")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "points.dl").write_text("typedef Point = Point{x: u8}\n")
+    assert main(["show", str(path), "--stage", stage, "-L", str(tmp_path / "lib")]) == 0
+    assert "input relation A(x: p" in capsys.readouterr().out

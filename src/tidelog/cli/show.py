@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option, program_argument
+from tidelog.cli.options import debug_option, modules_option, program_argument
 
 _STAGES = ("ast", "types", "rules", "strata", "plan")
 
@@ -14,13 +14,14 @@ _STAGES = ("ast", "types", "rules", "strata", "plan")
 @click.command(short_help="Print what the compiler makes of a program.")
 @program_argument
 @click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="Which form to print.")
+@modules_option
 @debug_option
-def show(program: Path, stage: str) -> None:
+def show(program: Path, stage: str, modules: tuple[Path, ...]) -> None:
     """Prints one of the forms that a program takes on its way to the engine.
 
     \b
     ast     the text as it was read
-    types   relations and rules with the type of every variable
+    types   declarations, functions and rules with the type of every variable
     rules   the flat rules that engines run
     strata  which rules run together, and in which order
     plan    the join order of each rule, for each way it can be triggered
@@ -29,28 +30,28 @@ def show(program: Path, stage: str) -> None:
     Example:
       tidelog show reach.dl --stage strata
     """
-    from tidelog.database.program import compile
+    click.echo(_text(program, stage, modules).rstrip("\n"))
 
-    stages = compile(program).stages
-    match stage:
-        case "ast":
-            from tidelog.syntax.show import show as show_ast
 
-            text = show_ast(stages.ast)
-        case "types":
-            from tidelog.check.show import show_types
+def _text(program: Path, stage: str, modules: tuple[Path, ...]) -> str:
+    """What is to be shown; only the stages up to the one that is asked for are run."""
+    from tidelog.database.program import compile, read_source
 
-            text = show_types(stages.typed)
-        case "rules":
-            from tidelog.rules.show import show_rules
+    if stage == "ast":
+        from tidelog.syntax.parse import parse
+        from tidelog.syntax.show import show as show_ast
 
-            text = show_rules(stages.rules)
-        case "strata":
-            from tidelog.rules.show import show_strata
+        return show_ast(parse(read_source(program)))
+    if stage == "types":
+        from tidelog.check.show import show_types
+        from tidelog.rules.compile_rules import check_source
 
-            text = show_strata(stages.rules)
-        case _:
-            from tidelog.plan.show import show_plan
+        return show_types(check_source(read_source(program), modules))
+    rules = compile(program, search_path=modules).stages.rules
+    if stage == "plan":
+        from tidelog.plan.show import show_plan
 
-            text = show_plan(stages.rules)
-    click.echo(text.rstrip("\n"))
+        return show_plan(rules)
+    from tidelog.rules.show import show_rules, show_strata
+
+    return show_strata(rules) if stage == "strata" else show_rules(rules)

@@ -117,7 +117,8 @@ def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnosti
         if end >= len(text):
             if not found:
                 message = "`${` is not closed in its string"
-                diagnostics.append(diagnostic(Code.UNTERMINATED_STRING, message, opening, "it begins here"))
+                help = r"""a quote inside of it is written `\"`, as in `"${f(\"a\")}"`"""
+                diagnostics.append(diagnostic(Code.UNTERMINATED_STRING, message, opening, "it begins here", help=help))
             return parts
         parts.append(Hole(tokens, Span(source, offsets[start], offsets[end + 1])))
         position = end + 1
