@@ -30,6 +30,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Column, Relation
 from tidelog.values.floats import double, double_of, single, single_of
+from tidelog.values.text import integer_of_text
 
 Value = Any  # the Python form of a value of the language (`tidelog.values`)
 Row = tuple[Value, ...]
@@ -175,16 +176,7 @@ def _integer_of(digits: str, most: int | None) -> int | None:
     magnitude = digits.lstrip("-0")
     if most is not None and len(magnitude) > most:
         return None
-    return _decimal(magnitude or "0") * (-1 if digits.startswith("-") else 1)
-
-
-def _decimal(digits: str) -> int:
-    """The number, however long; Python's own `int` refuses more than some thousands of digits."""
-    if len(digits) <= 4000:
-        return int(digits)
-    half = len(digits) // 2
-    power: int = 10**half
-    return _decimal(digits[:-half]) * power + _decimal(digits[-half:])
+    return integer_of_text(magnitude or "0") * (-1 if digits.startswith("-") else 1)
 
 
 def _in_range(value: int | None, type_: IntegerType) -> int | None:

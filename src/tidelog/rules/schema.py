@@ -51,6 +51,7 @@ from tidelog.rules.ir import Relation
 from tidelog.values import Definitions, Manner
 from tidelog.values.definitions import Variant
 from tidelog.values.floats import NAN
+from tidelog.values.text import integer_of_text
 
 OPTION = "ddlog_std::Option"
 UNIT_FIELD = "_present"
@@ -109,7 +110,7 @@ def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
     """The values of a column of a plain type, in canonical form."""
     values: list[Any] = array.to_pylist()
     if isinstance(type_, BigIntType) or (isinstance(type_, BitType | SignedType) and type_.width > 64):
-        return [int(value) for value in values]
+        return [integer_of_text(value) for value in values]
     if isinstance(type_, FloatType):
         return [NAN if value != value else value for value in values]
     return values

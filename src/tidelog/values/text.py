@@ -68,6 +68,17 @@ def integer_text(number: int) -> str:
         return integer_text(upper) + integer_text(lower).zfill(half)
 
 
+def integer_of_text(digits: str) -> int:
+    """The number, however long: the way back from `integer_text`."""
+    if digits.startswith("-"):
+        return -integer_of_text(digits[1:])
+    if len(digits) <= 4000:
+        return int(digits)
+    half = len(digits) // 2
+    power: int = 10**half
+    return integer_of_text(digits[:-half]) * power + integer_of_text(digits[-half:])
+
+
 def function_text(value: FunctionValue, definitions: Definitions) -> str:
     """`<closure: CODE, captured_args: VALUES>`"""
     types = dict(zip(value.code.type_parameters, value.types))
