@@ -124,6 +124,15 @@ def test_a_type_that_does_not_exist_is_one_error_wherever_its_relation_stands(ru
     assert wrong(rules) == ["E204 unknown type `Nope`"]
 
 
+def test_a_column_or_field_that_stands_twice_is_one_error_wherever_it_is_named() -> None:
+    assert wrong('relation Twice(x: u8, y: u8, x: u8)\nOut(y, "") :- Twice(.x = x, .y = y).') == [
+        "E203 relation `Twice` has two columns `x`"
+    ]
+    assert wrong("typedef T = T{x: u8, y: u8, x: u8}\nfunction f(t: T): u8 { match (t) { T{.x = x} -> x } }") == [
+        "E222 constructor `T` has two fields `x`"
+    ]
+
+
 def test_all_mistakes_of_the_program_are_reported_in_the_order_of_the_text() -> None:
     rules = "Out(1, z) :- Edge(x, y), x > 1.\nrelation Out()\nNope() :- Edge(.foo = 1).\n"
     assert [message[:4] for message in wrong(rules)] == ["E302", "E210", "E202", "E201", "E206"]

@@ -57,7 +57,7 @@ def _by_name(
     at: Inference, node: ast.Struct, entry: ConstructorEntry, *, needs_all: bool
 ) -> list[ast.Expression | None] | None:
     places = {name: place for place, (name, _) in enumerate(entry.fields)}
-    values: list[ast.Expression | None] = [None] * len(places)
+    values: list[ast.Expression | None] = [None] * len(entry.fields)
     given: dict[str, Span] = {}
     before = at.errors
     owner = f"constructor `{short_name(entry.name)}`"

@@ -68,7 +68,7 @@ def _by_name(
     atom: ast.Atom, signature: RelationEntry, diagnostics: list[Diagnostic], *, head: bool
 ) -> list[ast.Expression | None] | None:
     places = {column.name: place for place, column in enumerate(signature.columns)}
-    values: list[ast.Expression | None] = [None] * len(places)
+    values: list[ast.Expression | None] = [None] * len(signature.columns)
     given: dict[str, Span] = {}
     before = len(diagnostics)
     for argument in atom.arguments:
