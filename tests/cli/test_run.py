@@ -150,3 +150,99 @@ def test_spark_writes_the_same_files(folder: Path, spark: object) -> None:
     assert run("-F", "facts", "-D", "spark", "--engine", "spark") == 0
     for name in ("Reach.csv", "Quiet.csv"):
         assert (folder / "local" / name).read_text() == (folder / "spark" / name).read_text()
+
+
+NESTED = """
+typedef Shape = Circle{r: double} | Square{a: u8, b: u8}
+input relation Drawn(id: bigint, shape: Shape, tags: Vec<string>, note: Option<string>)
+output relation Shown(shape: Shape, tags: Set<string>, note: Option<string>, id: bigint)
+Shown(s, tags.to_set(), n, i) :- Drawn(i, s, tags, n).
+input multiset Coin(value: u8)
+output multiset Paid(value: u8)
+Paid(v) :- Coin(v).
+input stream Event(x: u8)
+output stream Told(x: u8)
+Told(x) :- Event(x).
+"""
+DRAWN = (
+    'id,shape,tags,note\n7,"{""tag"": ""Circle"", ""r"": 1.5}","[""b"", ""a"", ""b""]",null\n'
+    '-8,"{""tag"": ""Square"", ""a"": 1, ""b"": 2}",[],"""x"""\n'
+)
+SHOWN = (
+    'shape,tags,note,id\n"{""tag"": ""Circle"", ""r"": 1.5}","[""a"", ""b""]",null,7\n'
+    '"{""tag"": ""Square"", ""a"": 1, ""b"": 2}",[],"""x""",-8\n'
+)
+
+
+@pytest.fixture
+def nested(folder: Path) -> Path:
+    (folder / "p.dl").write_text(NESTED)
+    for path in (folder / "facts").iterdir():
+        path.unlink()
+    (folder / "facts/Drawn.csv").write_text(DRAWN)
+    (folder / "facts/Coin.jsonl").write_text('{"value": 5}\n[5]\n{"value": 1}\n')
+    (folder / "facts/Event.facts").write_text("3\n3\n")
+    return folder
+
+
+def test_relations_of_all_types_and_kinds_are_read_and_written(nested: Path) -> None:
+    assert run("-F", "facts", "-D", "out") == 0
+    assert (nested / "out/Shown.csv").read_text() == SHOWN
+    assert (nested / "out/Paid.csv").read_text() == "value\n1\n5\n5\n"
+    assert (nested / "out/Told.csv").read_text() == "x\n3\n3\n"
+
+
+def test_json_lines_hold_one_object_per_row(nested: Path) -> None:
+    assert run("-F", "facts", "-D", "out", "--format", "jsonl") == 0
+    rows = [json.loads(line) for line in (nested / "out/Shown.jsonl").read_text().splitlines()]
+    assert rows == [
+        {"shape": {"tag": "Circle", "r": 1.5}, "tags": ["a", "b"], "note": None, "id": 7},
+        {"shape": {"tag": "Square", "a": 1, "b": 2}, "tags": [], "note": "x", "id": -8},
+    ]
+
+
+def test_parquet_holds_ordinary_nested_columns(nested: Path) -> None:
+    assert run("-F", "facts", "-D", "out", "--format", "parquet") == 0
+    assert pyarrow.parquet.read_table(nested / "out/Shown.parquet").to_pylist() == [
+        {"shape": {"tag": "Circle", "r": 1.5, "a": None, "b": None}, "tags": ["a", "b"], "note": None, "id": "7"},
+        {"shape": {"tag": "Square", "r": None, "a": 1, "b": 2}, "tags": [], "note": "x", "id": "-8"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("Drawn.csv", DRAWN.replace("1.5", '""x""'), "Drawn.csv:2:2, column `shape` of `Drawn`, at `.r`: `'x'`"),
+        ("Drawn.csv", DRAWN.replace("[]", "[1]"), "Drawn.csv:3:3, column `tags` of `Drawn`, at `[0]`: `1` is not a"),
+        ("Drawn.csv", DRAWN.replace("[]", "x"), "Drawn.csv:3:3, column `tags` of `Drawn`: `'x'` is not a"),
+        ("Coin.jsonl", '[5]\n{"value": 256}\n', "Coin.jsonl:2:1, column `value` of `Coin`: `256` is not a u8"),
+        ("Coin.jsonl", "[5]\n\n5\n", "Coin.jsonl:3:1: the line for `Coin` is neither an object nor an array"),
+        ("Coin.jsonl", "[5]\n[\n", "Coin.jsonl:2:1: the line is not JSON"),
+        ("Coin.jsonl", '{"valeu": 1}\n', "Coin.jsonl:1:1 for `Coin` has a key 'valeu', which is no column"),
+    ],
+)
+def test_the_first_value_that_does_not_fit_is_pointed_at(
+    nested: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    (nested / "facts" / name).write_text(text)
+    assert run("-F", "facts", "-D", "out") == 3
+    assert message in capsys.readouterr().err
+    assert list((nested / "out").iterdir()) == []
+
+
+def test_an_output_of_functions_is_refused_before_anything_is_done(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "p.dl").write_text("output relation F(f: function(u8): u8)\nF(|x: u8| x + 1).\n")
+    assert run("-D", "out") == 2
+    assert "error[E812]" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+def test_modules_are_looked_for_where_told(folder: Path) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "one.dl").write_text("output relation One(x: u8)\nOne(1).\n")
+    (folder / "p.dl").write_text("import one\n")
+    assert run("-D", "out") == 1
+    assert run("-D", "out", "-L", "lib") == 0
+    assert (folder / "out/one::One.csv").read_text() == "x\n1\n"

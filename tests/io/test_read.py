@@ -152,7 +152,7 @@ def test_a_large_file_comes_in_batches_and_its_bad_cell_is_found(tmp_path: Path)
     lines = [f"host-with-a-long-name-{number},{number}\n" for number in range(400_000)]
     tables = list(read_batches(file(tmp_path, "Edge.csv", "".join(lines)), EDGE, Definitions()))
     assert len(tables) > 1
-    assert sum(table.num_rows for table in tables) == 400_000
+    assert sum(map(len, tables)) == 400_000
     lines[350_000] = "host,99999999999\n"
     assert "Edge.csv:350001:2" in refusal(file(tmp_path, "Edge.csv", "".join(lines)))
 

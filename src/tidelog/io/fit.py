@@ -152,7 +152,7 @@ def _nested_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
         case NamedType(name) if name == OPTION:
             return _option_fitter(definitions, type_, of, tagged=not is_nullable(type_, definitions))
         case NamedType():
-            return _StructFitter(definitions, type_, of)
+            return _StructFitter(definitions, type_, of).fit
         case _:
             raise AssertionError(f"{type_} is not a type of values")
 
@@ -176,7 +176,13 @@ def _tuple_fitter(type_: TupleType, items: Sequence[Fitter]) -> Fitter:
             raise UnfitError(value, type_)
         if len(value) != len(items):
             raise UnfitError(value, type_, f"it has {len(value)} items, not {len(items)}")
-        return tuple(_each(items, value, lambda place: f".{place}"))
+        fitted: list[Any] = []
+        try:
+            for fit_, item in zip(items, value, strict=True):
+                fitted.append(fit_(item))
+        except UnfitError as error:
+            raise error.inside(f".{len(fitted)}") from None
+        return tuple(fitted)
 
     return fit_tuple
 
@@ -197,14 +203,20 @@ class _StructFitter:
             for name in (variant.name, variant.name.rpartition("::")[2])
         }
 
-    def __call__(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
         place = self._by_class.get(type(value))
         if place is not None:
             fields: Sequence[Any] = field_values(value)
         else:
             place, fields = self._apart(value)
         variant = self._variants[place]
-        fitted = _each(self._of_fields(place), fields, lambda field: f".{variant.fields[field][0]}")
+        fitted: list[Any] = []
+        try:
+            # One call for each link of a chain: values may be as deep as Python's stack is.
+            for fit_, field in zip(self._of_fields(place), fields, strict=True):
+                fitted.append(fit_(field))
+        except UnfitError as error:
+            raise error.inside(f".{variant.fields[len(fitted)][0]}") from None
         if type(value) is variant.cls and all(map(_is, fitted, fields)):
             return value
         return construct(variant.cls, (place, *fitted) if variant.start else tuple(fitted))
@@ -252,7 +264,7 @@ class _StructFitter:
 
 def _option_fitter(definitions: Definitions, type_: NamedType, of: _Maker, *, tagged: bool) -> Fitter:
     """`tagged`: a dict with the key `tag` is the union; otherwise it is what `Some` holds."""
-    as_union = _StructFitter(definitions, type_, of)
+    as_union = _StructFitter(definitions, type_, of).fit
     none, some = definitions.variants(type_)
     nothing = construct(none.cls, (0,))
     inner = definitions.keep(of, type_.arguments[0])
@@ -359,17 +371,6 @@ def _all(inner: Fitter, items: Sequence[Any]) -> list[Any]:
             fitted.append(inner(item))
     except UnfitError as error:
         raise error.inside(f"[{len(fitted)}]") from None
-    return fitted
-
-
-def _each(fitters: Sequence[Fitter], items: Sequence[Any], step: Callable[[int], str]) -> list[Any]:
-    """Each item by its own fitter; `step` names the place of one that does not fit."""
-    fitted: list[Any] = []
-    try:
-        for fit_, item in zip(fitters, items, strict=True):
-            fitted.append(fit_(item))
-    except UnfitError as error:
-        raise error.inside(step(len(fitted))) from None
     return fitted
 
 

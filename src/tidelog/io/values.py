@@ -46,7 +46,7 @@ class UnfitError(Exception):
     """A value does not fit its type. `path` leads to it from the value of the column: `.sides[2]`, or nothing."""
 
     def __init__(self, value: object, type_: Type, reason: str = "", path: str = "") -> None:
-        super().__init__(value, type_, reason, path)
+        super().__init__(reason or f"not a {type_}")
         self.value = value
         self.type = type_
         self.reason = reason
