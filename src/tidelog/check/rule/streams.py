@@ -2,7 +2,7 @@
 
 A stream holds the records of one transaction, so a body that reads one gives a stream, and its head must be one. Two
 streams cannot be joined, and nothing is negated on the way of a stream or is a stream. `S'`, the records of the last
-transaction as a relation, may stand everywhere.
+transaction as a relation, may stand everywhere; only a stream has it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class StreamFlow:
         self._has_failed = False
 
     def positive(self, atom: ast.Atom, entry: RelationEntry | None) -> None:
+        self._check_prime(atom, entry)
         if entry is None or not _is_stream(atom, entry):
             return
         if self._source is not None:
@@ -36,6 +37,7 @@ class StreamFlow:
         self._source = atom
 
     def negative(self, atom: ast.Atom, entry: RelationEntry | None) -> None:
+        self._check_prime(atom, entry)
         if entry is None:
             return
         name = short_name(entry.name)
@@ -49,6 +51,19 @@ class StreamFlow:
                 atom.span,
                 "nothing is negated on the way of a stream",
                 related=[(self._source.span, "the stream")],
+            )
+
+    def _check_prime(self, atom: ast.Atom, entry: RelationEntry | None) -> None:
+        """Reports a `'` behind what is not a stream."""
+        if entry is not None and atom.prime and not entry.is_stream:
+            name = atom.relation.text
+            self._at.report(
+                Code.STREAM_IN_RULE,
+                f"`{name}'` is what a transaction brought into a stream, and `{name}` is not one",
+                atom.span,
+                f"a {entry.declaration.kind}",
+                related=[(entry.span, "declared here")],
+                help=f"`{name}-1` is what it was one epoch before",
             )
 
     def head(self, atom: ast.Atom, entry: RelationEntry | None, *, has_body: bool) -> None:
