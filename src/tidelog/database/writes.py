@@ -17,7 +17,7 @@ from tidelog.database.session import Given, Session
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TransactionError
 from tidelog.engine.interface import Operation
-from tidelog.io.rows import to_batch, to_rows
+from tidelog.io.rows import to_batch, to_rows, to_table
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Kind, Relation
 
@@ -61,7 +61,7 @@ class PlainWrites:
     def clear(self) -> None:
         name = self._relation.name
         with self._session.engine() as engine:
-            committed = engine.frame(name) if engine.name == "spark" else [row for row, _ in engine.rows(name)]
+            committed: Any = engine.frame(name) if engine.name == "spark" else [row for row, _ in engine.rows(name)]
             staged = engine.stage(name, committed)
         self._operations = [Operation(name, -1, staged)]
 
@@ -72,13 +72,22 @@ class PlainWrites:
         pass  # the engine has it all
 
     def _add(self, sign: int, rows: Any) -> None:
-        batch: Any = rows
-        if not self._session.is_frame(rows):
-            # Outside the lock: the rows may be a generator that reads this very database.
-            batch = to_batch(rows, self._relation, self._session.definitions)
+        # Outside the lock: the rows may be a generator that reads this very database.
+        batch = self._batch(rows)
+        last = self._operations[-1] if self._operations else None
+        if isinstance(batch, list) and last is not None and last.sign == sign and isinstance(last.rows, list):
+            last.rows.extend(batch)  # thousands of calls with a row each are one operation
+            return
         with self._session.engine() as engine:
             staged = engine.stage(self._relation.name, batch)
         self._operations.append(Operation(self._relation.name, sign, staged))
+
+    def _batch(self, rows: Any) -> Any:
+        if self._session.is_frame(rows):
+            return rows
+        if self._session.engine_name == "spark":
+            return to_table(rows, self._relation)
+        return to_batch(rows, self._relation, self._session.definitions)
 
 
 class KeyedWrites:

@@ -38,8 +38,10 @@ from tidelog.check.types import (
     FunctionType,
     NamedType,
     SignedType,
+    StringType,
     TupleType,
     Type,
+    integer_range,
 )
 from tidelog.io.values import UnfitError, fit, fit_text, quoted
 from tidelog.rules.schema import OPTION, UNIT_FIELD, bare, is_nullable, is_plain, is_recursive, tag_name
@@ -105,7 +107,15 @@ def _plain_fitter(type_: Type) -> Fitter:
             raise UnfitError(value, type_)
         return found
 
-    return fit_plain
+    # What nearly all values are is told at a glance.
+    match type_:
+        case BitType() | SignedType():
+            low, high = integer_range(type_)
+            return lambda value: value if type(value) is int and low <= value <= high else fit_plain(value)
+        case StringType():
+            return lambda value: value if type(value) is str and value.isascii() else fit_plain(value)
+        case _:
+            return fit_plain
 
 
 def _plain_wire_fitter(type_: Type) -> Fitter:
@@ -357,6 +367,8 @@ def _other_fitter(type_: Type, inner: Fitter, extern: ExternType) -> Fitter:
 
 def _items(value: Any, type_: Type, *kinds: Any) -> list[Any]:
     """The items of a collection that is given as a list, a tuple, an array, or as one of the kinds."""
+    if type(value) is list:
+        return value
     if not isinstance(value, (Sequence, np.ndarray, *kinds)) or isinstance(value, Struct | str | bytes | bytearray):
         raise UnfitError(value, type_)
     if isinstance(value, np.ndarray):

@@ -28,19 +28,22 @@ from tidelog.io.fit import fitter
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, table_to_rows
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
 Batch: TypeAlias = pa.Table | list[Row]
 """Rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows."""
 
+_WORTH_A_TABLE = 1000
+
 _ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
 
 
 def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
-    """The rows for an engine. Raises DataError (E501 to E506)."""
-    return to_table(rows, relation) if is_plain_relation(relation) else to_rows(rows, relation, definitions)
+    """The rows for an engine that takes both. Raises DataError (E501 to E506)."""
+    few = type(rows) is list and len(rows) < _WORTH_A_TABLE
+    return to_table(rows, relation) if is_plain_relation(relation) and not few else to_rows(rows, relation, definitions)
 
 
 def to_table(rows: Any, relation: Relation) -> pa.Table:
@@ -51,13 +54,13 @@ def to_table(rows: Any, relation: Relation) -> pa.Table:
 
 def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row]:
     """The rows of any relation as tuples of canonical values. Raises DataError (E501 to E506)."""
-    if is_plain_relation(relation):
-        return table_to_rows(to_table(rows, relation), relation)
-    found = table_rows(rows, relation, definitions)
+    found = None if type(rows) is list else table_rows(rows, relation, definitions)
     if found is not None:
         return found
     listed = _list(rows, relation)
     columns = _columns(listed, relation)
+    if not relation.columns:
+        return [()] * len(listed)
     fitted = [_fit_column(values, column, relation, definitions) for values, column in zip(columns, relation.columns)]
     return list(zip(*fitted, strict=True))
 

@@ -117,7 +117,7 @@ def fit_table_rows(
         else:
             values = table.column(column.name).to_pylist()
             columns.append(_fit_values(values, column, relation, definitions, place))
-    return list(zip(*columns, strict=True))
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
 def _object_columns(frame: Any, relation: Relation) -> dict[str, list[Any]]:
