@@ -62,7 +62,7 @@ class Names:
 
     def constructor(self, name: str, span: Span) -> ConstructorEntry | None:
         found = self.module.find_constructors(name)
-        known = self._all(name, lambda module: module.constructors)
+        known = chain(("FlatMap", "Aggregate"), self._all(name, lambda module: module.constructors))
         return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known)
 
     def relation(self, name: str, span: Span) -> RelationEntry | None:
@@ -78,7 +78,7 @@ class Names:
     def unknown_function(self, name: str, span: Span, others: Iterable[str] = ()) -> None:
         """Reports a function that does not exist; `others` are names of another kind that may have been meant."""
         if self._knows_module(name, span):
-            known = [*others, *self._all(name, lambda module: module.functions)]
+            known = [*others, "group_by", *self._all(name, lambda module: module.functions)]
             self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known)
 
     def _one(

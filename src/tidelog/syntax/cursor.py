@@ -75,7 +75,7 @@ class Cursor:
             return True
         return False
 
-    def expect(self, text: str, *others: str) -> Token:
+    def expect(self, text: str, *others: str, help: str | None = None) -> Token:
         """Takes the keyword or operator, or fails; `others` are what else could have stood here."""
         if self.at(text):
             return self.next()
@@ -84,11 +84,11 @@ class Cursor:
         if "\n" in self.source.text[before.end : token.start] and token.kind is not Kind.ERROR:
             # What is missing belongs to the line before, not to the one that happens to follow.
             gap = Span(self.source, before.end, before.end + 1)
-            help = _ENDED if text == "." else habit(self.tokens, self.index, wanted)
+            help = _ENDED if text == "." else habit(self.tokens, self.index, wanted) or help
             message = f"expected {wanted}, found {_named(token)}"
             self.report(Code.UNEXPECTED_TOKEN, message, gap, f"expected {wanted}", help=help)
             raise Failure
-        self.unexpected(wanted, _ENDED if text == "." and token.kind is Kind.END else None)
+        self.unexpected(wanted, _ENDED if text == "." and token.kind is Kind.END else help)
 
     def listed(self, close: str, element: Callable[[Cursor], T]) -> tuple[T, ...]:
         """Takes elements with commas between them (one more at the end is fine) and the `close` behind them."""
@@ -170,7 +170,7 @@ class Cursor:
     def unexpected(self, wanted: str, help: str | None = None) -> NoReturn:
         """Fails at the token: something else was expected."""
         message = f"expected {wanted}, found {_named(self.token)}"
-        help = help or habit(self.tokens, self.index, wanted)
+        help = habit(self.tokens, self.index, wanted) or help
         self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}", help=help)
 
     def fail(

@@ -51,7 +51,8 @@ def function(cursor: Cursor, first: Token, given: Attributes) -> ast.FunctionDec
     name, parameters, result = _signature(cursor)
     equals = cursor.accept("=")
     if not equals and not cursor.at("{"):
-        cursor.expect("{", "=") if result else cursor.expect("{", ":", "=")
+        others = ("=",) if result else (":", "=")
+        cursor.expect("{", *others, help="a function that is written in Python is an `extern function`")
     body = expression(cursor) if equals else limited(cursor, block)
     return ast.FunctionDeclaration(name, parameters, result, body, equals, given, span=cursor.since(first))
 
@@ -168,7 +169,7 @@ def _field(cursor: Cursor) -> ast.Field:
     first = cursor.token
     given = attributes(cursor)
     name = cursor.name("a field's name", Kind.LOWER)
-    cursor.expect(":")
+    cursor.expect(":", help=f"a field has a type, for example `{name.text}: string`")
     field_type = type_(cursor)
     return ast.Field(name, field_type, given, span=cursor.since(first))
 
@@ -177,7 +178,7 @@ def _column(cursor: Cursor) -> ast.Column:
     first = cursor.token
     given = attributes(cursor)
     name = cursor.name("a column's name", Kind.LOWER)
-    cursor.expect(":")
+    cursor.expect(":", help=f"a column has a type, for example `{name.text}: string`")
     column_type = type_(cursor)
     return ast.Column(name, column_type, given, span=cursor.since(first))
 
@@ -208,7 +209,7 @@ def _parameter(cursor: Cursor) -> ast.Parameter:
     first = cursor.token
     given = attributes(cursor)
     name = cursor.name("a parameter", Kind.LOWER)
-    cursor.expect(":")
+    cursor.expect(":", help=f"a parameter has a type, for example `{name.text}: string`")
     parameter_type = argument_type(cursor)
     return ast.Parameter(name, parameter_type, given, span=cursor.since(first))
 

@@ -5,10 +5,12 @@ A habit is a few tokens without blanks between them, at, or just before, the pla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tidelog.syntax.tokens import Token
+from tidelog.diagnostics.suggest import suggest
+from tidelog.syntax.tokens import Kind, Token
 
 _COMMENT = "`//` begins a comment"
 _SET = "a variable is set by `x = x + 1`"
@@ -19,6 +21,11 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (-3, ("|", "|"), "", "`or` joins conditions"),
     (-2, ("|", "|"), "", "`or` joins conditions"),
     (0, ("<", "-"), "", "`:-` stands between head and body"),
+    (0, (":",), "`:-`", "`:-` stands between head and body"),
+    (0, ("=",), "`:-`", "`:-` stands between head and body"),
+    (0, ("-",), "`:-`", "`:-` stands between head and body"),
+    (0, ("or",), "`,` or `.`", "what holds in another case is another rule"),
+    (0, ("and",), "`,` or `.`", "`,` joins literals"),
     (-1, ("<", ">"), "", "`!=` is true for values that differ"),
     (-1, (":", "="), "", "`var x = 1` binds a variable, `x == 1` compares"),
     (-1, ("+", "="), "", _SET),
@@ -37,6 +44,8 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("struct",), "a type", "a struct is a type with one constructor: `typedef T = T{x: u8}`"),
     (0, ("enum",), "a type", "a type may have several constructors: `typedef T = A{x: u8} | B`"),
 )
+# Keywords behind which a value or a name follows.
+_LEADING = ("not", "var", "return", "in", "mut", "Inspect", "as", "and", "or", "else", "match", "if", "for")
 
 _RESERVED = {
     "let": "`var x = 1` declares a variable",
@@ -55,6 +64,19 @@ def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
         found = tokens[start : start + len(texts)] if start >= 0 else ()
         if wanted.startswith(expected) and tuple(token.text for token in found) == texts and _are_joined(found):
             return meant
+    return _misspelt(tokens, index, wanted)
+
+
+def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
+    """A keyword that was meant here, or by the word just before."""
+    if tokens[index].kind in (Kind.LOWER, Kind.UPPER):
+        meant = suggest(tokens[index].text, re.findall(r"`(\w+)`", wanted))
+        if meant is not None:
+            return f"did you mean `{meant}`?"
+    before = tokens[index - 1] if index else None
+    if before is not None and before.kind is Kind.LOWER and len(before.text) > 1:
+        meant = suggest(before.text, _LEADING)
+        return f"did you mean `{meant} {tokens[index].text}`?" if meant else None
     return None
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source, Span
+from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast, declarations
 from tidelog.syntax.cursor import Cursor, Failure
 from tidelog.syntax.expressions import continues
@@ -22,6 +23,9 @@ _RELATION_WORDS = frozenset(("input", "output", "relation", "multiset", "stream"
 # Words that open an item wherever they stand on a line of their own, and those that do so only at the left margin.
 _ALWAYS_OPEN = _RELATION_WORDS | {"typedef", "extern", "import", "apply", "transformer"}
 _OPEN_AT_MARGIN = frozenset(("function", "for", "index", "#", "&"))
+
+_WORDS = (Kind.UPPER, Kind.LOWER, Kind.KEYWORD)
+_OPENING_WORDS = (*_RELATION_WORDS, "typedef", "function", "extern", "import", "apply", "for", "index", "primary")
 
 
 def parse(source: Source) -> ast.Program:
@@ -85,6 +89,10 @@ def _item(cursor: Cursor) -> ast.Item:
         if token.text == "index" and cursor.peek().kind in (Kind.UPPER, Kind.LOWER):
             declarations.refuse_attributes(cursor, given)
             return declarations.index(cursor)
+        if cursor.peek().kind in _WORDS:
+            # Two words in a row begin no rule: the first is a keyword with a mistake in it.
+            meant = suggest(token.text, _OPENING_WORDS)
+            cursor.unexpected("a declaration or a rule", f"did you mean `{meant}`?" if meant else None)
         return rule(cursor, first, given)
     if token.kind is not Kind.KEYWORD:
         cursor.unexpected("a declaration or a rule")

@@ -67,7 +67,7 @@ def atom(cursor: Cursor, *, bare: bool = False) -> ast.Atom:
     elif bare:
         is_bare = True
     else:
-        cursor.expect("(", "[")
+        cursor.expect("(", "[", help=f"`{relation.text}()` stands for any row")
     span = cursor.since(first)
     return ast.Atom(relation, arguments, whole, is_bare, binding, reference, delay, prime, span=span)
 

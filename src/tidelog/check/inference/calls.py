@@ -101,6 +101,10 @@ def call(at: Inference, node: ast.Call, wanted: Draft | None, reasons: Reasons) 
             return _named(at, node, name, node.function.span, node.arguments, wanted)
         case ast.FunctionName(name):
             return _named(at, node, name, node.function.span, node.arguments, wanted)
+        case ast.Struct(name, bare=True) if at.module.find_relations(name.text):
+            for argument in node.arguments:
+                at.infer(argument)
+            return report_relation(at, name.text, node.span)
         case function:
             return _value(at, node, function, at.infer(function))
 
@@ -282,6 +286,17 @@ def _value(at: Inference, node: ast.Call, function: ast.Expression, draft: Draft
 
 
 # What goes wrong
+
+
+def report_relation(at: Inference, name: str, span: Span) -> Draft:
+    """Reports an atom, or the name of a relation, where a value is wanted."""
+    return at.report(
+        Code.RELATION_IN_EXPRESSION,
+        f"relation `{name}` stands inside an expression",
+        span,
+        "an atom is a literal of its own, not a value",
+        help="`,` joins literals, `not` stands before one; what holds in another case is another rule",
+    )
 
 
 def _unknown(at: Inference, name: str, span: Span) -> Draft:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tidelog.check.declare_names import report_repeated
 from tidelog.check.inference.arguments import arrange_fields
+from tidelog.check.inference.calls import report_relation
 from tidelog.check.inference.drafts import (
     BROKEN,
     FUNCTION,
@@ -93,6 +94,10 @@ def _beside(items: tuple[ast.Expression, ...] | list[ast.Expression], item: ast.
 
 
 def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reasons) -> Draft:
+    if node.bare and at.module.find_relations(node.constructor.text):
+        constructors = at.module.find_constructors(node.constructor.text)
+        if not constructors or constructors[0].fields:
+            return report_relation(at, node.constructor.text, node.span)
     entry = find_constructor(at, node.constructor)
     if entry is None:
         for argument in node.arguments:
