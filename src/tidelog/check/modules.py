@@ -145,7 +145,7 @@ class _Loading:
             f"there is no module `{name}`",
             "no such module",
             notes=[f"looked for `{Path(*name.split('::')).with_suffix('.dl')}` {_listed(directories, self._library)}"],
-            help=f"did you mean `import {scoped}`?" if guess else None,
+            help=f"did you mean `{scoped}`?" if guess else None,
         )
 
     def _report(
