@@ -1,17 +1,20 @@
-"""The tutorial's sessions run exactly as they are printed."""
+"""The sessions in the documentation run exactly as they are printed."""
 
 from __future__ import annotations
 
 import doctest
 from pathlib import Path
 
-TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.md"
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
-    sessions = tmp_path / "tutorial.txt"
+@pytest.mark.parametrize(("page", "examples"), [("tutorial.md", 20), ("reference/data.md", 12)])
+def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int) -> None:
+    sessions = tmp_path / "sessions.txt"
     # The fence that ends a block would be read as output; an empty line ends it.
-    sessions.write_text(TUTORIAL.read_text().replace("```", ""))
+    sessions.write_text((DOCS / page).read_text().replace("```", ""))
     result = doctest.testfile(str(sessions), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert result.attempted > 20
+    assert result.attempted > examples
     assert result.failed == 0

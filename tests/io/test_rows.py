@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from tests.io.declare import relation
-from tidelog.check.types import BOOL, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
+from tidelog.check.types import BOOL, DOUBLE, FLOAT, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.rows import to_row, to_table
+from tidelog.io.rows import to_row, to_rows, to_table
 from tidelog.rules.schema import arrow_schema, table_to_rows
-from tidelog.values import Definitions
+from tidelog.values import NAN, Definitions
 
 EDGE = relation("Edge", src=STRING, dst=STRING)
 HOST = relation("Host", name=STRING)
@@ -148,3 +148,13 @@ def test_one_row_is_checked_like_many() -> None:
     assert to_row("a", HOST, Definitions()) == ("a",)
     with pytest.raises(DataError, match="the row, column `dst` of `Edge`: `1` is not a string"):
         to_row(("a", 1), EDGE, Definitions())
+
+
+def test_columns_of_floats_are_canonical_whichever_way_they_are_read() -> None:
+    floats = relation("F", d=DOUBLE, f=FLOAT)
+    given = [(-0.0, 0.1), (float("nan"), 1e300), (2.5, float("-inf")), (1e-320, 16777217.0)]
+    wanted = [(0.0, 0.10000000149011612), (NAN, float("inf")), (2.5, float("-inf")), (1e-320, 16777216.0)]
+    for rows in (given, [*given, (1, 2)]):
+        found = table_to_rows(to_table(rows, floats), floats)[:4]
+        assert found == to_rows(rows, floats, Definitions())[:4] == wanted
+        assert repr(found) == repr(wanted)

@@ -199,6 +199,10 @@ def _fit_column(values: Sequence[Any], column: Column, relation: Relation, defin
 def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:
     target = arrow_type(column.type)
     is_wide = pa.types.is_string(target) and not isinstance(column.type, StringType)
+    if isinstance(column.type, FloatType) and set(map(type, values)) == {float}:
+        with np.errstate(over="ignore"):
+            # To add zero makes -0.0 canonical; what is too large for 32 bits is infinite.
+            return pa.array((np.array(values) + 0.0).astype(target.to_pandas_dtype()))
     if not is_wide and set(map(type, values)) == {_python_type(column.type)}:
         try:
             array = pa.array(values, target)
@@ -226,7 +230,7 @@ def _python_type(type_: Type) -> type | None:
         case StringType():
             return str
         case FloatType() | BigIntType():
-            return None  # floats have a canonical form, which Arrow does not know
+            return None
         case _:
             raise AssertionError(f"{type_} is not a plain type")
 
