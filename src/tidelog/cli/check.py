@@ -6,21 +6,26 @@ from pathlib import Path
 
 import click
 
+from tidelog.cli.externs import externs_option, load_externs
 from tidelog.cli.options import debug_option, modules_option
 from tidelog.cli.sources import programs_argument, read_program
-from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.wording import counted
 
 
 @click.command(short_help="Print everything that is wrong with programs.")
 @programs_argument
 @modules_option
+@externs_option
 @debug_option
 @click.pass_context
-def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Path, ...]) -> None:
+def check(
+    context: click.Context, programs: tuple[Path, ...], modules: tuple[Path, ...], externs_file: Path | None
+) -> None:
     """Checks programs and prints everything that is wrong with them.
 
     Exits with 0 when all of them are right and with 1 when one is not; warnings do not count. `-` is standard input.
+    With --externs, an extern function that a program declares and the file does not have is an error, too.
 
     \b
     Example:
@@ -29,7 +34,9 @@ def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Pat
     """
     from tidelog.cli.warnings import print_warnings
     from tidelog.rules.compile_rules import check_source
+    from tidelog.rules.lower import Options, lower
 
+    externs = load_externs(externs_file)
     wrong = 0
     for path in programs:
         try:
@@ -38,8 +45,17 @@ def check(context: click.Context, programs: tuple[Path, ...], modules: tuple[Pat
             wrong += 1
             click.echo(f"{error}\n", err=True)
             click.echo(f"{path}: {counted(len(error.diagnostics), 'error')}", err=True)
+            continue
+        print_warnings(typed)
+        try:
+            if externs_file is not None:
+                functions = lower(typed, Options(externs)).functions
+                functions.require(function.id for function in typed.functions.values() if function.is_extern)
+        except UsageError as error:
+            wrong += 1
+            click.echo(f"{error}\n", err=True)
+            click.echo(f"{path}: extern functions are missing", err=True)
         else:
-            print_warnings(typed)
             found = f"no errors, {counted(len(typed.warnings), 'warning')}" if typed.warnings else "no errors"
             size = f"{counted(len(typed.relations), 'relation')} and {counted(len(typed.rules), 'rule')}"
             click.echo(f"{path}: {found} in {size}", err=True)

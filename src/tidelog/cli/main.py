@@ -16,6 +16,7 @@ from tidelog.cli.check import check
 from tidelog.cli.fmt import fmt
 from tidelog.cli.options import Settings, debug_option
 from tidelog.cli.run import run
+from tidelog.cli.shell import shell
 from tidelog.cli.show import show
 from tidelog.diagnostics.errors import InternalError, TidelogError
 
@@ -46,6 +47,7 @@ def tidelog() -> None:
 tidelog.add_command(check)
 tidelog.add_command(fmt)
 tidelog.add_command(run)
+tidelog.add_command(shell)
 tidelog.add_command(show)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tidelog.cli.externs import externs_option, load_externs
 from tidelog.cli.options import debug_option, modules_option, program_argument
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -34,6 +35,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @modules_option
+@externs_option
 @debug_option
 def run(
     program: Path,
@@ -43,6 +45,7 @@ def run(
     format_name: str,
     as_json: bool,
     modules: tuple[Path, ...],
+    externs_file: Path | None,
 ) -> None:
     """Runs a program once: reads facts, derives everything, writes the output relations.
 
@@ -57,7 +60,8 @@ def run(
     from tidelog.cli.run_once import run_once
     from tidelog.cli.summary import print_json, print_table
 
-    summary = run_once(program, facts, output, engine, format_name, modules=modules)
+    externs = load_externs(externs_file)
+    summary = run_once(program, facts, output, engine, format_name, modules=modules, externs=externs)
     if as_json:
         print_json(summary)
     else:

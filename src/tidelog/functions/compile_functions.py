@@ -48,7 +48,7 @@ def compile_functions(
 
 
 class CompiledFunctions:
-    """What is compiled so far, and what there is to compile."""
+    """What is compiled so far, and what there is to compile. `runtime` is what extern functions are given."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CompiledFunctions:
         self._units: list[Unit] = []
         self._names: dict[str, str] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._runtime = Runtime(definitions, definitions.types, self._find)
+        self.runtime = Runtime(definitions, definitions.types, self._find)
 
     @property
     def source(self) -> str:
@@ -93,7 +93,7 @@ class CompiledFunctions:
             return found
         needs = self.callees.signatures[id_].needs
         python = self._externs[id_]
-        return partial(python, self._runtime) if needs is not None and needs.types else python
+        return partial(python, self.runtime) if needs is not None and needs.types else python
 
     def function_code(self, key: Key) -> FunctionCode:
         """The code of function values that come from this program."""
@@ -202,7 +202,7 @@ class CompiledFunctions:
             case ExternLink(id_):
                 return self._externs[id_]
             case RuntimeLink():
-                return self._runtime
+                return self.runtime
             case ClassLink(constructor):
                 return self.definitions.class_of(constructor)
             case ConstantLink(constructor):

@@ -1,0 +1,68 @@
+"""`tidelog shell`: a program under the control of commands, typed or from a script."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tidelog.cli.externs import externs_option, load_externs
+from tidelog.cli.options import debug_option, modules_option, program_argument
+
+
+@click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
+@program_argument
+@modules_option
+@externs_option
+@click.option("--no-init-snapshot", is_flag=True, help="Do not print what the program's own facts imply.")
+@click.option("--output-internal-relations", is_flag=True, help="Treat relations that have no role as output.")
+@click.option("--keep-duplicates", is_flag=True, help="Groups keep equal values that come from different rows.")
+@click.option("--no-store", is_flag=True, help="`dump` prints nothing, and nothing is kept for it.")
+@click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
+@click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Accepted for old scripts; not needed.")
+@debug_option
+@click.pass_context
+def shell(
+    context: click.Context,
+    program: Path,
+    modules: tuple[Path, ...],
+    externs_file: Path | None,
+    no_init_snapshot: bool,
+    output_internal_relations: bool,
+    keep_duplicates: bool,
+    no_store: bool,
+    no_delta: bool,
+    workers: int | None,
+) -> None:
+    """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
+
+    \b
+    Example:
+      tidelog shell reach.dl
+      tidelog shell reach.dl < script.dat
+    """
+    from tidelog.cli.warnings import print_warnings
+    from tidelog.database.program import compile
+    from tidelog.shell.run_commands import lines_of, run_script, run_terminal
+    from tidelog.shell.shell import Shell
+
+    compiled = compile(
+        program,
+        externs=load_externs(externs_file),
+        search_path=modules,
+        keep_duplicates=keep_duplicates,
+        output_internal=output_internal_relations,
+    )
+    print_warnings(compiled.stages.typed)
+    with Shell(compiled, sys.stdout, store=not no_store, delta=not no_delta) as session:
+        if not no_init_snapshot:
+            session.show_initial()
+            sys.stdout.flush()
+        if sys.stdin.isatty():
+            from tidelog.shell.terminal import terminal_lines
+
+            code = run_terminal(session, terminal_lines(session.rows))
+        else:
+            code = run_script(session, lines_of(sys.stdin.buffer), sys.stdout.flush)
+    context.exit(code)

@@ -1,0 +1,218 @@
+"""Records → values of the type that is wanted.
+
+A record fits more types than one, as scripts are used to:
+
+    5                       any number type that has it, `float` and `double` too
+    x                       a vector or set of one item; `Some{x}` of an Option
+    []  [x]                 None and Some{x} of an Option
+    C{.f = 1}               the fields that are left out get default values, unknown ones are ignored
+    @json"…"                any type
+
+What is shared or interned is written as what is inside; an extern type as the value that it is printed as.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tidelog.check.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    NamedType,
+    SignedType,
+    StringType,
+    TupleType,
+    Type,
+    integer_range,
+)
+from tidelog.library.extern import Runtime
+from tidelog.shell.place import Place
+from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
+from tidelog.values.default import default_value
+from tidelog.values.definitions import Definitions, Variant
+from tidelog.values.externs import ExternType, Manner
+from tidelog.values.floats import double, double_of, single, single_of
+from tidelog.values.maps import Map
+from tidelog.values.sets import Set, SizedSet
+from tidelog.values.structs import construct
+
+_OPTION = "ddlog_std::Option"
+_GROUP = "ddlog_std::Group"
+_GROUP_NAMES = ("key", "vals")
+
+# Their items may come in any order.
+_SORTING: dict[str, Callable[[list[Any]], Any]] = {
+    "ddlog_std::Set": Set,
+    "ddlog_std::Map": Map,
+    "hashset::HashSet": SizedSet,
+    "tinyset::Set64": SizedSet,
+}
+
+
+class MisfitError(Exception):
+    """A record is not of the type that is wanted. `path` are the fields that lead to it, from the outside in."""
+
+    def __init__(self, place: Place, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+        self.help = help
+        self.path: list[str] = []
+
+
+class ValueReader:
+    """Makes values of the types of one program. `runtime` is asked for when the first `@json` is read."""
+
+    def __init__(self, definitions: Definitions, runtime: Callable[[], Runtime]) -> None:
+        self.definitions = definitions
+        self._runtime = runtime
+
+    def value(self, record: Record, type_: Type) -> Any:
+        """The value that the record stands for. Raises MisfitError where it is none of the type."""
+        if isinstance(record, Serialized):
+            return self._decoded(record, type_)
+        match type_:
+            case StringType() if isinstance(record, Scalar) and isinstance(record.value, str):
+                return record.value
+            case BitType() | SignedType() if isinstance(record, Scalar) and type(record.value) is int:
+                low, high = integer_range(type_)
+                if not low <= record.value <= high:
+                    raise _misfit(record, type_)
+                return record.value
+            case BoolType() if isinstance(record, Scalar) and isinstance(record.value, bool):
+                return record.value
+            case BigIntType() if isinstance(record, Scalar) and type(record.value) is int:
+                return record.value
+            case FloatType(width) if isinstance(record, Scalar) and type(record.value) in (int, float):
+                return _float(record.value, width)
+            case TupleType(items) if isinstance(record, TupleRecord) and len(record.items) == len(items):
+                return tuple([self.value(item, wanted) for item, wanted in zip(record.items, items)])
+            case NamedType():
+                return self._named(record, type_)
+            case _:
+                # `(x)` is `x`, as in programs.
+                if isinstance(record, TupleRecord) and len(record.items) == 1 and not isinstance(type_, TupleType):
+                    return self.value(record.items[0], type_)
+                raise _misfit(record, type_)
+
+    def items(self, record: Record, type_: Type) -> list[Any]:
+        """The items of a collection; a record that is no array is the only one."""
+        records = record.items if isinstance(record, ArrayRecord) else (record,)
+        return [self.value(each, type_) for each in records]
+
+    def struct(self, record: StructRecord, variant: Variant, index: int, type_: Type) -> Any:
+        """A value of one constructor, whatever name the record has."""
+        fields = variant.fields
+        values: list[Any] = []
+        if record.names is None:
+            if len(record.fields) != len(fields):
+                raise MisfitError(
+                    record.place, f"{variant.name} has {_count(fields)}, not {len(record.fields)}, in {type_}"
+                )
+            for (name, wanted), given in zip(fields, record.fields):
+                values.append(self._field(name, given, wanted))
+        else:
+            by_name = dict(zip(record.names, record.fields))
+            for name, wanted in fields:
+                found = by_name.get(name)
+                values.append(
+                    default_value(wanted, self.definitions) if found is None else self._field(name, found, wanted)
+                )
+        return construct(variant.cls, (index, *values) if variant.start else tuple(values))
+
+    def _field(self, name: str, record: Record, type_: Type) -> Any:
+        try:
+            return self.value(record, type_)
+        except MisfitError as error:
+            error.path.insert(0, name)
+            raise
+
+    def _named(self, record: Record, type_: NamedType) -> Any:
+        extern = self.definitions.extern(type_)
+        if extern is not None:
+            return self._extern(record, type_, extern)
+        if isinstance(record, StructRecord):
+            variants = self.definitions.variants(type_)
+            for index, variant in enumerate(variants):
+                if variant.name == record.name:
+                    return self.struct(record, variant, index, type_)
+            raise _unknown_constructor(record, type_, variants)
+        if type_.name == _OPTION:
+            return self._option(record, type_)
+        if isinstance(record, TupleRecord) and len(record.items) == 1:
+            return self.value(record.items[0], type_)
+        raise _misfit(record, type_)
+
+    def _option(self, record: Record, type_: NamedType) -> Any:
+        """An Option that is not written with a constructor."""
+        none, some = self.definitions.variants(type_)
+        inner = record
+        if isinstance(record, ArrayRecord):
+            if not record.items:
+                return none.cls()
+            if len(record.items) > 1:
+                raise _misfit(record, type_)
+            inner = record.items[0]
+        return some.cls(self.value(inner, type_.arguments[0]))
+
+    def _extern(self, record: Record, type_: NamedType, extern: ExternType) -> Any:
+        inner = extern.inner(*type_.arguments)
+        if extern.manner is Manner.TRANSPARENT:
+            return extern.make(self.value(record, inner))
+        if extern.manner is Manner.SEQUENCE:
+            make: Callable[[list[Any]], Any] = _SORTING.get(type_.name, extern.make)
+            return make(self.items(record, inner))
+        try:
+            if type_.name == _GROUP and isinstance(inner, TupleType):
+                return extern.make(self._group_parts(record, type_, inner))
+            return extern.make(self.value(record, inner))
+        except ValueError as error:
+            raise MisfitError(record.place, f"{type_} is wanted, not {record}: {error}") from None
+
+    def _group_parts(self, record: Record, type_: Type, inner: TupleType) -> tuple[Any, ...]:
+        if not isinstance(record, StructRecord) or record.name != "ddlog_std::DDlogGroup":
+            raise _misfit(record, type_)
+        given = dict(zip(record.names or _GROUP_NAMES, record.fields))
+        if len(record.fields) != len(_GROUP_NAMES) or given.keys() != set(_GROUP_NAMES):
+            raise _misfit(record, type_)
+        return tuple(self.value(given[name], wanted) for name, wanted in zip(_GROUP_NAMES, inner.items))
+
+    def _decoded(self, record: Serialized, type_: Type) -> Any:
+        from tidelog.library.json_decode import Decoder
+        from tidelog.library.json_text import JsonError, parse_json
+
+        if record.format != "json":
+            raise MisfitError(record.place, f"there is no format `{record.format}`", 'write `@json"..."`')
+        try:
+            return Decoder(self._runtime()).value(type_, parse_json(record.text))
+        except JsonError as error:
+            raise MisfitError(record.place, f"{type_} is wanted, not {record}: {error.text(record.text)}") from None
+
+
+def _float(number: bool | float | str, width: int) -> float:
+    if isinstance(number, int):
+        return single_of(number) if width == 32 else double_of(number)
+    assert isinstance(number, float)
+    return single(number) if width == 32 else double(number)
+
+
+def _misfit(record: Record, type_: Type) -> MisfitError:
+    return MisfitError(record.place, f"{type_} is wanted, not {record}")
+
+
+def _unknown_constructor(record: StructRecord, type_: Type, variants: Sequence[Variant]) -> MisfitError:
+    known = [variant.name for variant in variants]
+    local = record.name.rpartition("::")[2]
+    meant = next((name for name in known if name.rpartition("::")[2] == local), None)
+    return MisfitError(
+        record.place,
+        f"{type_} is wanted, and `{record.name}` is no constructor of it",
+        f"did you mean `{meant}`?" if meant else f"its constructors are {', '.join(f'`{name}`' for name in known)}",
+    )
+
+
+def _count(fields: Sequence[object]) -> str:
+    return "1 field" if len(fields) == 1 else f"{len(fields)} fields"

@@ -1,0 +1,49 @@
+"""Where something stands in a script, and the errors that point there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError, EvaluationError, TidelogError, TransactionError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line and a column, both from 1; printed as `<stdin>:3:12`."""
+
+    source: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}"
+
+
+class IncompleteError(DataError):
+    """The input ends inside the command that begins at `place`."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(f"{place}: the input ends inside a command", code=Code.BAD_COMMAND)
+        self.place = place
+
+
+def bad_command(place: Place, message: str, help: str | None = None) -> DataError:
+    """The error for text that is no command."""
+    return DataError(f"{place}: {message}", code=Code.BAD_COMMAND, help=help)
+
+
+@contextmanager
+def error_at(place: Place) -> Iterator[None]:
+    """What the database refuses inside the block is said with the place of the command that asked for it."""
+    try:
+        yield
+    except (DataError, EvaluationError, TransactionError) as error:
+        if error.message.startswith(f"{place.source}:"):
+            raise
+        kind: type[TidelogError] = type(error)
+        # The command has another name than the method.
+        help = error.help.replace("`upsert`", "`insert_or_update`") if error.help else None
+        raise kind(f"{place}: {error.message}", code=error.code, help=help) from error

@@ -1,0 +1,186 @@
+"""Rows of relations ↔ the records that scripts write and the shell prints.
+
+What does not fit is reported with its place, the relation, the column and the type that is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tidelog.check.types import Type
+from tidelog.database.program import Program
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.rules.ir import Index, Relation, Role
+from tidelog.shell.from_record import MisfitError, ValueReader
+from tidelog.shell.mutate import mutate
+from tidelog.shell.place import Place
+from tidelog.shell.records import Record, StructRecord, TupleRecord
+from tidelog.values.deep import deeply
+from tidelog.values.structs import field_values
+from tidelog.values.text import record_writer
+
+Row = tuple[Any, ...]
+
+
+class Rows:
+    """The declared relations and indexes of one program."""
+
+    def __init__(self, program: Program) -> None:
+        rules = program.stages.rules
+        self.relations = {name: each for name, each in rules.relations.items() if each.role is not Role.HIDDEN}
+        self.indexes = rules.indexes
+        self._typed = program.stages.typed
+        self._rules = rules
+        self._definitions = rules.functions.definitions
+        self._reader = ValueReader(self._definitions, lambda: rules.functions.runtime)
+        self._writers: dict[str, Callable[[Any], str]] = {}
+
+    def names(self, role: Role) -> list[str]:
+        """The relations of a role in the order in which they are printed: that of ASCII."""
+        return sorted(name for name, relation in self.relations.items() if relation.role is role)
+
+    def constructors(self) -> list[str]:
+        """The constructors of the declared types, without those of the rows of relations."""
+        types = self._definitions.types.values()
+        names = {constructor.name for type_ in types for constructor in type_.constructors or ()}
+        return sorted(names - self.relations.keys())
+
+    def input(self, name: str, place: Place) -> Relation:
+        """The input relation of this name; raises TransactionError where there is none."""
+        relation = self.relations.get(name)
+        if relation is None:
+            raise TransactionError(
+                f"{place}: there is no relation `{name}`",
+                code=Code.WRITE_TO_UNKNOWN_RELATION,
+                help=_did_you_mean(name, self.names(Role.INPUT)),
+            )
+        if relation.role is not Role.INPUT:
+            raise TransactionError(
+                f"{place}: `{name}` is an {relation.role.value} relation, and its rows are derived",
+                code=Code.WRITE_TO_DERIVED_RELATION,
+            )
+        return relation
+
+    def output(self, name: str, place: Place) -> Relation:
+        """The output relation of this name; raises UsageError where there is none."""
+        relation = self.relations.get(name)
+        if relation is None or relation.role is not Role.OUTPUT:
+            raise UsageError(
+                f"{place}: unknown output relation {name}",
+                code=Code.UNKNOWN_RELATION_NAME,
+                help=_did_you_mean(name, self.names(Role.OUTPUT)),
+            )
+        return relation
+
+    def index(self, name: str, place: Place) -> Index:
+        """The index of this name; raises UsageError where there is none."""
+        index = self.indexes.get(name)
+        if index is None:
+            raise UsageError(
+                f"{place}: unknown index {name}",
+                code=Code.UNKNOWN_INDEX,
+                help=_did_you_mean(name, self.indexes),
+            )
+        return index
+
+    def row(self, relation: Relation, record: Record) -> Row:
+        """The row that a record stands for; raises DataError where it does not fit."""
+        assert relation.value is not None
+        if isinstance(record, StructRecord) and record.names is None and not relation.explicit:
+            self._check_count(relation, record)
+        value = self._read(relation, self._reader.value, record, relation.value)
+        return (value,) if relation.explicit else field_values(value)
+
+    def key(self, relation: Relation, record: Record) -> Any:
+        """The primary key that a record stands for; raises DataError where it does not fit, or there is no key."""
+        key = self._typed.relations[relation.name].key
+        if key is None:
+            raise TransactionError(
+                f"{record.place}: relation `{relation.name}` has no primary key", code=Code.NO_PRIMARY_KEY
+            )
+        try:
+            return deeply(self._reader.value, record, key.expression.type)
+        except MisfitError as error:
+            where = f"relation `{relation.name}`, primary key"
+            raise _data_error(error, where, prefix=False) from None
+
+    def change(self, relation: Relation, old: Any, record: Record) -> Any:
+        """The value of a row with the changes that a record makes; raises DataError where it does not fit."""
+        assert relation.value is not None
+
+        def changed(record: Record, type_: Type) -> Any:
+            return mutate(old, record, type_, self._reader)
+
+        return self._read(relation, changed, record, relation.value)
+
+    def index_key(self, index: Index, arguments: tuple[Record, ...], place: Place) -> Row:
+        """What an index is looked up by; raises DataError where the arguments do not fit."""
+        count = len(index.columns)
+        if count != 1 and len(arguments) == 1 and isinstance(arguments[0], TupleRecord):
+            arguments = arguments[0].items
+        if len(arguments) != count:
+            raise DataError(
+                f"{place}: index `{index.name}` has {_columns(count)}, not {len(arguments)}",
+                code=Code.WRONG_VALUE_COUNT,
+            )
+        found = []
+        for column, argument in zip(index.columns, arguments):
+            try:
+                found.append(deeply(self._reader.value, argument, column.type))
+            except MisfitError as error:
+                error.path.insert(0, column.name)
+                raise _data_error(error, f"index `{index.name}`") from None
+        return tuple(found)
+
+    def value(self, relation: Relation, row: Row) -> Any:
+        """A row as one value."""
+        return self._rules.row_value(relation, row)
+
+    def text(self, relation: Relation, row: Row) -> str:
+        """The record of a row as the shell prints it."""
+        assert relation.value is not None
+        write = self._writers.get(relation.name)
+        if write is None:
+            write = self._writers[relation.name] = record_writer(relation.value, self._definitions)
+        return write(self.value(relation, row))
+
+    def _read(self, relation: Relation, read: Callable[[Record, Type], Any], record: Record, type_: Type) -> Any:
+        try:
+            return deeply(read, record, type_)
+        except MisfitError as error:
+            raise _data_error(error, f"relation `{relation.name}`", prefix=not relation.explicit) from None
+        except RecursionError:
+            raise DataError(
+                f"{record.place}: relation `{relation.name}`: the record is nested too deeply", code=Code.WRONG_VALUE
+            ) from None
+
+    def _check_count(self, relation: Relation, record: StructRecord) -> None:
+        if record.name == relation.name and len(record.fields) != len(relation.columns):
+            raise DataError(
+                f"{record.place}: relation `{relation.name}` has {_columns(len(relation.columns))}, "
+                f"not {len(record.fields)}",
+                code=Code.WRONG_VALUE_COUNT,
+                help=f"its columns are {_listed(relation)}" if relation.columns else None,
+            )
+
+
+def _data_error(error: MisfitError, where: str, *, prefix: bool = True) -> DataError:
+    if error.path:
+        where += f", {'column' if prefix else 'field'} `{'.'.join(error.path)}`"
+    return DataError(f"{error.place}: {where}: {error.message}", code=Code.WRONG_VALUE, help=error.help)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    meant = suggest(name, known)
+    return f"did you mean `{meant}`?" if meant else None
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
+
+
+def _listed(relation: Relation) -> str:
+    return ", ".join(f"`{column.name}: {column.type}`" for column in relation.columns)

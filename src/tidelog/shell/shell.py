@@ -1,0 +1,287 @@
+"""Commands → what they do to a database and what they print.
+
+Updates wait until one ends with `;` or another command comes, and then go into the transaction in their order. One that
+cannot be read as a row of its relation is refused at once, with all that wait; the transaction stays as it was.
+
+The engine takes longer to load than all the rest, so the database is opened by the first command that needs it; right
+at the start only for a program that has facts of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from time import perf_counter_ns, sleep
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tidelog.database.program import Program
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import TidelogError, TransactionError
+from tidelog.library.log import set_default_callback
+from tidelog.rules.ir import Kind, Relation
+from tidelog.shell import commands
+from tidelog.shell.commands import Command, Update, Verb
+from tidelog.shell.place import Place, error_at
+from tidelog.shell.records import Record
+from tidelog.shell.rows import Row, Rows
+
+if TYPE_CHECKING:
+    from tidelog.database.changes import Changes
+    from tidelog.database.database import Database
+    from tidelog.database.transaction import Transaction
+
+HELP = """\
+start;                                  begin a transaction
+insert R(1, "a"), insert R[value];      add rows; also insert_or_update
+delete R(1, "a");  delete_key R 1;      remove rows
+modify R 1 <- R{.field = 2};            change fields of the row with this primary key
+clear R;                                remove all rows of an input relation
+commit;  commit dump_changes;           end the transaction, and print what it changed
+rollback;                               end it and undo it
+dump;  dump R;                          print output relations
+query_index I(1);  dump_index I;        print rows by an index
+echo text;  timestamp;  log_level n;  mssleep n;  profile;  help;  exit;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """An update that waits, with its row (or key) as values."""
+
+    verb: Verb
+    relation: Relation
+    row: Any
+    change: Record | None
+    place: Place
+
+
+class Shell:
+    """One database under the control of commands; closes it at the end of a `with` block.
+
+    Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`.
+    """
+
+    def __init__(self, program: Program, out: TextIO, *, store: bool = True, delta: bool = True) -> None:
+        self.rows = Rows(program)
+        self._program = program
+        self._out = out
+        self._store = store
+        self._delta = delta
+        self._began = perf_counter_ns()
+        self._opened: Database | None = None
+        self._in_progress = False
+        self._transaction: Transaction | None = None
+        self._pending: list[_Pending] = []
+        self._seen: set[str] = set()
+        self._streamed: dict[str, dict[Row, int]] = {}
+        if any(not rule.positives and rule.group is None for rule in program.stages.rules.rules):
+            self._database()
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        set_default_callback(None, 0)
+        if self._opened is not None:
+            self._opened.close()
+
+    def show_initial(self) -> None:
+        """Prints what the facts in the program's text imply."""
+        if self._opened is not None:
+            self._show_changes(self._opened.initial)
+
+    def run(self, command: Command) -> bool:
+        """Does what the command says; false where it is the last. Raises TidelogError where it cannot be done."""
+        if isinstance(command, Update):
+            self._update(command)
+            return True
+        self._apply()
+        match command:
+            case commands.Start(place):
+                if self._in_progress:
+                    raise TransactionError(f"{place}: a transaction is already in progress", code=Code.TRANSACTION_OPEN)
+                self._in_progress = True
+            case commands.Commit(show, place):
+                self._commit(show, place)
+            case commands.Rollback(place):
+                transaction = self._end(place)
+                if transaction is not None:
+                    transaction.rollback()
+            case commands.Clear(name, place):
+                self._check_in_progress(place)
+                self._clear(self.rows.input(name, place), place)
+            case commands.Dump(None):
+                self._dump_all()
+            case commands.Dump(str() as name, place):
+                self._dump(self.rows.output(name, place))
+            case commands.QueryIndex() | commands.DumpIndex():
+                self._index(command)
+            case commands.LogLevel(level):
+                set_default_callback(self._log, level)
+            case commands.Sleep(milliseconds):
+                sleep(milliseconds / 1000)
+            case commands.Exit():
+                return False
+            case _:
+                self._out.write(self._answer(command))
+        return True
+
+    # Transactions
+
+    def _database(self) -> Database:
+        if self._opened is None:
+            self._opened = self._program.open()
+            self._note(self._opened.initial)
+        return self._opened
+
+    def _check_in_progress(self, place: Place) -> None:
+        if not self._in_progress:
+            raise TransactionError(
+                f"{place}: no transaction is in progress", code=Code.NO_TRANSACTION, help="begin one with `start;`"
+            )
+
+    def _writer(self) -> Transaction:
+        if self._transaction is None:
+            self._transaction = self._database().transaction()
+            self._transaction.begin()
+        return self._transaction
+
+    def _end(self, place: Place) -> Transaction | None:
+        """The transaction, which the caller ends whether that goes well or not; None where nothing was written."""
+        self._check_in_progress(place)
+        transaction, self._transaction, self._in_progress = self._transaction, None, False
+        return transaction
+
+    def _commit(self, show: bool, place: Place) -> None:
+        transaction = self._end(place)
+        if transaction is None:
+            return
+        with error_at(place):
+            transaction.commit()
+        self._note(transaction.changes)
+        if show and self._delta:
+            self._show_changes(transaction.changes)
+
+    # Updates
+
+    def _update(self, update: Update) -> None:
+        try:
+            self._check_in_progress(update.place)
+            relation = self.rows.input(update.relation, update.place)
+            by_key = update.verb in (Verb.DELETE_KEY, Verb.MODIFY)
+            row = self.rows.key(relation, update.record) if by_key else self.rows.row(relation, update.record)
+        except TidelogError:
+            self._pending.clear()
+            raise
+        self._pending.append(_Pending(update.verb, relation, row, update.change, update.place))
+        if update.last:
+            self._apply()
+
+    def _apply(self) -> None:
+        """Puts the updates that wait into the transaction. Those behind one that fails are dropped."""
+        pending, self._pending = self._pending, []
+        for (verb, name), group in groupby(pending, key=lambda each: (each.verb, each.relation.name)):
+            updates = list(group)
+            relation = updates[0].relation
+            if verb is Verb.INSERT and relation.key is None:
+                self._writer().insert(name, [each.row for each in updates])
+            elif verb is Verb.DELETE and relation.key is None and relation.kind is not Kind.STREAM:
+                self._writer().delete(name, [each.row for each in updates])
+            else:
+                # Only these can fail: one by one, those before the one that fails stay, and the error has its place.
+                for each in updates:
+                    self._apply_one(self._writer(), each)
+
+    def _apply_one(self, transaction: Transaction, update: _Pending) -> None:
+        name = update.relation.name
+        with error_at(update.place):
+            match update.verb:
+                case Verb.INSERT:
+                    transaction.insert(name, [update.row])
+                case Verb.INSERT_OR_UPDATE:
+                    transaction.upsert(name, [update.row])
+                case Verb.DELETE:
+                    transaction.delete(name, [update.row])
+                case Verb.DELETE_KEY:
+                    transaction.delete_key(name, update.row)
+                case Verb.MODIFY:
+                    assert update.change is not None
+                    change = partial(self.rows.change, update.relation, record=update.change)
+                    transaction.modify(name, update.row, change)
+
+    def _clear(self, relation: Relation, place: Place) -> None:
+        with error_at(place):
+            self._writer().clear(relation.name)
+
+    # What is printed
+
+    def _note(self, changes: Changes) -> None:
+        """Keeps what `dump` will need and the database does not have: which relations changed, the rows of streams."""
+        if not self._store:
+            return
+        for name in changes:
+            self._seen.add(name)
+            if self.rows.relations[name].kind is Kind.STREAM:
+                _add(self._streamed.setdefault(name, {}), changes[name])
+
+    def _show_changes(self, changes: Changes) -> None:
+        for name in sorted(changes):
+            relation = self.rows.relations[name]
+            lines = [f"{self.rows.text(relation, row)}: {weight:+}\n" for row, weight in changes[name]]
+            self._out.write(f"{name}:\n{''.join(lines)}")
+
+    def _dump_all(self) -> None:
+        for name in sorted(self._seen):
+            self._out.write(f"{name}:\n")
+            self._print_rows(self.rows.relations[name])
+            self._out.write("\n")
+
+    def _dump(self, relation: Relation) -> None:
+        if self._store:
+            self._seen.add(relation.name)
+            self._print_rows(relation)
+
+    def _print_rows(self, relation: Relation) -> None:
+        if relation.kind is Kind.STREAM:
+            weights = sorted(self._streamed.get(relation.name, {}).items())
+        elif self._opened is not None:
+            weights = self._opened.relation(relation.name).weights()
+        else:
+            weights = []
+        for row, weight in weights:
+            text = self.rows.text(relation, row)
+            self._out.write(f"{text}\n" if weight == 1 else f"{text} {weight:+}\n")
+
+    def _index(self, command: commands.QueryIndex | commands.DumpIndex) -> None:
+        index = self.rows.index(command.index, command.place)
+        found: Sequence[Row]
+        if isinstance(command, commands.QueryIndex):
+            key = self.rows.index_key(index, command.arguments, command.place)
+            found = self._database().query_index(index.name, key)
+        else:
+            found = self._database().dump_index(index.name)
+        relation = self.rows.relations[index.target]
+        self._out.writelines(f"{self.rows.text(relation, row)}\n" for row in found)
+
+    def _log(self, level: int, message: str) -> None:
+        self._out.write(f"LOG ({level}): {message}\n")
+
+    def _answer(self, command: Command) -> str:
+        match command:
+            case commands.Echo(text):
+                return f"{text}\n"
+            case commands.Timestamp():
+                return f"Timestamp: {perf_counter_ns() - self._began}\n"
+            case commands.Profile(None):
+                return "Failed to dump profile: there is no profiler\n"
+            case commands.Profile():
+                return ""
+            case _:
+                return HELP
+
+
+def _add(sums: dict[Row, int], changes: Iterable[tuple[Row, int]]) -> None:
+    for row, weight in changes:
+        sums[row] = sums.get(row, 0) + weight
