@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from tests.check.programs import DECLARATIONS
 from tidelog.check.types import S16, U8
+from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules import CompiledRules, compile_rules
 from tidelog.rules.ir import Assign, Constant, Negative, Positive, Role, Rule, Variable, Wildcard
@@ -208,3 +211,16 @@ def test_the_singleton_of_the_library_has_its_row() -> None:
         "Middle",
         "ddlog_std::Singleton",
     }
+
+
+def test_an_extern_function_that_a_rule_needs_is_missed_at_once() -> None:
+    text = """
+        extern function used(x: u8): u8
+        extern function unused(x: u8): u8
+        function through(x: u8): u8 { used(x) }
+        input relation In(x: u8)
+        output relation Out(x: u8)
+        Out(through(x)) :- In(x)."""
+    with pytest.raises(UsageError, match="extern function `used` has no Python function"):
+        compile_rules(Source("p.dl", text))
+    assert compile_rules(Source("p.dl", text), options=Options({"used": abs})).rules.rules

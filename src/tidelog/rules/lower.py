@@ -17,7 +17,7 @@ after the rules of the program.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,8 +30,10 @@ from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.library.extern_types import LIBRARY_TYPES
 from tidelog.library.externs import library_externs
 from tidelog.rules.ir import (
+    Assign,
     Atom,
     Column,
+    Condition,
     Feed,
     Group,
     Index,
@@ -46,6 +48,7 @@ from tidelog.rules.ir import (
     RuleProgram,
     Term,
     Transform,
+    Unfold,
     Variable,
     Wildcard,
 )
@@ -85,10 +88,19 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     for application in source.applications:
         lowering.apply(application, externs)
     relations, rules = lowering.finish()
+    # Now, and not in the epoch that first needs it: what is missing is missing from the start.
+    functions.require_for(*_expressions(rules))
     strata = stratify(relations, rules)
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     weighted = with_weights(relations, rules, strata, feeds, inspections)
     return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
+
+
+def _expressions(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
+    for rule in rules:
+        for literal in rule.body:
+            if isinstance(literal, Condition | Assign | Unfold):
+                yield literal.expression
 
 
 class Lowering:
