@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidelog
+from tidelog.engine.local.engine import LocalEngine
 
 HOSTS = """
 input relation Host(name: string, port: u16, up: bool) primary key (h) h.name
@@ -225,3 +227,53 @@ def test_oracle_of_a_dictionary(calls: list[tuple[str, str, int]]) -> None:
             assert done == apply_to_dict(view, verb, name, port)
         tx.commit()
         assert db.relation("H").rows() == sorted(view.items())
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupt_during_the_commit_leaves_it_whole_or_undone(
+    db: tidelog.Database, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    engine = db._session._engine
+    assert isinstance(engine, LocalEngine)
+    commit = engine.commit
+
+    def interrupted(operations: Any) -> Any:
+        if not late:
+            raise KeyboardInterrupt
+        outcome = commit(operations)
+        signal.raise_signal(signal.SIGINT)
+        return outcome
+
+    monkeypatch.setattr(engine, "commit", interrupted)
+    tx = db.transaction().begin()
+    tx.delete_key("Host", "a")
+    with pytest.raises(KeyboardInterrupt):
+        tx.commit()
+    monkeypatch.undo()
+    assert ("committed" in repr(tx)) == late
+    with db.transaction() as tx:
+        if late:
+            tx.insert("Host", [("a", 1, True)])
+        else:
+            tx.delete_key("Host", "a")
+    assert len(tx.changes["Up"]) == 1
+
+
+def test_an_interrupt_that_comes_when_the_epoch_stands_already_does_not_part_it_from_its_keys(
+    db: tidelog.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = db._session._engine
+    assert isinstance(engine, LocalEngine)
+    keep = engine._delays.keep
+
+    def keep_and_interrupt() -> None:
+        keep()
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(engine._delays, "keep", keep_and_interrupt)
+    with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
+        tx.delete_key("Host", "a")
+    monkeypatch.undo()
+    assert tx.changes["Up"].deleted == [("a", 1)]
+    with db.transaction() as tx, pytest.raises(tidelog.TransactionError, match="the key 'a' is not there"):
+        tx.delete_key("Host", "a")

@@ -10,7 +10,7 @@ weights that they gave to the rows of multisets: what the next transaction needs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import Any
 
@@ -18,6 +18,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport
+from tidelog.engine.local.interrupt import Interrupts
 from tidelog.io.tables import is_spark_frame
 from tidelog.rules.ir import Relation, Role, RuleProgram
 from tidelog.values import Definitions
@@ -56,6 +57,13 @@ class Session:
                     "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
                 )
             yield self._engine
+
+    def holding_interrupts(self) -> AbstractContextManager[None]:
+        """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
+
+        The local engine looks for interrupts on its own. Spark does not, and a job has to be stopped at once.
+        """
+        return Interrupts().held() if self.engine_name == "local" else nullcontext()
 
     def begin(self, transaction: object) -> None:
         """Makes the transaction the open one. Raises TransactionError when there is one already."""

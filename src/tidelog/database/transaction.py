@@ -108,16 +108,21 @@ class Transaction:
         return self
 
     def commit(self) -> Changes:
-        """Applies all writes as one epoch and gives its changes. If it raises, the transaction is rolled back."""
+        """Applies all writes as one epoch and gives its changes.
+
+        If it raises, the transaction is rolled back. Only an interrupt from the keyboard that came too late to stop the
+        epoch is raised after the commit.
+        """
         self._check_open("commit")
         writes, self._writes = self._writes, {}
         self._state = _State.ROLLED_BACK
-        try:
-            self._changes = self._apply(writes)
-        finally:
-            self._session.end(self)
-        self._state = _State.COMMITTED
-        return self._changes
+        with self._session.holding_interrupts():
+            try:
+                changes = self._changes = self._apply(writes)
+                self._state = _State.COMMITTED
+            finally:
+                self._session.end(self)
+        return changes
 
     def rollback(self) -> None:
         """Forgets all writes; the database stays as it was."""

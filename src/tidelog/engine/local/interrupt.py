@@ -29,7 +29,10 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Holds interrupts back; one that nobody took with `check` arrives at the end."""
+        """Holds interrupts back; one that nobody took with `check` is handed at the end to whoever handled them before.
+
+        So blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -42,7 +45,9 @@ class Interrupts:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-        self.check()
+        if self._noted:
+            self._noted = False
+            before(signal.SIGINT, None)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._noted = True
