@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.functions.program import vec
 from tests.io.declare import relation
 from tests.values.typed_values import DEFINITIONS, plain, types, values
+from tidelog.check.types import U8
 from tidelog.database.changes import table_to_pandas
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.formats import FORMATS
 from tidelog.io.outward import rows_to_table
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch, to_rows, to_table
 from tidelog.io.sort import sort_by_value, sort_rows
-from tidelog.io.values import Row
+from tidelog.io.values import Row, UnfitError
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema import arrow_schema, is_plain_relation, table_to_rows
+from tidelog.values import decode, encode
 
 
 @st.composite
@@ -91,3 +98,58 @@ def test_arrow_sorts_plain_tables_as_python_sorts_rows(given_rows: tuple[Relatio
     to, rows = given_rows
     if is_plain_relation(to):
         same(table_to_rows(sort_by_value(to_table(rows, to), to), to), sort_rows(rows), to)
+
+
+_scraps = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.binary(max_size=3),
+    st.sampled_from([float("-0.0"), "tag", "Some", object(), np.int8(3), np.array([1, 2]), np.float32(0.1), "\ud800"]),
+)
+garbage: st.SearchStrategy[Any] = st.recursive(
+    _scraps,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.sampled_from(["tag", "x", "c0", "_0", "_1", "r"]), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_whatever_is_given_is_refused_with_its_place_or_becomes_canonical(data: st.DataObject) -> None:
+    to = relation("R", c0=data.draw(types), **({"c1": data.draw(types)} if data.draw(st.booleans()) else {}))
+    rows = data.draw(st.lists(garbage, max_size=3) | garbage)
+    refusal, found = "`R`", []
+    try:
+        found = to_rows(rows, to, DEFINITIONS)
+    except DataError as error:
+        refusal = error.message
+    assert "`R`" in refusal
+    same(to_rows(found, to, DEFINITIONS), found, to)
+    for row in found:
+        for value, column in zip(row, to.columns):
+            assert decode(encode(value, column.type, DEFINITIONS), column.type, DEFINITIONS) == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_the_text_of_a_cell_is_refused_or_becomes_canonical(data: st.DataObject) -> None:
+    type_ = data.draw(types)
+    json_text = garbage.map(lambda value: json.dumps(value, default=str))
+    text = data.draw(st.text(alphabet='[]{}",:-.0123456789 tagnulrefsix\ud800', max_size=12) | json_text)
+    try:
+        found = cell_fitter(type_, DEFINITIONS)(text)
+    except UnfitError:
+        return
+    assert fitter(type_, DEFINITIONS)(found) == found
+
+
+def test_a_cell_that_is_nested_without_end_is_refused() -> None:
+    with pytest.raises(UnfitError):
+        cell_fitter(vec(U8), DEFINITIONS)("[" * 100_000)

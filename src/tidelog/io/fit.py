@@ -144,7 +144,7 @@ def _json_fitter(type_: Type, nested: Fitter) -> Fitter:
             return nested(value)
         try:
             document = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnfitError(value, type_, f"it is not JSON: {error}") from None
         return nested(document)
 
@@ -255,9 +255,10 @@ class _StructFitter:
             if len(self._variants) == 1:
                 return 0
             raise UnfitError(value, self._type, f"the key `{self._tag}`, for the constructor, is missing")
-        place = self._by_tag.get(value[self._tag])
+        tag = value[self._tag]
+        place = self._by_tag.get(tag) if isinstance(tag, str) else None
         if place is None:
-            raise UnfitError(value, self._type, f"there is no constructor {quoted(value[self._tag])}")
+            raise UnfitError(value, self._type, f"there is no constructor {quoted(tag)}")
         return place
 
     def _fields_by_name(self, value: Mapping[Any, Any], variant: Variant) -> Sequence[Any]:
