@@ -46,6 +46,15 @@ def test_a_variable_may_stand_twice_in_one_literal() -> None:
     checked("Out(1, x) :- Edge(x, x).")
 
 
+def test_braces_around_a_pattern_change_nothing() -> None:
+    text = "input relation Boxes(a: Option<u8>, b: u8)\n"
+    plain = checked(text + 'Out(x, "") :- Boxes(Some{x}, y), y > 1, Boxes[r], Some{var z} = r.a, z == x.').rules[0]
+    braced = checked(
+        text + 'Out({x}, "") :- Boxes({Some{{x}}}, {y}), {y > 1}, Boxes[{r}], {Some{var z}} = r.a, {z == x}.'
+    ).rules[0]
+    assert [type(each) for each in plain.body] == [type(each) for each in braced.body]
+
+
 def test_filters_wait_until_their_variables_are_bound() -> None:
     assert shape("Out(1, x) :- x != y, not Edge(y, x), Flag(), Edge(x, _), Edge(_, y).") == [
         "Positive",

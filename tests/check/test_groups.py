@@ -56,6 +56,14 @@ def test_a_name_that_a_group_has_ended_may_be_bound_again() -> None:
     assert isinstance(again.atom.terms[1], Var)
 
 
+def test_a_function_may_be_called_like_a_variable_that_is_gone_or_is_only_just_bound() -> None:
+    text = "function total(x: u8): u8 { x }\n"
+    assert (
+        len(checked(f'{text}Out(m, "") :- Num(total, a, _), var m = total.group_by(a).max(), total(m) > 1.').rules) == 1
+    )
+    assert len(checked(f'{text}Out(total, "") :- Num(a, _, _), var total = total(a).').rules) == 1
+
+
 def test_one_rule_may_group_several_times() -> None:
     rule = 'Out(a, "") :- Num(a, b, c), var m = c.group_by((a, b)).max(), var k = m.group_by(a).min(), k > 1.'
     assert body(rule) == ["Positive", "GroupBy", "Assign", "GroupBy", "Assign", "Condition"]

@@ -39,6 +39,10 @@ def test_a_pattern_before_in_filters_and_binds() -> None:
     ]
 
 
+def test_a_condition_before_in_filters() -> None:
+    assert rules("for (Edge(x, y)) not (x == y) in Out(1, x)") == ["Out(1: u8, x) :- Edge(x, y), not (x == y)."]
+
+
 def test_skip_inserts_nothing_and_is_checked_all_the_same() -> None:
     assert rules("for (Edge(x, y)) if (x == y) skip else Out(1, x)") == ["Out(1: u8, x) :- Edge(x, y), not (x == y)."]
     assert wrong("for (Edge(x, y)) if (x == z) skip") == ["E301 variable `z` is not bound by the body"]

@@ -77,7 +77,7 @@ class _Checking:
             for module in self._own
             for item in module.indexes.values()
         ]
-        plain = [(rule, module) for module in self._own for rule in _rules(module, diagnostics)]
+        plain = [(rule, module) for module in self._own for rule in _rules(module)]
         applied = [
             (item, module) for module in self._own for item in module.program.items if isinstance(item, ast.Apply)
         ]
@@ -110,12 +110,12 @@ class _Checking:
             module.is_declared = True
 
 
-def _rules(module: Module, diagnostics: list[Diagnostic]) -> Iterator[ast.Rule]:
+def _rules(module: Module) -> Iterator[ast.Rule]:
     for item in module.program.items:
         if isinstance(item, ast.Rule):
             yield item
         elif isinstance(item, ast.ForStatement):
-            yield from plain_rules(item, diagnostics)
+            yield from plain_rules(item)
 
 
 def _in_order(diagnostics: list[Diagnostic], loaded: list[Module]) -> tuple[Diagnostic, ...]:

@@ -297,7 +297,7 @@ class Elaborator:
                 return typed.AnyPattern(type_, span)
             case ast.Variable() | ast.VariableDeclaration():
                 return self._bound(node, self.at.locals[id(node)], type_)
-            case ast.Annotation(operand) | ast.Reference(operand):
+            case ast.Annotation(operand) | ast.Reference(operand) | ast.Block((operand,), False):
                 return self.pattern(operand)
             case ast.Tuple(items):
                 return typed.TuplePattern(tuple(self.pattern(item) for item in items), type_, span)

@@ -30,7 +30,7 @@ def pattern_variables(pattern: ast.Expression) -> list[ast.Variable | ast.Variab
     match pattern:
         case ast.Variable() | ast.VariableDeclaration():
             return [pattern]
-        case ast.Annotation(operand) | ast.Reference(operand):
+        case ast.Annotation(operand) | ast.Reference(operand) | ast.Block((operand,), False):
             return pattern_variables(operand)
         case ast.Binding(_, inner):
             return [pattern, *pattern_variables(inner)]

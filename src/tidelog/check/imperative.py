@@ -15,22 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
 
 Body = tuple[ast.Literal, ...]
 
 
-def plain_rules(statement: ast.ForStatement, diagnostics: list[Diagnostic]) -> list[ast.Rule]:
+def plain_rules(statement: ast.ForStatement) -> list[ast.Rule]:
     """The rules that the statement stands for."""
     found: list[ast.Rule] = []
-    _translate(statement, (), found, diagnostics)
+    _translate(statement, (), found)
     return found
 
 
-def _translate(statement: ast.Statement, body: Body, found: list[ast.Rule], diagnostics: list[Diagnostic]) -> None:
+def _translate(statement: ast.Statement, body: Body, found: list[ast.Rule]) -> None:
     span = statement.span
     match statement:
         case ast.InsertStatement(atom):
@@ -39,30 +37,29 @@ def _translate(statement: ast.Statement, body: Body, found: list[ast.Rule], diag
             found.append(ast.Rule((), body, span=span))
         case ast.BlockStatement(statements):
             for each in statements:
-                _translate(each, body, found, diagnostics)
+                _translate(each, body, found)
         case ast.ForStatement(atom, condition, inner):
             literals: Body = (ast.Positive(atom, span=atom.span),)
             if condition is not None:
                 literals += (ast.Condition(condition, span=condition.span),)
-            _translate(inner, (*body, *literals), found, diagnostics)
+            _translate(inner, (*body, *literals), found)
         case ast.IfStatement(condition, then, otherwise):
-            _translate(then, (*body, ast.Condition(condition, span=condition.span)), found, diagnostics)
+            _translate(then, (*body, ast.Condition(condition, span=condition.span)), found)
             if otherwise is not None:
                 negated = ast.Unary("not", condition, span=condition.span)
-                _translate(otherwise, (*body, ast.Condition(negated, span=condition.span)), found, diagnostics)
+                _translate(otherwise, (*body, ast.Condition(negated, span=condition.span)), found)
         case ast.MatchStatement(subject, arms):
             for place, arm in enumerate(arms):
                 literals = tuple(_taken(subject, arms, place))
-                _translate(arm.body, (*body, *literals), found, diagnostics)
+                _translate(arm.body, (*body, *literals), found)
         case ast.AssignStatement(assignment, inner):
-            literal = _assignment(assignment, diagnostics)
-            if literal is not None:
-                _translate(inner, (*body, literal), found, diagnostics)
+            _translate(inner, (*body, _literal(assignment)), found)
 
 
-def _assignment(assignment: ast.Expression, diagnostics: list[Diagnostic]) -> ast.Literal | None:
-    span = assignment.span
-    match assignment:
+def _literal(expression: ast.Expression) -> ast.Literal:
+    """What stands before an `in`: an assignment, or a condition."""
+    span = expression.span
+    match expression:
         case ast.Assign(ast.Annotation(ast.VariableDeclaration(name), type_), value):
             return ast.Assignment(name, type_, value, span=span)
         case ast.Assign(ast.VariableDeclaration(name), value):
@@ -70,10 +67,7 @@ def _assignment(assignment: ast.Expression, diagnostics: list[Diagnostic]) -> as
         case ast.Assign(target, value):
             return ast.Destructuring(target, value, span=span)
         case _:
-            label = "before `in` stands an assignment: `var x = …`"
-            message = "this is not an assignment"
-            diagnostics.append(diagnostic(Code.NOT_A_PATTERN, message, span, label))
-            return None
+            return ast.Condition(expression, span=span)
 
 
 def _taken(subject: ast.Expression, arms: tuple[ast.StatementArm, ...], place: int) -> Iterator[ast.Literal]:

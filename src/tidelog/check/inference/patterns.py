@@ -61,6 +61,8 @@ def pattern(at: Inference, node: ast.Expression, wanted: Draft, binder: Binder, 
             _tuple(at, node, items, wanted, binder, reasons)
         case ast.Struct():
             _struct(at, node, wanted, binder, reasons)
+        case ast.Block((inner,), False):
+            pattern(at, inner, wanted, binder, reasons)
         case ast.Reference(operand):
             pattern(at, operand, _inside(at, node, wanted, reasons), binder, reasons)
         case ast.Binding(_, inner):

@@ -166,6 +166,8 @@ def _open_row(state: RuleState, read: ReadAtom, entry: RelationEntry, value: ast
             case ast.Annotation(operand, type_):
                 at.agree(operand, at.resolve(type_), draft, *reasons)
                 value = operand
+            case ast.Block((operand,), False):
+                value = operand
             case ast.Reference(operand) if entry.declaration.reference and entry.value is not None:
                 value, draft = operand, entry.value
             case ast.Binding(_, inner):
@@ -313,9 +315,18 @@ def _columns_of(
     return columns
 
 
+def _plain(value: ast.Expression | None) -> ast.Expression | None:
+    """What is written without the annotations and braces around it."""
+    while True:
+        match value:
+            case ast.Annotation(inner) | ast.Block((inner,), False):
+                value = inner
+            case _:
+                return value
+
+
 def _term(value: ast.Expression | None, make: Elaborator, atom: ast.Atom) -> program.Term:
-    while isinstance(value, ast.Annotation):
-        value = value.operand
+    value = _plain(value)
     if value is None or isinstance(value, ast.Wildcard):
         return program.Wild(atom.span if value is None else value.span)
     if not isinstance(value, ast.Tuple | ast.Struct | ast.Reference | ast.Binding | ast.VariableDeclaration):

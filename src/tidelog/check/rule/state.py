@@ -66,9 +66,12 @@ class RuleState:
         if not found:
             return []
         called = called_names(*values)
-        return [node for node in found if node.name in self.binders or not self._is_function(node.name, called)]
+        return [node for node in found if not self._is_function(node.name, called)]
 
     def _is_function(self, name: str, called: set[str]) -> bool:
+        """Whether a name that is not bound here means a function: one that is called does, if there is such a one."""
+        if name in self.binders:
+            return name in called and bool(self.at.module.find_functions(name))
         return name in called or bool(self.at.module.find_functions(name))
 
     def require_before(self, value: ast.Expression, literal: ast.Literal) -> None:
