@@ -55,6 +55,29 @@ def test_braces_around_a_pattern_change_nothing() -> None:
     assert [type(each) for each in plain.body] == [type(each) for each in braced.body]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Ports[p] :- Ports[p].",
+        "Ports[p] :- &Ports[Port{.n = 1}], p in Ports[_].",
+        "Out(p.n, name) :- &Ports[p@Port{.name = name}], is_port(p).",
+        "Out(n, name) :- Ports[&Port{n, name}].",
+        "&Shared[s] :- &Shared[s], is_shared(s).",
+        'Out(s.n, "") :- s in Shared[_], is_shared(s.deref()).',
+        'Out(s.n, "") :- Shared[s], is_shared(s.deref()).',
+    ],
+)
+def test_a_reference_before_an_atom_is_one_around_its_row(rule: str) -> None:
+    declarations = """
+    typedef Port = Port{n: u8, name: string}
+    relation Ports[Intern<Port>]
+    relation &Shared(n: u8)
+    function is_port(p: Port): bool { true }
+    function is_shared(s: Shared): bool { true }
+    """
+    assert len(checked(declarations + rule).rules) == 1
+
+
 def test_filters_wait_until_their_variables_are_bound() -> None:
     assert shape("Out(1, x) :- x != y, not Edge(y, x), Flag(), Edge(x, _), Edge(_, y).") == [
         "Positive",

@@ -91,6 +91,13 @@ def as_value(atom: ast.Atom, at: Inference, entry: RelationEntry) -> ast.Express
     return ast.Reference(value, span=atom.span) if atom.reference else value
 
 
+def _whole(atom: ast.Atom) -> ast.Expression | None:
+    """The value or pattern for a row: `&R[p]` is `R[&p]`."""
+    if atom.value is None or not atom.reference:
+        return atom.value
+    return ast.Reference(atom.value, span=atom.value.span)
+
+
 def _one_column(atom: ast.Atom, entry: RelationEntry, value: ast.Expression | None) -> list[Column]:
     """The column of a relation `R[T]`; where no value can be made of the arguments, they are of any type."""
     if value is None:
@@ -128,13 +135,14 @@ def read_body_atom(state: RuleState, atom: ast.Atom, binder: Matching) -> ReadAt
     at = state.at
     entry = find_relation(at, atom)
     read = ReadAtom(entry)
+    whole = _whole(atom)
     if entry is not None and entry.is_explicit:
-        value = atom.value if atom.value is not None else as_value(atom, at, entry)
+        value = whole if whole is not None else as_value(atom, at, entry)
         read.columns = _one_column(atom, entry, value)
-    elif atom.value is not None and entry is not None:
-        _open_row(state, read, entry, atom.value, binder)
-    elif atom.value is not None:
-        read.columns = [(atom.value, BROKEN, ())]
+    elif whole is not None and entry is not None:
+        _open_row(state, read, entry, whole, binder)
+    elif whole is not None:
+        read.columns = [(whole, BROKEN, ())]
     else:
         read.columns = read_columns(at, atom, entry, head=False)
     if atom.binding is not None:
@@ -227,15 +235,16 @@ def read_head_atom(state: RuleState, atom: ast.Atom) -> ReadAtom:
     at = state.at
     entry = find_relation(at, atom)
     read = ReadAtom(entry, location=atom.location)
+    whole = _whole(atom)
     if entry is not None and entry.is_explicit:
-        value = atom.value if atom.value is not None else as_value(atom, at, entry)
+        value = whole if whole is not None else as_value(atom, at, entry)
         if isinstance(value, ast.Wildcard) and atom.value is None:
             value = ast.Struct(atom.relation, span=atom.span)
         read.columns = _one_column(atom, entry, value)
-    elif atom.value is not None and entry is not None:
-        _open_head(at, read, entry, atom.value)
-    elif atom.value is not None:
-        read.columns = [(atom.value, BROKEN, ())]
+    elif whole is not None and entry is not None:
+        _open_head(at, read, entry, whole)
+    elif whole is not None:
+        read.columns = [(whole, BROKEN, ())]
     else:
         read.columns = read_columns(at, atom, entry, head=True)
     return read
