@@ -36,6 +36,7 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
     (0, ("%",), "a declaration", _COMMENT),
     (0, ("/",), "a declaration", _COMMENT),
+    (0, (".",), "a declaration", "a relation is declared like this: `input relation Edge(src: string, dst: string)`"),
     (-1, ("#",), "`[`", f"{_COMMENT}, `#[size = 8]` is an attribute"),
     (0, (";",), "`,` or `.`", "`,` joins literals; what holds in another case is another rule"),
     (0, ("->",), "`:`", "the type of the result stands behind a `:`, for example `function f(x: u8): u8 { x }`"),
