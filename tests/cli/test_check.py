@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,46 @@ def test_standard_input_is_checked(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"input relation A(x: u8)\nB(1)."), encoding="utf-8"))
     assert main(["check", "-"]) == 1
     assert "<stdin>:2:1" in capsys.readouterr().err
+
+
+def test_json_has_every_error_and_warning_on_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, doubtful = tmp_path / "bad.dl", tmp_path / "doubtful.dl"
+    bad.write_text("input relation Edge(x: u8)\nEdge(y) :- Egde(y).\n")
+    doubtful.write_text("input relation A(x: u64)\nA(n) :- A(x), var n = x.group_by(()).max() % 3.\n")
+    assert main(["check", "--json", str(bad), str(doubtful)]) == 1
+    out, err = capsys.readouterr()
+    assert err == f"{bad}: 1 error\n{doubtful}: no errors, 1 warning in 1 relation and 1 rule\n"
+    error, warning = json.loads(out)
+    assert error == {
+        "severity": "error",
+        "code": "E201",
+        "message": "unknown relation `Egde`",
+        "file": str(bad),
+        "line": 2,
+        "column": 12,
+        "end_line": 2,
+        "end_column": 16,
+        "labels": [
+            {
+                "file": str(bad),
+                "line": 2,
+                "column": 12,
+                "end_line": 2,
+                "end_column": 16,
+                "text": "not declared",
+                "primary": True,
+            }
+        ],
+        "notes": [],
+        "help": "did you mean `Edge`?",
+    }
+    assert (warning["severity"], warning["code"], len(warning["labels"])) == ("warning", "W301", 2)
+
+
+def test_json_of_a_right_program_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "good.dl"
+    path.write_text(GOOD)
+    assert main(["check", "--json", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out) == []

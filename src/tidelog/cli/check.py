@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -17,10 +18,15 @@ from tidelog.diagnostics.wording import counted
 @programs_argument
 @modules_option
 @externs_option
+@click.option("--json", "as_json", is_flag=True, help="Print errors and warnings to standard output, as a JSON list.")
 @debug_option
 @click.pass_context
 def check(
-    context: click.Context, programs: tuple[Path, ...], modules: tuple[Path, ...], externs_file: Path | None
+    context: click.Context,
+    programs: tuple[Path, ...],
+    modules: tuple[Path, ...],
+    externs_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Checks programs and prints everything that is wrong with them.
 
@@ -33,20 +39,26 @@ def check(
       tidelog check -L modules reach.dl
     """
     from tidelog.cli.warnings import print_warnings
+    from tidelog.diagnostics.record import as_record
     from tidelog.rules.compile_rules import check_source
     from tidelog.rules.lower import Options, lower
 
     externs = load_externs(externs_file)
     wrong = 0
+    records = []
     for path in programs:
         try:
             typed = check_source(read_program(path), modules)
         except ProgramError as error:
             wrong += 1
-            click.echo(f"{error}\n", err=True)
+            records += [as_record(each) for each in error.diagnostics]
+            if not as_json:
+                click.echo(f"{error}\n", err=True)
             click.echo(f"{path}: {counted(len(error.diagnostics), 'error')}", err=True)
             continue
-        print_warnings(typed)
+        records += [as_record(each) for each in typed.warnings]
+        if not as_json:
+            print_warnings(typed)
         try:
             if externs_file is not None:
                 functions = lower(typed, Options(externs)).functions
@@ -59,4 +71,6 @@ def check(
             found = f"no errors, {counted(len(typed.warnings), 'warning')}" if typed.warnings else "no errors"
             size = f"{counted(len(typed.relations), 'relation')} and {counted(len(typed.rules), 'rule')}"
             click.echo(f"{path}: {found} in {size}", err=True)
+    if as_json:
+        click.echo(json.dumps(records, indent=2, ensure_ascii=False))
     context.exit(1 if wrong else 0)
