@@ -246,3 +246,18 @@ def test_modules_are_looked_for_where_told(folder: Path) -> None:
     assert run("-D", "out") == 1
     assert run("-D", "out", "-L", "lib") == 0
     assert (folder / "out/one::One.csv").read_text() == "x\n1\n"
+
+
+def test_text_that_is_interned_or_of_a_library_type_is_a_plain_cell(folder: Path) -> None:
+    (folder / "p.dl").write_text(
+        "import time\nimport uuid\n"
+        "input relation Edge(name: istring, day: time::Date, id: uuid::Uuid, at: Option<istring>)\n"
+        "output relation Out(name: istring, day: time::Date, id: uuid::Uuid, at: Option<istring>)\n"
+        "Out(n, d, i, a) :- Edge(n, d, i, a).\n"
+    )
+    text = 'name,day,id,at\na,2024-02-29,7,null\n"b,c",0000-01-01,340282366920938463463374607431768211455,"""x"""\n'
+    (folder / "facts/Edge.csv").write_text(text)
+    assert run("-F", "facts", "-D", "out") == 0
+    assert (folder / "out/Out.csv").read_text() == text
+    (folder / "facts/Edge.csv").write_text(text.replace("2024-02-29", "2023-02-29"))
+    assert run("-F", "facts", "-D", "out") == 3

@@ -98,3 +98,29 @@ def test_readers_in_other_threads_see_whole_epochs(db: tidelog.Database) -> None
     }
     assert seen
     assert set(seen) <= allowed
+
+
+def test_what_is_shared_or_interned_looks_like_what_is_inside() -> None:
+    program = tidelog.compile(
+        """
+        input relation In(name: istring, n: Ref<u8>, wide: Intern<u128>, d: Intern<double>, flag: Ref<bool>)
+        output relation Out(name: istring, n: Ref<u8>, wide: Intern<u128>, d: Intern<double>, flag: Ref<bool>)
+        Out(a, b, c, d, e) :- In(a, b, c, d, e).
+        """
+    )
+    rows = [("a", 1, 2**127, 0.5, True), ("b", 2, 9, 1.5, False), ("b", 2, 10, 1.5, False)]
+    with program.open() as db:
+        with db.transaction() as tx:
+            tx.insert("In", rows[1:])
+        first = db.relation("Out").to_arrow()
+        with db.transaction() as tx:
+            tx.delete("In", first)
+            tx.insert("In", rows)
+        assert tx.changes["Out"].inserted == rows[:1]
+        assert db.relation("Out").rows() == rows
+        assert [str(field.type) for field in first.schema] == ["string", "uint8", "string", "double", "bool"]
+        with (
+            db.transaction() as tx,
+            pytest.raises(tidelog.DataError, match="column `name` of `In`: `7` is not a string"),
+        ):
+            tx.insert("In", [(7, 1, 2, 3, True)])

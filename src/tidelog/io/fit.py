@@ -44,7 +44,17 @@ from tidelog.check.types import (
     integer_range,
 )
 from tidelog.io.values import UnfitError, fit, fit_text, quoted
-from tidelog.rules.schema import OPTION, UNIT_FIELD, bare, is_nullable, is_plain, is_recursive, tag_name
+from tidelog.rules.schema import (
+    OPTION,
+    UNIT_FIELD,
+    bare,
+    held_as,
+    is_nullable,
+    is_plain,
+    is_recursive,
+    plain_type,
+    tag_name,
+)
 from tidelog.values import Definitions, Group, Manner, Map, Set, Struct, Vec, field_values
 from tidelog.values.deep import at_any_depth
 from tidelog.values.definitions import Variant
@@ -71,17 +81,19 @@ def fitter(type_: Type, definitions: Definitions, *, wire: bool = False) -> Fitt
 
 
 def cell_fitter(type_: Type, definitions: Definitions) -> Callable[[str], Any]:
-    """A function from a cell of a text file to the value: the text of a plain type, JSON for the others.
+    """A function from a cell of a text file to the value: text where it is held as a plain type, JSON for the others.
 
     For an `Option` an empty cell is `None{}`. It raises UnfitError.
     """
-    if is_plain(type_):
+    held = plain_type(held_as(type_, definitions))
+    if is_plain(held):
+        from_held = fitter(type_, definitions)
 
         def fit_cell(text: str) -> Any:
-            found = fit_text(text, type_)
+            found = fit_text(text, held)
             if found is None:
                 raise UnfitError(text, type_)
-            return found
+            return from_held(found)
 
         return fit_cell
     from_json = _json_fitter(type_, fitter(type_, definitions, wire=True))
@@ -90,12 +102,14 @@ def cell_fitter(type_: Type, definitions: Definitions) -> Callable[[str], Any]:
 
 
 def _python_fitter(definitions: Definitions, type_: Type) -> Fitter:
-    return _plain_fitter(type_) if is_plain(type_) else _nested_fitter(definitions, type_, _python_fitter)
+    if is_plain(type_):
+        return _plain_fitter(plain_type(type_))
+    return _nested_fitter(definitions, type_, _python_fitter)
 
 
 def _wire_fitter(definitions: Definitions, type_: Type) -> Fitter:
     if is_plain(type_):
-        return _plain_wire_fitter(type_)
+        return _plain_wire_fitter(plain_type(type_))
     nested = _nested_fitter(definitions, type_, _wire_fitter)
     return _json_fitter(type_, nested) if is_recursive(type_, definitions) else nested
 

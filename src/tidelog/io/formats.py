@@ -9,8 +9,9 @@
 | `.parquet` | Parquet: a file, or a folder of parts as Spark writes it |
 
 The text formats may also be compressed (`.csv.gz`). A first line whose cells are the column names, in any order, is a
-header of a CSV or TSV file. Text is UTF-8. A cell of a plain type is its text; a value of any other type is JSON there
-(`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null` for the `None` of an `Option`, for which an empty cell will also do).
+header of a CSV or TSV file. Text is UTF-8. A cell is plain text for whatever is a number, a Boolean or a text, such as
+an `istring` or a `time::Date`; a value of any other type is JSON there (`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null`
+for the `None` of an `Option`, for which an empty cell will also do).
 `rules/schema.py` and `io/outward.py` say how values look in Parquet and in JSON.
 
 A relation without columns has the line `()` in a CSV, TSV or facts file when it holds, `{}` in JSON Lines, and in

@@ -50,6 +50,12 @@ Form = Callable[[Any], Any]
 _Maker = Callable[[Definitions, Type], Form]
 
 
+def arrow_form(type_: Type, definitions: Definitions) -> Form:
+    """A function from a value to what `pyarrow.array` takes for `arrow_type`."""
+    form = definitions.keep(_arrow_form, type_)
+    return form if is_plain(type_) else lambda value: at_any_depth(form, value)
+
+
 def json_form(type_: Type, definitions: Definitions) -> Form:
     """A function from a value to what `json.dumps` takes. Raises UsageError for a type that holds functions."""
     arrow_type(type_, definitions)  # refuses the types that have no form
@@ -73,8 +79,8 @@ def rows_to_table(rows: Sequence[tuple[Any, ...]], relation: Relation, definitio
     schema = arrow_schema(relation, definitions)
     arrays = []
     for place, (column, field) in enumerate(zip(relation.columns, schema)):
-        form = definitions.keep(_arrow_form, column.type)
-        arrays.append(pa.array([at_any_depth(form, row[place]) for row in rows], field.type))
+        form = arrow_form(column.type, definitions)
+        arrays.append(pa.array([form(row[place]) for row in rows], field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -29,7 +29,14 @@ from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
 from tidelog.io.text import TextFile, open_text, open_text_file
 from tidelog.io.values import UnfitError
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, python_column
+from tidelog.rules.schema import (
+    arrow_schema,
+    arrow_type,
+    is_plain,
+    is_plain_relation,
+    python_column,
+    with_plain_columns,
+)
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 
@@ -46,6 +53,7 @@ def read_batches(path: Path, relation: Relation, definitions: Definitions) -> It
             f"{path}: the name does not say what kind of file it is", code=Code.UNREADABLE_FILE, help=f"use {endings}"
         )
     _, format_, compressed = named
+    relation = with_plain_columns(relation)
     try:
         if format_ is PARQUET:
             yield from _read_parquet(path, relation, definitions)

@@ -28,7 +28,7 @@ from tidelog.io.fit import fitter
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, with_plain_columns
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
@@ -48,6 +48,7 @@ def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
 
 def to_table(rows: Any, relation: Relation) -> pa.Table:
     """The rows of a plain relation as a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
+    relation = with_plain_columns(relation)
     table = as_arrow(rows, relation)
     return fit_table(table, relation) if table is not None else _table_of_rows(_list(rows, relation), relation)
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tidelog.check.types import BigIntType, BitType, SignedType
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import python_column
+from tidelog.rules.schema import python_column, with_plain_columns
 from tidelog.values.deep import at_any_depth
 
 Item = TypeVar("Item")
@@ -30,6 +30,7 @@ def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
     """The same rows (which may have further columns after the relation's), sorted by the relation's columns."""
     if not relation.columns or table.num_rows < 2:
         return table
+    relation = with_plain_columns(relation)
     keys = [_sort_key(table.column(index), column) for index, column in enumerate(relation.columns)]
     names = [str(index) for index in range(len(keys))]
     order = pc.sort_indices(pa.table(keys, names=names), sort_keys=[(name, "ascending") for name in names])

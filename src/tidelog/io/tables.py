@@ -35,7 +35,7 @@ from tidelog.diagnostics.suggest import suggest
 from tidelog.io.fit import fitter
 from tidelog.io.values import Row, UnfitError, Value, fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, python_column
+from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, python_column, with_plain_columns
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 
@@ -77,6 +77,7 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
 
 def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> pa.Table:
     """The same rows with the relation's schema. Raises DataError (E503 to E506) and names the first misfit."""
+    relation = with_plain_columns(relation)
     _check_names(table.column_names, relation)
     if not relation.columns:
         return table
@@ -89,6 +90,7 @@ def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: P
 
     Raises DataError (E503 to E506) and names the first misfit.
     """
+    relation = with_plain_columns(relation)
     objects = _object_columns(rows, relation) if _is_pandas_frame(rows) else {}
     # Arrow could not tell the type of objects such as a list of pairs.
     table = as_arrow(rows.drop(columns=list(objects)) if objects else rows, relation)
@@ -106,6 +108,7 @@ def fit_table_rows(
 ) -> list[Row]:
     """The rows of a table, and of further columns of Python objects, as canonical values."""
     objects = objects or {}
+    relation = with_plain_columns(relation)
     _check_names([*table.column_names, *objects], relation)
     columns: list[list[Value]] = []
     for column in relation.columns:

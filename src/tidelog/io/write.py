@@ -20,12 +20,20 @@ import pyarrow.parquet
 from tidelog.check.types import STRING, BoolType, StringType
 from tidelog.io.formats import JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format
 from tidelog.io.json_lines import write_json_lines
-from tidelog.io.outward import json_text, rows_to_table
-from tidelog.io.rows import Batch, to_table
+from tidelog.io.outward import arrow_form, json_text, rows_to_table
+from tidelog.io.rows import Batch
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.values import Row
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import is_plain, table_to_rows
+from tidelog.rules.schema import (
+    arrow_schema,
+    arrow_type,
+    held_as,
+    is_plain,
+    plain_type,
+    table_to_rows,
+    with_plain_columns,
+)
 from tidelog.values import Definitions
 
 _ROWS_AT_ONCE = 100_000
@@ -36,6 +44,7 @@ def write_batch(batch: Batch, relation: Relation, definitions: Definitions, path
 
     An OSError leaves the old file, if any, as it was. Raises UsageError where a column holds functions.
     """
+    relation = with_plain_columns(relation)
     with _replacing(path) as file:
         if format_ is JSON_LINES:
             rows = batch if isinstance(batch, list) else table_to_rows(batch, relation)
@@ -59,12 +68,19 @@ def _sorted_table(batch: Batch, relation: Relation, definitions: Definitions) ->
 
 
 def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions) -> tuple[pa.Table, Relation]:
-    """The rows with text in the columns that are not plain, and the relation that has such columns."""
-    texts = [None if is_plain(column.type) else json_text(column.type, definitions) for column in relation.columns]
-    columns = [column if text is None else Column(column.name, STRING) for column, text in zip(relation.columns, texts)]
-    cells = [tuple([value if text is None else text(value) for text, value in zip(texts, row)]) for row in rows]
+    """The rows with plain values in all columns, and the relation that has such columns."""
+    columns, forms = [], []
+    for column in relation.columns:
+        held = held_as(column.type, definitions)
+        if is_plain(held):
+            columns.append(Column(column.name, plain_type(held)))
+            forms.append(arrow_form(column.type, definitions))
+        else:
+            columns.append(Column(column.name, STRING))
+            forms.append(json_text(column.type, definitions))
     flat = replace(relation, columns=tuple(columns))
-    return to_table(cells, flat), flat
+    cells = [pa.array([form(row[i]) for row in rows], arrow_type(flat.columns[i].type)) for i, form in enumerate(forms)]
+    return pa.Table.from_arrays(cells, schema=arrow_schema(flat)), flat
 
 
 def _lines(table: pa.Table, relation: Relation, delimiter: str) -> Iterator[bytes]:

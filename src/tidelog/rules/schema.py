@@ -22,13 +22,14 @@
 | functions | none: a table with such a column is refused |
 
 Columns are never null, except those of an `Option`. Two widths share an Arrow type (`bit<12>` and `u16`), so a range
-check belongs to every border. The *plain* types are those of the first six lines. Engines exchange tables of those
-alone; rows with other columns reach them, and leave them, as Python values.
+check belongs to every border. The *plain* types are those of the first six lines, also behind a `Ref` or an `Intern`.
+Engines exchange tables of those alone; rows with other columns reach them, and leave them, as Python values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +48,7 @@ from tidelog.check.types import (
 )
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.rules.ir import Relation
+from tidelog.rules.ir import Column, Relation
 from tidelog.values import Definitions, Manner
 from tidelog.values.definitions import Variant
 from tidelog.values.floats import NAN
@@ -55,11 +56,19 @@ from tidelog.values.text import integer_of_text
 
 OPTION = "ddlog_std::Option"
 UNIT_FIELD = "_present"
+_WRAPPERS = ("ddlog_std::Ref", "internment::Intern", "intern::IObj")
+
+
+def plain_type(type_: Type) -> Type:
+    """The type without the `Ref` or `Intern` around it, whose values are those of the type inside."""
+    while isinstance(type_, NamedType) and type_.name in _WRAPPERS:
+        (type_,) = type_.arguments
+    return type_
 
 
 def is_plain(type_: Type) -> bool:
     """True for the types whose values are a bool, a number or a text."""
-    return isinstance(type_, BoolType | BitType | SignedType | BigIntType | FloatType | StringType)
+    return isinstance(plain_type(type_), BoolType | BitType | SignedType | BigIntType | FloatType | StringType)
 
 
 def is_plain_relation(relation: Relation) -> bool:
@@ -67,12 +76,20 @@ def is_plain_relation(relation: Relation) -> bool:
     return all(is_plain(column.type) for column in relation.columns)
 
 
+def with_plain_columns(relation: Relation) -> Relation:
+    """The relation with `plain_type` of its columns: an `istring` is a `string` to whoever reads or writes it."""
+    if not any(isinstance(column.type, NamedType) and column.type.name in _WRAPPERS for column in relation.columns):
+        return relation
+    columns = tuple(Column(column.name, plain_type(column.type)) for column in relation.columns)
+    return replace(relation, columns=columns)
+
+
 def arrow_type(type_: Type, definitions: Definitions | None = None) -> pa.DataType:
     """The Arrow type of a column of this type; one that is not plain needs the definitions.
 
     Raises UsageError for a type that holds functions.
     """
-    match type_:
+    match plain_type(type_):
         case BoolType():
             return pa.bool_()
         case BitType(width) if width <= 64:
@@ -109,6 +126,7 @@ def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
 def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
     """The values of a column of a plain type, in canonical form."""
     values: list[Any] = array.to_pylist()
+    type_ = plain_type(type_)
     if isinstance(type_, BigIntType) or (isinstance(type_, BitType | SignedType) and type_.width > 64):
         return [integer_of_text(value) for value in values]
     if isinstance(type_, FloatType):
@@ -123,6 +141,15 @@ def bare(type_: Type, definitions: Definitions) -> Type:
     """The type without the `Ref`, `Intern` and the like around it, which nobody sees at a border."""
     while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
         if extern.manner is not Manner.TRANSPARENT:
+            break
+        type_ = extern.inner(*type_.arguments)
+    return type_
+
+
+def held_as(type_: Type, definitions: Definitions) -> Type:
+    """What values of an extern type are turned into to be written: a `time::Date` into a `string`."""
+    while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
+        if extern.manner is Manner.SEQUENCE:
             break
         type_ = extern.inner(*type_.arguments)
     return type_

@@ -25,7 +25,7 @@ from tidelog.check.types import (
     is_word,
 )
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, python_column
+from tidelog.rules.schema import arrow_schema, arrow_type, plain_type, python_column
 from tidelog.values import NAN
 from tidelog.values.text import integer_text
 
@@ -168,10 +168,11 @@ class Values:
                 return pa.array(words).cast(arrow_type(type_))
         distinct, codes = np.unique(words, return_inverse=True)
         values = self.decode(distinct, type_)
-        if not isinstance(type_, StringType | FloatType):
+        target = arrow_type(type_)
+        if pa.types.is_string(target) and not isinstance(plain_type(type_), StringType):
             values = [integer_text(value) for value in values]
-        dictionary = pa.array(values, arrow_type(type_))
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(arrow_type(type_))
+        dictionary = pa.array(values, target)
+        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(target)
 
 
 _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
