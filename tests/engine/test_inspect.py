@@ -64,7 +64,7 @@ def test_an_inspect_that_fails_undoes_the_epoch() -> None:
         raise RuntimeError("no")
 
     run = Running(NOTE, externs={"note": fail})
-    with pytest.raises(EvaluationError, match="extern function `fail` failed"):
+    with pytest.raises(EvaluationError, match="extern function `note` failed"):
         run.commit({"R": [(2, 2)]})
     assert run.rows("R") == run.rows("Out") == {}
 

@@ -109,9 +109,9 @@ def test_with_duplicates_kept_a_group_has_a_value_for_each_instance_of_the_body(
     sales = {"Sale": [(3, "a", 5), (1, "a", 9), (2, "a", 5)]}
     distinct, kept = Running(text).commit(sales), Running(text, keep_duplicates=True).commit(sales)
     assert [list(row[1]) for row in distinct["Named"]] == [[5, 9]]
-    # In the order of what the body binds: the ids.
+    # In the order of the rows, whether their columns have names or not.
     assert [list(row[1]) for row in kept["Named"]] == [[9, 5, 5]]
-    assert [list(row[1]) for row in kept["Prices"]] == [[5, 9]]
+    assert [list(row[1]) for row in kept["Prices"]] == [[9, 5, 5]]
 
 
 def test_a_failed_epoch_leaves_the_weights_as_they_were() -> None:

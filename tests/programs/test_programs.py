@@ -13,7 +13,7 @@ from tests.programs.folder import Folder, load
 from tests.properties.check import assert_same, difference_of_outputs, oracle
 from tests.properties.replay import Replay
 
-FOLDERS = [load(path.parent) for path in sorted(Path(__file__).parent.glob("*/program.dl"))]
+FOLDERS = [load(path.parent) for path in sorted(Path(__file__).parent.glob("*/epoch-0"))]
 
 
 def runs_on(engine: str) -> pytest.MarkDecorator:

@@ -93,8 +93,15 @@ def compile(
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
     """
     source = read_source(path_or_text)
-    options = Options(dict(externs or {}), keep_duplicates, output_internal)
-    return Program(source.name, compile_rules(source, [Path(each) for each in search_path], options))
+    modules = [Path(each) for each in search_path]
+    if not externs:
+        return Program(source.name, compile_rules(source, modules, Options({}, keep_duplicates, output_internal)))
+    from tidelog.database.externs import FittedExterns
+
+    fitted = FittedExterns(externs)
+    stages = compile_rules(source, modules, Options(fitted.functions, keep_duplicates, output_internal))
+    fitted.know(stages.typed.functions, stages.rules.functions.definitions)
+    return Program(source.name, stages)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

@@ -76,32 +76,35 @@ class RuleLowering:
 
     def positive(self, atom: program.Atom, *, whole: bool = False) -> tuple[Term, ...]:
         """Adds a positive atom; its terms. With `whole`, or for a row variable, none of them is a wildcard."""
-        whole = whole or atom.row is not None
+        whole = whole or atom.row is not None or self._lowering.options.keep_duplicates
         atom = replace(atom, terms=tuple(self._unwrapped(atom)))
         own = {term.name: term.type for term in atom.terms if isinstance(term, typed.Var)}
         own = {name: type_ for name, type_ in own.items() if name not in self._bound}
+        binds: dict[str, Type] = {}
         terms: list[Term] = []
         after: list[tuple[typed.Pattern, typed.Expression]] = []
         conditions: list[Literal] = []
         for term, column in zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True):
             if isinstance(term, program.Wild) and whole:
-                terms.append(self._fresh_variable(column.type))
+                terms.append(self._unnamed(column.type, binds))
             elif isinstance(term, typed.BindPattern) and term.type == column.type:
-                self._bound[term.name] = term.type
+                binds[term.name] = term.type
                 terms.append(Variable(term.name, term.type))
             elif isinstance(term, typed.Pattern):
                 # Not the type of the pattern, which is that of what is inside where the column is shared or interned.
-                taken = self._fresh_variable(column.type)
+                taken = self._unnamed(column.type, binds)
                 terms.append(taken)
                 after.append((term, typed.Var(taken.name, taken.type, term.span)))
             elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own.keys():
                 terms.append(self._computed(term))
+                if isinstance(term, typed.Var) and term.name in own:
+                    binds[term.name] = term.type
             else:
                 fresh = self._fresh_variable(term.type)
                 terms.append(fresh)
                 found = typed.Var(fresh.name, fresh.type, term.span)
                 conditions.append(Condition(typed.Binary("==", found, term, BOOL, term.span)))
-        self._bound |= own
+        self._bound |= binds
         self._body.append(Positive(Atom(self._lowering.fed(atom), tuple(terms), atom.span)))
         self._body += conditions
         for pattern, value in after:
@@ -195,7 +198,7 @@ class RuleLowering:
         names = {key.name for key in keys}
         record: tuple[Variable, ...] = ()
         if self._lowering.options.keep_duplicates:
-            record = tuple(variable for variable in self._variables() if variable.name not in names)
+            record = tuple(variable for variable in self._variables(_UNNAMED) if variable.name not in names)
         members = self._lowering.fresh_name(self._head, "members")
         key_columns = tuple(Column(f"k{place}", key.type) for place, key in enumerate(keys))
         record_columns = tuple(Column(f"r{place}", each.type) for place, each in enumerate(record))
@@ -219,9 +222,13 @@ class RuleLowering:
         self._lowering.inspect(name, expression)
         self._body = [Positive(Atom(name, variables, span))]
 
-    def _variables(self) -> tuple[Variable, ...]:
-        """The variables that the program names and that are bound so far."""
-        return tuple(Variable(name, type_) for name, type_ in self._bound.items() if "#" not in name)
+    def _variables(self, prefix: str | None = None) -> tuple[Variable, ...]:
+        """The variables that are bound so far: those that the program names, and those of the prefix."""
+        return tuple(
+            Variable(name, type_)
+            for name, type_ in self._bound.items()
+            if "#" not in name or (prefix is not None and name.startswith(prefix))
+        )
 
     def _computed(self, term: program.Term, type_: Type | None = None) -> Term:
         """The term as a variable or constant of the type; what has to be computed is assigned first."""
@@ -238,9 +245,20 @@ class RuleLowering:
         self._body.append(Assign(fresh, term))
         return fresh
 
-    def _fresh_variable(self, type_: Type) -> Variable:
+    def _unnamed(self, type_: Type, binds: dict[str, Type]) -> Variable:
+        """A variable for a column that the program does not name as a whole.
+
+        Where groups keep duplicates it is bound like a named one: rows that differ only here are different members.
+        """
+        if not self._lowering.options.keep_duplicates:
+            return self._fresh_variable(type_)
+        fresh = self._fresh_variable(type_, _UNNAMED)
+        binds[fresh.name] = type_
+        return fresh
+
+    def _fresh_variable(self, type_: Type, prefix: str = "e#") -> Variable:
         self._fresh += 1
-        return Variable(f"e#{self._fresh - 1}", type_)
+        return Variable(f"{prefix}{self._fresh - 1}", type_)
 
 
 def fold(expression: typed.Expression, functions: CompiledFunctions) -> Constant | None:
@@ -258,6 +276,7 @@ def fold(expression: typed.Expression, functions: CompiledFunctions) -> Constant
         return None
 
 
+_UNNAMED = "u#"
 _NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue)
 
 
