@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, EvaluationError, TidelogError, TransactionError
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A line and a column, both from 1; printed as `<stdin>:3:12`."""
 
     source: str

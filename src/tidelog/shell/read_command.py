@@ -39,8 +39,11 @@ def _read(scanner: Scanner) -> Command:
     token = scanner.peek()
     if token.kind != "word":
         raise unexpected(token, "a command")
+    if token.text in _READERS:
+        scanner.take()
+        return _READERS[token.text](scanner, token.place)
     keyword = next((each for each in _LONGEST_FIRST if token.text.startswith(each)), None)
-    if keyword is None or (keyword in ALONE and token.text != keyword):
+    if keyword is None or keyword in ALONE:
         meant = suggest(token.text, KEYWORDS)
         raise bad_command(
             token.place,

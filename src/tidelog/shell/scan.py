@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidelog.shell.place import IncompleteError, Place, bad_command
 
@@ -49,8 +49,7 @@ _ESCAPED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text: `kind` is word, float, integer, string, symbol or end; a string's text is what it stands for."""
 
     kind: str
@@ -91,10 +90,10 @@ class Scanner:
     def take_symbol(self, symbol: str) -> bool:
         """Takes the symbol if it is next."""
         token = self.peek()
-        if token.kind == "symbol" and token.text == symbol:
-            self.take()
-            return True
-        return False
+        if token.text != symbol or token.kind != "symbol":
+            return False
+        self.take()
+        return True
 
     def text_until(self, end: str) -> str:
         """All text before the character, from the first that is not blank; takes the character too."""
