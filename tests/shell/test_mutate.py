@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tidelog
 from tests.shell.scripts import record
+from tests.values.typed_values import DEFINITIONS, types, values
+from tidelog.check.types import NamedType
 from tidelog.diagnostics.errors import DataError
+from tidelog.shell.from_record import ValueReader
+from tidelog.shell.mutate import mutate
 from tidelog.shell.rows import Row, Rows
-from tidelog.values import field_values
+from tidelog.values import field_values, record_text
 
 PROGRAM = """
 import hashset
@@ -108,3 +114,20 @@ def test_a_change_that_does_not_fit_is_refused(rows: Rows, change: str, message:
     with pytest.raises(DataError) as error:
         changed_row(rows, "R", before, change)
     assert message in error.value.message
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_scalars_vectors_and_tuples_become_what_the_record_says_and_others_keep_their_type(data: st.DataObject) -> None:
+    type_ = data.draw(types)
+    old, new = data.draw(values(type_)), data.draw(values(type_))
+    reader = ValueReader(DEFINITIONS, lambda: pytest.fail("no JSON here"))
+    after = mutate(old, record(record_text(new, type_, DEFINITIONS)), type_, reader)
+    if not isinstance(type_, NamedType):
+        assert after == new
+    elif type_.name == "ddlog_std::Set":
+        assert set(after) == set(old) ^ set(new)
+    elif type_.name == "ddlog_std::Map":
+        assert set(after.keys) <= set(old.keys) | set(new.keys)
+        assert set(after.keys) >= set(old.keys) - set(new.keys)
+    assert reader.value(record(record_text(after, type_, DEFINITIONS)), type_) == after

@@ -13,6 +13,7 @@ What is shared or interned is written as what is inside; an extern type as the v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, Struc
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions, Variant
 from tidelog.values.externs import ExternType, Manner
-from tidelog.values.floats import double, double_of, single, single_of
+from tidelog.values.floats import NAN, double, double_of, single, single_of
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet
 from tidelog.values.structs import construct
@@ -42,6 +43,9 @@ from tidelog.values.structs import construct
 _OPTION = "ddlog_std::Option"
 _GROUP = "ddlog_std::Group"
 _GROUP_NAMES = ("key", "vals")
+
+# As they are printed.
+_NOT_FINITE = {"NaN": NAN, "inf": math.inf}
 
 # Their items may come in any order.
 _SORTING: dict[str, Callable[[list[Any]], Any]] = {
@@ -88,6 +92,8 @@ class ValueReader:
                 return record.value
             case FloatType(width) if isinstance(record, Scalar) and type(record.value) in (int, float):
                 return _float(record.value, width)
+            case FloatType() if isinstance(record, StructRecord) and record.name in _NOT_FINITE and not record.fields:
+                return _NOT_FINITE[record.name]
             case TupleType(items) if isinstance(record, TupleRecord) and len(record.items) == len(items):
                 return tuple([self.value(item, wanted) for item, wanted in zip(record.items, items)])
             case NamedType():

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     (?:[ \t\r\n]+|\#[^\n]*)*
     (?:
         (?P<word>[A-Za-z_](?:[A-Za-z0-9_]|::)*)
-      | (?P<float>[+-]?(?:\d+(?:\.\d*(?:{_EXPONENT})?|{_EXPONENT})|\.\d+(?:{_EXPONENT})?))
+      | (?P<float>[+-]?(?:\d+(?:\.\d*(?:{_EXPONENT})?|{_EXPONENT})|\.\d+(?:{_EXPONENT})?)|-inf\b)
       | (?P<integer>-?[ \t]*(?:0[xX][0-9a-fA-F][0-9a-fA-F_]*|\d[\d_]*))
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<symbol><-|[(){{}}\[\],;.=@%])
