@@ -1,7 +1,8 @@
 """One input through the front end: what must hold whatever it is.
 
 `tidelog check` answers with one of its exit codes and readable text: never with a traceback, never with "our bug", and
-soon. What parses is formatted without loss, and formatting it again changes nothing; what checks can be shown.
+soon. What parses is formatted without loss: formatting it again changes nothing, and the same is wrong with it then.
+What checks can be shown.
 """
 
 from __future__ import annotations
@@ -65,11 +66,22 @@ def _formatted(source: Source) -> str:
         once = format_program(source)
         if format_program(Source("formatted.dl", once)) != once:
             raise WrongAnswerError("formatting twice gives something else than formatting once")
+        if found(once) != found(source.text):
+            raise WrongAnswerError("something else is wrong with the formatted text")
     except ProgramError as error:
         # A text as deep as is allowed may be written with parentheses that it had not.
         if error.code != Code.NESTED_TOO_DEEPLY:
             raise
     return "wrong"
+
+
+def found(text: str) -> list[str]:
+    """What is wrong with a text, without the places."""
+    try:
+        check_source(Source("input.dl", text))
+    except ProgramError as error:
+        return sorted(f"{each.code} {each.message}" for each in error.diagnostics)
+    return []
 
 
 def _shown(source: Source) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
 
-from tidelog.check.elsewhere import import_of, is_library_module
+from tidelog.check.elsewhere import import_for, import_of, is_library_module
 from tidelog.check.scope import ConstructorEntry, Module, RelationEntry, TransformerEntry, TypeEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
@@ -14,6 +14,9 @@ from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 
 _MOST_HINTS = 50
+
+# Words that begin like a constructor, or are written like one elsewhere.
+_WORDS = ("FlatMap", "Aggregate", "true", "false")
 
 # Types by the names that they have elsewhere.
 _FOREIGN_TYPES = {
@@ -60,10 +63,13 @@ class Names:
         known = chain(built_in, self._all(name, lambda module: module.types))
         return self._one(found, name, span, "type", Code.UNKNOWN_TYPE, "no such type", known)
 
-    def constructor(self, name: str, span: Span) -> ConstructorEntry | None:
+    def constructor(self, name: str, span: Span, *, is_bare: bool = False) -> ConstructorEntry | None:
+        """The constructor; one without arguments may have been meant for a variable."""
         found = self.module.find_constructors(name)
-        known = chain(("FlatMap", "Aggregate"), self._all(name, lambda module: module.constructors))
-        return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known)
+        known = chain(_WORDS, self._all(name, lambda module: module.constructors))
+        variable = f"a variable begins with a small letter: `{name[0].lower()}{name[1:]}`"
+        otherwise = variable if is_bare and "::" not in name else None
+        return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known, otherwise)
 
     def relation(self, name: str, span: Span) -> RelationEntry | None:
         found = self.module.find_relations(name)
@@ -75,11 +81,16 @@ class Names:
         known = self._all(name, lambda module: module.transformers)
         return self._one(found, name, span, "transformer", Code.UNKNOWN_TRANSFORMER, "not declared", known)
 
-    def unknown_function(self, name: str, span: Span, others: Iterable[str] = ()) -> None:
-        """Reports a function that does not exist; `others` are names of another kind that may have been meant."""
+    def unknown_function(self, name: str, span: Span, others: Iterable[str] = (), first: str | None = None) -> None:
+        """Reports a function that does not exist; `others` are names of another kind that may have been meant.
+
+        `first` is the type of its first argument, if that is known.
+        """
         if self._knows_module(name, span):
-            known = [*others, "group_by", *self._all(name, lambda module: module.functions)]
-            self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known)
+            relations = self._all(name, lambda module: module.relations)
+            known = [*others, "group_by", *relations, *self._all(name, lambda module: module.functions)]
+            help = import_for(name, first, self.module.prefixes()) if first else None
+            self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known, help)
 
     def _one(
         self,
@@ -90,12 +101,14 @@ class Names:
         code: Code,
         label: str,
         known: Iterable[str],
+        otherwise: str | None = None,
     ) -> _Entry | None:
+        """What was found, if that is one thing; `otherwise` is the help where no known name is near."""
         if len(found) == 1:
             return found[0]
         if not found:
             if self._knows_module(name, span):
-                self._report_unknown(name, span, what, code, label, known)
+                self._report_unknown(name, span, what, code, label, known, otherwise=otherwise)
             return None
         self._diagnostics.append(
             diagnostic(
@@ -114,22 +127,36 @@ class Names:
         if not prefix or self.module.places(prefix):
             return True
         guess = suggest(prefix, self.module.prefixes())
-        help = f"did you mean `{guess}::{name.rpartition('::')[2]}`?" if guess else None
-        if help is None and is_library_module(prefix):
+        last = name.rpartition("::")[2]
+        help = f"did you mean `{guess}::{last}`?" if guess else None
+        if self.module.find_types(prefix):
+            help = f"constructors and functions stand without their type: `{last}`"
+        elif help is None and is_library_module(prefix):
             help = f"`import {prefix}`"
         message = f"there is no module `{prefix}` here"
         self._diagnostics.append(diagnostic(Code.UNKNOWN_MODULE, message, span, "not imported", help=help))
         return False
 
-    def _report_unknown(self, name: str, span: Span, what: str, code: Code, label: str, known: Iterable[str]) -> None:
+    def _report_unknown(
+        self,
+        name: str,
+        span: Span,
+        what: str,
+        code: Code,
+        label: str,
+        known: Iterable[str],
+        help: str | None = None,
+        otherwise: str | None = None,
+    ) -> None:
         prefix, separator, last = name.rpartition("::")
         # A report this long is not read for its hints, and each costs a look at every name there is.
-        guess = suggest(last, known) if len(self._diagnostics) < _MOST_HINTS else None
-        help = f"did you mean `{prefix}{separator}{guess}`?" if guess else None
+        guess = suggest(last, known) if help is None and len(self._diagnostics) < _MOST_HINTS else None
+        help = f"did you mean `{prefix}{separator}{guess}`?" if guess else help
         if what == "type":
             help = _foreign_type(last) or help
         if help is None and not prefix:
             help = import_of(what, last, self.module.prefixes())
+        help = help or otherwise
         self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
 
     def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:

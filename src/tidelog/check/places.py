@@ -142,6 +142,7 @@ class Places:
         help = None
         if local is None:
             label = "not a variable, nor a part of one"
+            help = f"`var place = {show_expression(node)}` makes one"
         elif place is None:
             label = "what is behind a reference cannot be set"
         else:

@@ -36,12 +36,21 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
     (0, ("%",), "a declaration", _COMMENT),
     (0, ("/",), "a declaration", _COMMENT),
+    (-1, (")", "."), "a declaration", "a declaration ends without a `.`"),
+    (-1, ("]", "."), "a declaration", "a declaration ends without a `.`"),
     (0, (".",), "a declaration", "a relation is declared like this: `input relation Edge(src: string, dst: string)`"),
     (-1, ("#",), "`[`", f"{_COMMENT}, `#[size = 8]` is an attribute"),
     (0, (";",), "`,` or `.`", "`,` joins literals; what holds in another case is another rule"),
     (0, ("->",), "`:`", "the type of the result stands behind a `:`, for example `function f(x: u8): u8 { x }`"),
+    (0, ("->",), "`;`", "a field is read by a dot: `x.field`"),
+    (0, ("where",), "`,` or `.`", "`,` joins literals"),
+    (0, ("{",), "a relation's name", "`contains([1, 2], x)` is true for an item of a vector"),
+    (0, ("[",), "a relation's name", "`contains([1, 2], x)` is true for an item of a vector"),
     (0, ("=>",), "`->`", "an arm is written `pattern -> value`"),
     (0, ("]",), "`:`", "`x[7:0]` are bits of a number; `v.nth(0)` is the first item of a vector"),
+    (0, ("]",), "an expression", "an empty vector is `vec_empty()`, an empty map `map_empty()`"),
+    (0, ("(",), "`->`", "the fields of a constructor stand in braces: `Some{x}`"),
+    (-1, ("[",), "the number of a bit", "`m.get(key)` looks something up in a map, `v.nth(0)` in a vector"),
     (0, ("struct",), "a type", "a struct is a type with one constructor: `typedef T = T{x: u8}`"),
     (0, ("enum",), "a type", "a type may have several constructors: `typedef T = A{x: u8} | B`"),
 )
@@ -55,7 +64,11 @@ _RESERVED = {
     "loop": "`for (item in items) { … }` is the only loop; functions may call themselves",
     "fn": "`function f(x: u8): u8 { x }` declares a function",
     "struct": "`typedef T = T{x: u8}` declares a struct",
+    "FlatMap": "`var item = FlatMap(items)` binds each of them",
+    "Aggregate": "`var n = Aggregate((key), f(value))`",
 }
+# Words that nobody wants to have for a name.
+_GRAMMAR = frozenset(("and", "or", "not", "in", "as", "else", "if", "for", "return", "break", "continue", "var", "mut"))
 
 
 def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
@@ -70,6 +83,8 @@ def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
 
 def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
     """A keyword that was meant here, or by the word just before."""
+    if wanted == "a type" and tokens[index].kind in (Kind.INTEGER, Kind.FLOAT, Kind.STRING):
+        return "a field is given by its name with a dot: `.x = 1`"
     if tokens[index].kind in (Kind.LOWER, Kind.UPPER):
         meant = suggest(tokens[index].text, re.findall(r"`(\w+)`", wanted))
         if meant is not None:
@@ -81,9 +96,9 @@ def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
     return None
 
 
-def instead_of(word: str) -> str:
+def instead_of(word: str) -> str | None:
     """What to write instead of a reserved word where a name is wanted."""
-    return _RESERVED.get(word, f"for example `{word}_`")
+    return _RESERVED.get(word) or (None if word in _GRAMMAR else f"for example `{word}_`")
 
 
 def _are_joined(tokens: Sequence[Token]) -> bool:

@@ -33,6 +33,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 GROUP_BY = "group_by"
 
@@ -105,6 +106,12 @@ def call(at: Inference, node: ast.Call, wanted: Draft | None, reasons: Reasons) 
             for argument in node.arguments:
                 at.infer(argument)
             return report_relation(at, name.text, node.span)
+        case ast.Struct(name, bare=True) if at.module.find_constructors(name.text):
+            for argument in node.arguments:
+                at.infer(argument)
+            fields = ", ".join(map(show_expression, node.arguments))
+            message, label = f"`{name.text}` is a constructor, not a function", "its fields stand in braces"
+            return at.report(Code.TYPE_MISMATCH, message, node.span, label, help=f"`{name.text}{{{fields}}}`")
         case function:
             return _value(at, node, function, at.infer(function))
 
@@ -164,10 +171,8 @@ def _named(
 ) -> Draft:
     candidates = at.module.find_functions(name)
     if not candidates:
-        draft = _unknown(at, name, span)
-        for argument in arguments:
-            at.infer(argument)
-        return draft
+        drafts = [at.infer(argument) for argument in arguments]
+        return _unknown(at, name, span, drafts[0] if drafts else None)
     usable = [entry for entry in candidates if entry.arity == len(arguments)]
     if not usable:
         _wrong_count(at, name, span, candidates, len(arguments))
@@ -299,12 +304,13 @@ def report_relation(at: Inference, name: str, span: Span) -> Draft:
     )
 
 
-def _unknown(at: Inference, name: str, span: Span) -> Draft:
+def _unknown(at: Inference, name: str, span: Span, first: Draft | None = None) -> Draft:
     if name == GROUP_BY:
         message = "`group_by` stands outside of the body of a rule"
         return at.report(Code.BAD_GROUP, message, span, "there is nothing to group here")
     before = len(at.diagnostics)
-    at.names.unknown_function(name, span, at.visible())
+    taken = None if first is None else written(first).partition("<")[0]
+    at.names.unknown_function(name, span, at.visible(), taken)
     at.errors += len(at.diagnostics) - before
     return BROKEN
 

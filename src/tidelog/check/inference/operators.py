@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_integer, is_number
-from tidelog.check.inference.remedies import annotated, conversion, pasted
+from tidelog.check.inference.drafts import (
+    BROKEN,
+    Draft,
+    Kind,
+    Unknown,
+    current,
+    describe,
+    is_integer,
+    is_number,
+    shape,
+)
+from tidelog.check.inference.remedies import annotated, conversion, pasted, widened
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
 from tidelog.check.types import (
@@ -59,7 +69,8 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
     if PRIORITY[op] == COMPARISON:
         left = at.infer(node.left)
         right = at.infer(node.right, left)
-        at.agree(node.right, right, left, (node.left.span, f"this is {describe(left)}"))
+        why = (node.left.span, f"this is {describe(left)}")
+        at.agree(node.right, right, left, why, help=widened(node.left, left, right))
         return BOOL
     hint = wanted if op not in _SHIFTS else None
     left = at.infer(node.left, hint)
@@ -70,7 +81,8 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
     if op in _SHIFTS:
         at.agree(node.right, right, U32, (node.left.span, "what is shifted"))
         return left
-    return at.agree(node.right, right, left, (node.left.span, f"this is {describe(left)}"))
+    why = (node.left.span, f"this is {describe(left)}")
+    return at.agree(node.right, right, left, why, help=widened(node.left, left, right))
 
 
 def cast(at: Inference, node: ast.Cast, wanted: Draft | None, reasons: Reasons) -> Draft:
@@ -255,6 +267,9 @@ def _wrong_operand(
     at: Inference, op: str, node: ast.Expression, found: Draft, wanted: str, help: str | None = None
 ) -> Draft:
     shown = describe(found)
+    whole = shape(current(found))
+    if help is None and whole is not None and len(whole.parts) == 1:
+        help = conversion(node, found, whole.parts[0])
     message = f"operator `{op}` needs {wanted}, found {shown}"
     return at.report(Code.WRONG_OPERAND, message, node.span, f"this is {shown}", help=help)
 

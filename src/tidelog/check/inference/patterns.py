@@ -98,7 +98,7 @@ def _tuple(
 
 
 def _struct(at: Inference, node: ast.Struct, wanted: Draft, binder: Binder, reasons: Reasons) -> None:
-    entry = find_constructor(at, node.constructor)
+    entry = find_constructor(at, node)
     if entry is not None:
         draft, fields = open_constructor(entry)
         if not at.solver.unify(draft, wanted):

@@ -33,6 +33,8 @@ def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
         return None
     if found == UNIT and isinstance(node, ast.Block) and node.ends_open and node.expressions:
         return f"without the last `;` the block gives the value of `{show_expression(node.expressions[-1])}`"
+    if found == UNIT and isinstance(node, ast.Conditional) and node.otherwise is None:
+        return "`else` says what it is otherwise"
     meant = _cast(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
     return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
 
@@ -98,6 +100,15 @@ def _is(part: Draft, other: Draft) -> bool:
     return could_be(part, other)
 
 
+def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
+    """A help for the left operand of two that must be alike, where it is the narrower number of one family."""
+    found, other = current(found), current(other)
+    if type(found) is not type(other) or not isinstance(found, BitType | SignedType | FloatType):
+        return None
+    assert isinstance(other, BitType | SignedType | FloatType)
+    return f"`{pasted(node)} as {other}`" if found.width < other.width else None
+
+
 def annotated(node: ast.Expression, example: str = "u64") -> str:
     """A help for a value whose type is not known."""
     return f"an annotation says it, for example `({show_expression(node)}: {example})`"
@@ -106,4 +117,5 @@ def annotated(node: ast.Expression, example: str = "u64") -> str:
 def pasted(node: ast.Expression) -> str:
     """The node as an operand, in parentheses if it has operators of its own."""
     text = show_expression(node)
-    return f"({text})" if isinstance(node, ast.Unary | ast.Binary | ast.Conditional | ast.Closure) else text
+    in_parentheses = isinstance(node, ast.Unary | ast.Binary | ast.Conditional | ast.Closure | ast.Annotation)
+    return f"({text})" if in_parentheses else text

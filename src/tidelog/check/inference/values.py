@@ -98,7 +98,7 @@ def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reaso
         constructors = at.module.find_constructors(node.constructor.text)
         if not constructors or constructors[0].fields:
             return report_relation(at, node.constructor.text, node.span)
-    entry = find_constructor(at, node.constructor)
+    entry = find_constructor(at, node)
     if entry is None:
         for argument in node.arguments:
             at.infer(argument.value)
@@ -120,10 +120,10 @@ def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reaso
     return draft
 
 
-def find_constructor(at: Inference, name: ast.Name) -> ConstructorEntry | None:
-    """The constructor of that name; reports one that does not exist."""
+def find_constructor(at: Inference, node: ast.Struct) -> ConstructorEntry | None:
+    """The constructor of a struct; reports one that does not exist."""
     before = len(at.diagnostics)
-    entry = at.names.constructor(name.text, name.span)
+    entry = at.names.constructor(node.constructor.text, node.constructor.span, is_bare=node.bare)
     at.errors += len(at.diagnostics) - before
     return entry
 
