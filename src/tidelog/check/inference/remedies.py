@@ -106,7 +106,7 @@ def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
     if type(found) is not type(other) or not isinstance(found, BitType | SignedType | FloatType):
         return None
     assert isinstance(other, BitType | SignedType | FloatType)
-    return f"`{pasted(node)} as {other}`" if found.width < other.width else None
+    return f"`{pasted(node)} as {other}` makes the left side as wide" if found.width < other.width else None
 
 
 def annotated(node: ast.Expression, example: str = "u64") -> str:
