@@ -304,10 +304,13 @@ class _Maker:
             share = rng.choice((0.6, 0.9)) if number == 0 else rng.choice((0.0, 0.1, 0.1, 0.3, 0.6))
             touched = rng.choices(universe, k=max(number > 0, round(len(universe) * share)))
             writes = []
+            after = dict(held)
             for name, row in touched:
-                here = held.get((name, row), 0)
+                here = after.get((name, row), 0)
                 sign = -1 if kinds[name] != "stream" and here and rng.random() < 0.6 else +1
-                held[name, row] = here + sign if kinds[name] == "multiset" else max(sign, 0)
+                after[name, row] = here + sign if kinds[name] == "multiset" else max(sign, 0)
                 writes.append(Write(sign, name, (row,)))
-            history.append(Transaction(tuple(writes)))
+            fails = rng.random() < 0.1
+            history.append(Transaction(tuple(writes), fails))
+            held = held if fails else after
         return tuple(history)

@@ -49,10 +49,10 @@ def apply(facts: Relations, transaction: Transaction) -> Relations:
 
 
 def weigh_facts(program: Program, facts: Weights, transaction: Transaction) -> Weights:
-    """The input facts after the transaction, with their weights. The same when it comes to nothing."""
+    """The input facts after the transaction, with their weights."""
     kinds = {relation.name: relation.kind for relation in program.relations}
     after = {name: dict(rows) if kinds[name] != "stream" else {} for name, rows in facts.items()}
-    for write in transaction.writes:
+    for write in () if transaction.fails else transaction.writes:
         rows = after.setdefault(write.relation, {})
         for row in write.rows:
             if kinds[write.relation] == "relation":

@@ -33,6 +33,15 @@ CONSTRUCTORS: dict[Type, dict[str, tuple[Type, ...]]] = {
     POINT: {"Point": (N, OPTION)},
     TREE: {"Leaf": (N,), "Fork": (TREE, TREE)},
 }
+# The names of the fields of each constructor that has some.
+FIELDS = {
+    "Some": ("x",),
+    "Circle": ("r",),
+    "Box": ("w", "h"),
+    "Point": ("x", "tag"),
+    "Leaf": ("v",),
+    "Fork": ("left", "right"),
+}
 NONE = Made(0, "None", ())
 DOT = Made(0, "Dot", ())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO, StringIO
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from tests.oracle.evaluate import weigh
 from tests.oracle.history import Transaction, Write, is_an_epoch, weigh_facts
 from tests.oracle.program import Atom, Call, Negative, Positive, Program, Relation, Rule, Var, Wildcard
 from tests.oracle.recount import RowState, recount
+from tests.oracle.script import commands, printed
 from tests.oracle.types import Function, Made, Row, Type, Value, Weights, bit
 from tests.oracle.vocabulary import CONSTRUCTORS
 from tests.oracle.write import write
@@ -25,6 +27,8 @@ from tests.properties.check import FUSE, INSTANCE_LIMIT, assert_same
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
+from tidelog.shell.run_commands import lines_of, run_script
+from tidelog.shell.shell import Shell
 from tidelog.values import Definitions, Map, Set, Vec, field_values
 
 LIBRARY_NAMES = {"None": "ddlog_std::None", "Some": "ddlog_std::Some"}
@@ -46,6 +50,8 @@ class EngineReplay:
 
     def commit(self, transaction: Transaction) -> Weights | None:
         """The changes of an epoch; None when there was none."""
+        if transaction.fails:
+            return None
         operations = []
         for call in transaction.writes:
             relation = self._relations[call.relation]
@@ -197,6 +203,25 @@ def language_survives_failures(case: Case) -> None:
         assert_same(
             kept(program, past[-1]), shown_weights(program, replay, past[-1]), f"relations after transaction {number}"
         )
+
+
+def shell_prints_the_same(case: Case) -> None:
+    """The case as a program and a script: the shell prints the changes that the oracle finds, byte for byte."""
+    program = case.program
+    facts: Weights = {}
+    past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
+    nothing: Weights = {relation.name: {} for relation in program.relations}
+    expected = [printed(program, expected_changes(program, nothing, past[0]))]
+    for transaction in case.history:
+        before, facts = facts, weigh_facts(program, facts, transaction)
+        if is_an_epoch(program, before, facts):
+            past.append(weigh(program, facts, past, INSTANCE_LIMIT))
+            expected.append(printed(program, expected_changes(program, past[-2], past[-1])))
+    out = StringIO()
+    with Shell(tidelog.compile(write(program)), out) as shell:
+        shell.show_initial()
+        assert run_script(shell, lines_of(BytesIO(commands(case).encode())), lambda: None) == 0
+    assert out.getvalue() == "".join(expected)
 
 
 def with_fuse(program: Program) -> Program:

@@ -31,7 +31,11 @@ from tests.properties.check import (
     survives_failures,
     undone,
 )
-from tests.properties.language import language_agrees_with_oracle, language_survives_failures
+from tests.properties.language import (
+    language_agrees_with_oracle,
+    language_survives_failures,
+    shell_prints_the_same,
+)
 
 
 def agrees_on_local_spark(case: Case, plan: str) -> None:
@@ -52,6 +56,7 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
 LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
     "language": language_agrees_with_oracle,
     "language failure": language_survives_failures,
+    "language shell": shell_prints_the_same,
 }
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")

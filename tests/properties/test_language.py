@@ -9,7 +9,11 @@ import pytest
 
 from tests.oracle.compose import FEATURES, PLAIN, Features, random_language_case
 from tests.oracle.instances import TooLargeError
-from tests.properties.language import language_agrees_with_oracle, language_survives_failures
+from tests.properties.language import (
+    language_agrees_with_oracle,
+    language_survives_failures,
+    shell_prints_the_same,
+)
 
 CASES = 14
 
@@ -40,5 +44,14 @@ def test_an_epoch_that_fails_in_a_function_leaves_no_trace(features: Features) -
     for seed in range(CASES // 2):
         try:
             language_survives_failures(random_language_case(random.Random(seed), features))
+        except TooLargeError:
+            continue
+
+
+@pytest.mark.parametrize("features", (PLAIN, FEATURES[-1]), ids=names)
+def test_the_shell_prints_the_changes_that_the_oracle_finds(features: Features) -> None:
+    for seed in range(100, 100 + CASES // 2):
+        try:
+            shell_prints_the_same(random_language_case(random.Random(seed), features))
         except TooLargeError:
             continue
