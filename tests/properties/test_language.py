@@ -48,7 +48,7 @@ def test_an_epoch_that_fails_in_a_function_leaves_no_trace(features: Features) -
             continue
 
 
-@pytest.mark.parametrize("features", (PLAIN, FEATURES[-1]), ids=names)
+@pytest.mark.parametrize("features", [PLAIN, FEATURES[-1]], ids=names)
 def test_the_shell_prints_the_changes_that_the_oracle_finds(features: Features) -> None:
     for seed in range(100, 100 + CASES // 2):
         try:
