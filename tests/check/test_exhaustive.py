@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -94,3 +96,19 @@ def test_a_match_on_a_thousand_constructors_is_checked() -> None:
     declared = "typedef Many = " + " | ".join(f"{name}{{x: u8}}" for name in names)
     arms = ", ".join(f"{name}{{x}} -> x" for name in names)
     checked(f"{declared}\nfunction f(m: Many): u8 {{ match (m) {{ {arms} }} }}")
+
+
+def test_a_match_that_would_take_for_ever_is_let_pass() -> None:
+    rng = random.Random(20)
+    columns = 20
+    arms = []
+    for number in range(100):
+        parts = ["_"] * columns
+        for place in rng.sample(range(columns), 3):
+            parts[place] = rng.choice(("true", "false"))
+        arms.append(f"({', '.join(parts)}) -> {number}")
+    tuples = ", ".join(["bool"] * columns)
+    text = f"function f(x: ({tuples})): u64 {{ match (x) {{ {', '.join(arms)}, _ -> 0 }} }}"
+    started = process_time()
+    checked(text)
+    assert process_time() - started < 10

@@ -18,7 +18,7 @@ from tidelog.check.scope import Environment
 from tidelog.check.show_expression import show_value
 from tidelog.check.types import BOOL, BoolType, NamedType, TupleType, Type
 
-_MOST_STEPS = 200_000
+_MOST_STEPS = 1_000_000  # rows looked at, for one question about one `match`: a second or two
 
 _TUPLE = "()"
 
@@ -103,7 +103,7 @@ class Coverage:
         """Texts of values, one for each type, that together fit none of the rows."""
         if not types:
             return None if rows else []
-        if self._is_endless():
+        if self._is_endless(rows):
             return None
         first, rest = self._behind(types[0]), types[1:]
         by_key = _Rows(rows)
@@ -123,7 +123,7 @@ class Coverage:
         """Whether the row fits values that none of the rows fits."""
         if not types:
             return not rows
-        if self._is_endless():
+        if self._is_endless(rows):
             return True
         rest = types[1:]
         pattern = _plain(row[0])
@@ -140,9 +140,9 @@ class Coverage:
             for case in cases.values()
         )
 
-    def _is_endless(self) -> bool:
+    def _is_endless(self, rows: Sequence[_Row]) -> bool:
         """Whether the search takes too long: it may be exponential. Then nothing is reported."""
-        self._steps += 1
+        self._steps += 1 + len(rows)
         return self._steps > _MOST_STEPS
 
     def _behind(self, type_: Type) -> Type:
