@@ -13,6 +13,7 @@ from tests.io.declare import relation
 from tidelog.check.types import BIGINT, DOUBLE, FLOAT, STRING, U8, UNIT, FunctionType, NamedType, TupleType, Type
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import cell_fitter, fitter
+from tidelog.io.outward import arrow_form
 from tidelog.io.rows import to_rows
 from tidelog.io.values import UnfitError
 from tidelog.values import NAN, Group, Map, Set, SizedSet, Vec
@@ -192,3 +193,15 @@ def test_a_row_may_be_the_struct_of_its_relation() -> None:
         assert db.relation("Edge").lookup(cost=None) == [("b", program.types.None_())]
         assert ("a", 1) in db.relation("Edge")
         assert ("a", None) not in db.relation("Edge")
+
+
+def test_a_chain_that_is_too_deep_to_be_written_is_refused() -> None:
+    tree = T.Leaf()
+    for _ in range(3_000):
+        tree = T.Node(T.Leaf(), 1, tree)
+    text = arrow_form(TREE, DEFINITIONS)(tree)
+    assert fitter(TREE, DEFINITIONS, wire=True)(text) == tree
+    for _ in range(30_000):
+        tree = T.Node(T.Leaf(), 1, tree)
+    with pytest.raises(DataError, match="nested too deeply to be written"):
+        arrow_form(TREE, DEFINITIONS)(tree)

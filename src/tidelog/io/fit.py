@@ -157,7 +157,7 @@ def _json_fitter(type_: Type, nested: Fitter) -> Fitter:
         if not isinstance(value, str):
             return nested(value)
         try:
-            document = json.loads(value)
+            document = at_any_depth(json.loads, value)
         except (ValueError, RecursionError) as error:
             raise UnfitError(value, type_, f"it is not JSON: {error}") from None
         return nested(document)

@@ -18,6 +18,7 @@ from tidelog.io.text import open_text
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
+from tidelog.values.deep import at_any_depth
 
 _ROWS_AT_ONCE = 10_000
 
@@ -48,7 +49,7 @@ def write_json_lines(rows: Sequence[Row], relation: Relation, definitions: Defin
 
 def _parsed(line: str, relation: Relation, place: str) -> Any:
     try:
-        document = json.loads(line)
+        document = at_any_depth(json.loads, line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: the line is not JSON: {error}", code=Code.UNREADABLE_FILE) from None
     if not isinstance(document, dict | list):

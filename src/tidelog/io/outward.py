@@ -28,6 +28,8 @@ from tidelog.check.types import (
     TupleType,
     Type,
 )
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema import (
     OPTION,
@@ -53,14 +55,14 @@ _Maker = Callable[[Definitions, Type], Form]
 def arrow_form(type_: Type, definitions: Definitions) -> Form:
     """A function from a value to what `pyarrow.array` takes for `arrow_type`."""
     form = definitions.keep(_arrow_form, type_)
-    return form if is_plain(type_) else lambda value: at_any_depth(form, value)
+    return form if is_plain(type_) else lambda value: _deeply(form, value)
 
 
 def json_form(type_: Type, definitions: Definitions) -> Form:
     """A function from a value to what `json.dumps` takes. Raises UsageError for a type that holds functions."""
     arrow_type(type_, definitions)  # refuses the types that have no form
     form = definitions.keep(_json_form, type_)
-    return lambda value: at_any_depth(form, value)
+    return lambda value: _deeply(form, value)
 
 
 def json_text(type_: Type, definitions: Definitions) -> Callable[[Any], str]:
@@ -71,7 +73,15 @@ def json_text(type_: Type, definitions: Definitions) -> Callable[[Any], str]:
 
 def dump_json(document: Any) -> str:
     """The text of what `json_form` gives, on one line, however deep it is and however long its integers are."""
-    return at_any_depth(_dumps, document)
+    found: str = _deeply(_dumps, document)
+    return found
+
+
+def _deeply(form: Form, value: Any) -> Any:
+    try:
+        return at_any_depth(form, value)
+    except RecursionError:
+        raise DataError("a value is nested too deeply to be written", code=Code.WRONG_VALUE) from None
 
 
 def rows_to_table(rows: Sequence[tuple[Any, ...]], relation: Relation, definitions: Definitions) -> pa.Table:
