@@ -40,9 +40,21 @@ from tests.oracle.vocabulary import N
 Fact = tuple[str, Row]
 COLUMNS = (
     *(N, N, N, STRING, words.PAIR, words.FIGURE, words.FIGURE, words.OPTION, words.POINT, words.VEC, words.SET),
-    *(words.MAP, words.WORDS, words.BIG, words.DOUBLE, words.TREE, words.U64, BOOL, words.OPTION_TEXT),
+    *(
+        words.MAP,
+        words.WORDS,
+        words.BIG,
+        words.DOUBLE,
+        words.TREE,
+        words.U64,
+        BOOL,
+        words.OPTION_TEXT,
+        words.INTERNED,
+        words.INTERNED,
+        words.SHARED,
+    ),
 )
-STRUCTURED = (words.PAIR, words.FIGURE, words.OPTION, words.POINT)
+STRUCTURED = (words.PAIR, words.FIGURE, words.OPTION, words.POINT, words.SHARED)
 VALUES_A_TYPE = 4
 ROWS_A_RELATION = 14
 
@@ -191,7 +203,8 @@ class _Maker:
         if (not recursive or self.features.grouped_recursion) and rng.random() < 0.3:
             body += self._group(scope)
         terms = tuple(scope.expression(type_, 2) for type_ in head.columns)
-        return Rule(Atom(head.name, terms), tuple(body))
+        as_statement = rng.random() < 0.4 and all(isinstance(each, Positive | Condition | Assign) for each in body)
+        return Rule(Atom(head.name, terms), tuple(body), as_statement)
 
     def _atom(self, relation: Relation, scope: _Scope, moment: str = "") -> Positive:
         terms = tuple(self._pattern(type_, scope, 2) for type_ in relation.columns)

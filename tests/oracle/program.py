@@ -120,10 +120,11 @@ Literal = Positive | Negative | Condition | Assign | Unpack | GroupBy
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A fact is a rule with an empty body."""
+    """A fact is a rule with an empty body. `as_statement`: it is written with `for` and `if`."""
 
     head: Atom
     body: tuple[Literal, ...] = ()
+    as_statement: bool = False
 
 
 @dataclass(frozen=True, slots=True)

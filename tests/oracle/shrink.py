@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from tests.oracle.case import Case
 from tests.oracle.history import Transaction, Write
-from tests.oracle.program import Negative, Positive, Program, Rule
+from tests.oracle.program import Negative, Positive, Program
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def _smaller(case: Case) -> Iterator[Case]:
             yield Case(program, (*history[:i], replace(transaction, writes=writes), *history[i + 1 :]))
     for i, rule in enumerate(program.rules):
         for body in _without_some(rule.body):
-            rules = (*program.rules[:i], Rule(rule.head, body), *program.rules[i + 1 :])
+            rules = (*program.rules[:i], replace(rule, body=body), *program.rules[i + 1 :])
             yield Case(_only_mentioned(replace(program, rules=rules), case), history)
 
 

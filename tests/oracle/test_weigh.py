@@ -6,7 +6,7 @@ from tests.oracle import vocabulary as words
 from tests.oracle.evaluate import weigh
 from tests.oracle.history import Transaction, Write, is_an_epoch, weigh_facts
 from tests.oracle.program import Apart, Assign, Atom, Call, GroupBy, Positive, Program, Relation, Rule, Unpack, Var
-from tests.oracle.types import Weights
+from tests.oracle.types import Function, Type, Weights
 from tests.oracle.vocabulary import U64, N
 from tests.oracle.write import write
 
@@ -22,6 +22,13 @@ def after(program: Program, *transactions: Transaction) -> list[Weights]:
         facts = weigh_facts(program, facts, transaction)
         past.append(weigh(program, facts, past))
     return past
+
+
+def named(template: str, *parameters: Type) -> Function:
+    """A function of the vocabulary."""
+    everything = [*words.SHRINKING, *words.GROWING, *words.GROUPED]
+    (found,) = [each for each in everything if (each.template, each.parameters) == (template, parameters)]
+    return found
 
 
 def inserted(name: str, *rows: tuple[int, ...]) -> Transaction:
@@ -56,7 +63,7 @@ def test_a_group_has_each_value_once_with_its_weight() -> None:
         GroupBy(G, X, ()),
         Assign(T, Call(words.WEIGHED, (G,))),
     )
-    counted = Call(words.GROUPED[0], (G,))
+    counted = Call(named("{0}.count_distinct()", words.group_of(N)), (G,))
     program = Program(
         (Relation("V", (words.VEC,), "input"), Relation("Total", (U64, U64), "output")),
         (Rule(Atom("Total", (T, counted)), body),),
@@ -68,8 +75,8 @@ def test_a_group_has_each_value_once_with_its_weight() -> None:
 
 def test_a_group_in_a_recursion_is_made_anew_in_every_round() -> None:
     """R(min(max of R + 1, 3)): the group of a round is made of the round before, and 1 and 2 are gone in the end."""
-    largest = Call(words.GROUPED[2], (G,))
-    cut = Call(words.SHRINKING[11], (Call(words.GROWING[0], (largest, Var("one", N))), Var("top", N)))
+    next_ = Call(named("({0} + {1})", N, N), (Call(named("{0}.max()", words.group_of(N)), (G,)), Var("one", N)))
+    cut = Call(named("min({0}, {1})", N, N), (next_, Var("top", N)))
     program = Program(
         (Relation("Start", (N, N, N), "input"), Relation("R", (N,), "output")),
         (
@@ -108,7 +115,7 @@ def test_a_stream_lives_for_an_epoch_its_prime_is_a_relation_and_delays_look_bac
 
 
 def test_patterns_take_values_apart() -> None:
-    circle = words.SHAPES[3]
+    (circle,) = [shape for shape in words.SHAPES if "Circle" in shape.template]
     program = Program(
         (Relation("F", (words.FIGURE,), "input"), Relation("Radius", (N,), "output")),
         (Rule(Atom("Radius", (X,)), (Positive(Atom("F", (Apart(circle, (X,)),))),)),),

@@ -23,6 +23,8 @@ SET = Type("set", items=(N,), text="Set<u8>")
 MAP = Type("map", items=(N, STRING), text="Map<u8, string>")
 FIGURE = Type("Figure", declaration="typedef Figure = Dot | Circle{r: u8} | Box{w: u8, h: u8}")
 POINT = Type("Point", declaration="typedef Point = Point{x: u8, tag: Option<u8>}")
+INTERNED = Type("string", text="istring")
+SHARED = Type("shared point", items=(POINT,), text="Ref<Point>")
 TREE = Type("Tree", declaration="typedef Tree = Leaf{v: u8} | Fork{left: Ref<Tree>, right: Ref<Tree>}")
 
 # The constructors of each declared type, in order, with the types of their fields.
@@ -31,6 +33,7 @@ CONSTRUCTORS: dict[Type, dict[str, tuple[Type, ...]]] = {
     OPTION_TEXT: {"None": (), "Some": (STRING,)},
     FIGURE: {"Dot": (), "Circle": (N,), "Box": (N, N)},
     POINT: {"Point": (N, OPTION)},
+    SHARED: {"Point": (N, OPTION)},
     TREE: {"Leaf": (N,), "Fork": (TREE, TREE)},
 }
 # The names of the fields of each constructor that has some.
@@ -74,6 +77,8 @@ SAMPLES: dict[Type, list[Value]] = {
     MAP: [(), ((0, "a"),), ((1, "a"), (3, "b")), ((0, ""), (1, "é"), (255, "a"))],
     FIGURE: [DOT, _made(FIGURE, "Circle", 0), _made(FIGURE, "Circle", 3), _made(FIGURE, "Box", 3, 1)],
     POINT: [_made(POINT, "Point", x, tag) for x, tag in ((0, NONE), (0, some(1)), (3, some(3)), (7, NONE))],
+    INTERNED: ["", "a", "é", "b a b"],
+    SHARED: [_made(POINT, "Point", x, tag) for x, tag in ((0, NONE), (3, some(3)), (7, some(1)))],
     TREE: [_leaf(1), _leaf(3), _made(TREE, "Fork", _leaf(1), _made(TREE, "Fork", _leaf(3), _leaf(1)))],
 }
 
@@ -148,6 +153,8 @@ MAKERS = [
     Function("[{0}]", (STRING,), WORDS, lambda x: (x,)),
     Function("set_singleton({0})", (N,), SET, lambda x: (x,)),
     Function("[{0} -> {1}]", (N, STRING), MAP, lambda k, v: ((k, v),)),
+    Function("intern({0})", (STRING,), INTERNED, lambda x: x),
+    Function("ref_new({0})", (POINT,), SHARED, lambda x: x),
     Function("({0} as bigint)", (N,), BIG, lambda x: x),
     Function("({0} as double)", (N,), DOUBLE, float),
     Function("({0} as u64)", (N,), U64, lambda x: x),
@@ -159,6 +166,10 @@ SHRINKING = [
     Function("{0}.1", (PAIR,), STRING, lambda p: p[1]),
     Function("{0}.x", (POINT,), N, lambda p: p.fields[0]),
     Function("{0}.tag", (POINT,), OPTION, lambda p: p.fields[1]),
+    Function("ival({0})", (INTERNED,), STRING, lambda x: x),
+    Function("deref({0})", (SHARED,), POINT, lambda x: x),
+    Function("{0}.x", (SHARED,), N, lambda p: p.fields[0]),
+    Function("({0} == {1})", (SHARED, SHARED), BOOL, lambda a, b: a == b),
     Function("{0}.unwrap_or({1})", (OPTION, N), N, lambda o, x: o.fields[0] if o.fields else x),
     Function("{0}.is_some()", (OPTION,), BOOL, lambda o: o != NONE),
     Function("{0}.contains({1})", (VEC, N), BOOL, lambda v, x: x in v),
@@ -200,6 +211,7 @@ GROWING = [
     Function("{0}.to_set()", (VEC,), SET, _sorted),
     Function("{0}.to_vec()", (SET,), VEC, lambda s: s),
     Function("{0}.len()", (VEC,), U64, len),
+    Function("{0}.len()", (INTERNED,), U64, lambda s: len(s.encode())),
     Function("{0}.size()", (MAP,), U64, len),
     Function("{0}.union({1})", (SET, SET), SET, lambda a, b: _sorted(a + b)),
     Function("{0}.insert_imm({1})", (SET, N), SET, lambda s, x: _sorted((*s, x))),
@@ -255,7 +267,7 @@ def _value(group: Grouped) -> list[Any]:
 
 GROUPED = [
     function
-    for type_ in (N, STRING, PAIR, FIGURE, OPTION)
+    for type_ in (N, STRING, PAIR, FIGURE, OPTION, INTERNED, SHARED)
     for function in (
         Function("{0}.count_distinct()", (group_of(type_),), U64, lambda g: len(g.items)),
         Function("{0}.min()", (group_of(type_),), type_, lambda g: _value(g)[0]),
@@ -288,6 +300,7 @@ SHAPES = [
     Shape("({0}, {1})", PAIR, (N, STRING), lambda pair: pair),
     Shape("Point{{{0}, {1}}}", POINT, (N, OPTION), lambda point: point.fields),
     Shape("Point{{.tag = {0}}}", POINT, (OPTION,), lambda point: point.fields[1:]),
+    Shape("&Point{{{0}, {1}}}", SHARED, (N, OPTION), lambda point: point.fields),
     Shape("Circle{{{0}}}", FIGURE, (N,), _fields_of(FIGURE, "Circle")),
     Shape("Box{{{0}, {1}}}", FIGURE, (N, N), _fields_of(FIGURE, "Box")),
     Shape("Dot{{}}", FIGURE, (), _fields_of(FIGURE, "Dot")),

@@ -95,6 +95,8 @@ def write_type(type_: Type) -> str:
 
 
 def write_rule(rule: Rule) -> str:
+    if rule.as_statement and rule.body:
+        return " ".join([*map(_statement, rule.body), _atom(rule.head)])
     body = ", ".join(map(_literal, rule.body))
     return f"{_atom(rule.head)} :- {body}." if body else f"{_atom(rule.head)}."
 
@@ -128,6 +130,17 @@ def _literal(literal: Literal) -> str:
             names = ", ".join(key.name for key in keys)
             by = names if len(keys) == 1 else f"({names})"
             return f"var {variable.name} = ({_term(expression)}).group_by({by})"
+
+
+def _statement(literal: Literal) -> str:
+    """The beginning of a statement for all that comes behind the literal."""
+    match literal:
+        case Condition(expression):
+            return f"if ({_term(expression)})"
+        case Assign():
+            return f"{_literal(literal)} in"
+        case _:
+            return f"for ({_literal(literal)})"
 
 
 def _pattern(pattern: Term) -> str:
