@@ -200,7 +200,7 @@ class _Maker:
             body.append(self._atom(delayed, scope, rng.choice(("-1", "-1", "-2"))))
         for _ in range(rng.choice((0, 0, 1, 1, 2))):
             body += self._extra(scope, negated)
-        if (not recursive or self.features.grouped_recursion) and rng.random() < 0.3:
+        if (not recursive or self.features.grouped_recursion) and rng.random() < (0.6 if recursive else 0.3):
             body += self._group(scope)
         terms = tuple(scope.expression(type_, 2) for type_ in head.columns)
         as_statement = rng.random() < 0.4 and all(isinstance(each, Positive | Condition | Assign) for each in body)
