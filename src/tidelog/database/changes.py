@@ -26,6 +26,7 @@ from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.schema import arrow_schema, is_plain, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
+_WORTH_A_TABLE = 1000
 
 
 class Delta:
@@ -40,7 +41,6 @@ class Delta:
         self._session = session
         self._relation = relation
         self._rows = rows
-        self._is_table = is_plain_relation(relation) and relation.kind is Kind.SET
 
     @cached_property
     def inserted(self) -> list[Row]:
@@ -55,7 +55,7 @@ class Delta:
     def to_arrow(self) -> pa.Table:
         """The relation's columns and `_weight` (int64), which is +1 for a row that came and -1 for one that went."""
         self._check_weight_is_free()
-        if self._is_table:
+        if is_plain_relation(self._relation) and self._relation.kind is Kind.SET:
             return self._weighted_table()
         rows = rows_to_table([row for row, _ in self._weights], self._relation, self._session.definitions)
         return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
@@ -92,6 +92,12 @@ class Delta:
     def __repr__(self) -> str:
         inserted, deleted = self._counts()
         return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
+
+    @cached_property
+    def _is_table(self) -> bool:
+        """Whether the rows go through Arrow: it is faster for many, but a few do not pay for loading it."""
+        is_plain = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
+        return is_plain and len(self) >= _WORTH_A_TABLE
 
     @cached_property
     def _weights(self) -> list[tuple[Row, int]]:
