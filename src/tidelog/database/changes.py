@@ -28,6 +28,9 @@ from tidelog.rules.schema import arrow_schema, is_plain, is_plain_relation, tabl
 WEIGHT = "_weight"
 _WORTH_A_TABLE = 1000
 
+# Up to here Python sorts rows as fast as Arrow does, and Arrow (with pandas, which it imports) need not be loaded.
+_FEW = 1_000
+
 
 class Delta:
     """The rows of one relation that came and went in one epoch.
@@ -83,7 +86,7 @@ class Delta:
         return sum(self._counts())
 
     def __iter__(self) -> Iterator[tuple[Row, int]]:
-        if not self._is_table:
+        if not self._is_table or len(self) <= _FEW:
             return iter(self._weights)
         merged = sort_by_value(self._weighted_table(), self._relation)
         weights = merged.column(merged.num_columns - 1).to_pylist()
