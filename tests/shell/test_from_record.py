@@ -15,6 +15,7 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Role
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.place import Place
+from tidelog.shell.records import Record, Scalar, TupleRecord
 from tidelog.shell.rows import Rows
 from tidelog.values import record_text
 
@@ -272,8 +273,19 @@ def test_names_come_in_the_order_of_ascii(rows: Rows) -> None:
     assert rows.names(Role.INPUT)[:4] == ["Any_", "B", "Big", "C"]
 
 
-def test_a_long_chain_fits_and_one_too_long_is_refused(rows: Rows) -> None:
+def test_a_long_chain_fits(rows: Rows) -> None:
     assert read_back(rows, "C", "Link{1, " * 500 + "End" + "}" * 500).count("Link") == 500
+
+
+def test_a_record_nested_too_deeply_is_refused_wherever_it_stands(rows: Rows) -> None:
+    place = Place("<stdin>", 1, 1)
+    deep: Record = Scalar(1, place)
+    for _ in range(30_000):
+        deep = TupleRecord((deep,), place)
+    with pytest.raises(DataError, match="relation `Number`: the record is nested too deeply"):
+        rows.row(rows.relations["Number"], deep)
+    with pytest.raises(DataError, match="index `ByA`, column `a`: the record is nested too deeply"):
+        rows.index_key(rows.indexes["ByA"], (deep,), place)
 
 
 def test_floats_are_canonical(rows: Rows) -> None:

@@ -91,7 +91,7 @@ class Rows:
         assert relation.value is not None
         if isinstance(record, StructRecord) and record.names is None and not relation.explicit:
             self._check_count(relation, record)
-        value = self._read(relation, self._reader.value, record, relation.value)
+        value = _read(self._reader.value, record, relation.value, _named(relation), _part(relation))
         return (value,) if relation.explicit else field_values(value)
 
     def key(self, relation: Relation, record: Record) -> Any:
@@ -101,11 +101,7 @@ class Rows:
             raise TransactionError(
                 f"{record.place}: relation `{relation.name}` has no primary key", code=Code.NO_PRIMARY_KEY
             )
-        try:
-            return deeply(self._reader.value, record, key.expression.type)
-        except MisfitError as error:
-            where = f"relation `{relation.name}`, primary key"
-            raise _data_error(error, where, prefix=False) from None
+        return _read(self._reader.value, record, key.expression.type, f"{_named(relation)}, primary key", "field")
 
     def change(self, relation: Relation, old: Any, record: Record) -> Any:
         """The value of a row with the changes that a record makes; raises DataError where it does not fit."""
@@ -114,7 +110,7 @@ class Rows:
         def changed(record: Record, type_: Type) -> Any:
             return mutate(old, record, type_, self._reader)
 
-        return self._read(relation, changed, record, relation.value)
+        return _read(changed, record, relation.value, _named(relation), _part(relation))
 
     def index_key(self, index: Index, arguments: tuple[Record, ...], place: Place) -> Row:
         """What an index is looked up by; raises DataError where the arguments do not fit."""
@@ -126,14 +122,10 @@ class Rows:
                 f"{place}: index `{index.name}` has {_columns(count)}, not {len(arguments)}",
                 code=Code.WRONG_VALUE_COUNT,
             )
-        found = []
-        for column, argument in zip(index.columns, arguments):
-            try:
-                found.append(deeply(self._reader.value, argument, column.type))
-            except MisfitError as error:
-                error.path.insert(0, column.name)
-                raise _data_error(error, f"index `{index.name}`") from None
-        return tuple(found)
+        return tuple(
+            _read(self._reader.value, argument, column.type, f"index `{index.name}`, column `{column.name}`", "field")
+            for column, argument in zip(index.columns, arguments)
+        )
 
     def value(self, relation: Relation, row: Row) -> Any:
         """A row as one value."""
@@ -147,16 +139,6 @@ class Rows:
             write = self._writers[relation.name] = record_writer(relation.value, self._definitions)
         return write(self.value(relation, row))
 
-    def _read(self, relation: Relation, read: Callable[[Record, Type], Any], record: Record, type_: Type) -> Any:
-        try:
-            return deeply(read, record, type_)
-        except MisfitError as error:
-            raise _data_error(error, f"relation `{relation.name}`", prefix=not relation.explicit) from None
-        except RecursionError:
-            raise DataError(
-                f"{record.place}: relation `{relation.name}`: the record is nested too deeply", code=Code.WRONG_VALUE
-            ) from None
-
     def _check_count(self, relation: Relation, record: StructRecord) -> None:
         if record.name == relation.name and len(record.fields) != len(relation.columns):
             raise DataError(
@@ -167,10 +149,24 @@ class Rows:
             )
 
 
-def _data_error(error: MisfitError, where: str, *, prefix: bool = True) -> DataError:
-    if error.path:
-        where += f", {'column' if prefix else 'field'} `{'.'.join(error.path)}`"
-    return DataError(f"{error.place}: {where}: {error.message}", code=Code.WRONG_VALUE, help=error.help)
+def _read(read: Callable[[Record, Type], Any], record: Record, type_: Type, where: str, part: str) -> Any:
+    """What is read from a record; raises DataError that says where it should go, and to which part of that."""
+    try:
+        return deeply(read, record, type_)
+    except MisfitError as error:
+        if error.path:
+            where += f", {part} `{'.'.join(error.path)}`"
+        raise DataError(f"{error.place}: {where}: {error.message}", code=Code.WRONG_VALUE, help=error.help) from None
+    except RecursionError:
+        raise DataError(f"{record.place}: {where}: the record is nested too deeply", code=Code.WRONG_VALUE) from None
+
+
+def _named(relation: Relation) -> str:
+    return f"relation `{relation.name}`"
+
+
+def _part(relation: Relation) -> str:
+    return "field" if relation.explicit else "column"
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str | None:
