@@ -1,4 +1,4 @@
-"""Relations with primary keys against a dictionary: every call, every error, every commit and rollback.
+"""Relations with primary keys against a dictionary: every call, every error, commits, rollbacks, epochs that fail.
 
 A call that raises must leave the transaction as it was before it; the next commit must show exactly what a dictionary
 with the same calls holds, and change what is derived from it.
@@ -25,6 +25,9 @@ output relation Lonely(name: string, port: u8)
 Tag(n, t) :- Host(n, _, Tagged{tags}), var t = FlatMap(tags).
 Ports(n, c) :- Host(n, p, _), var c = p.group_by(n).count_distinct().
 Lonely(n, p) :- Host(n, p, _), not Other(n).
+input relation Fuse(x: u8) primary key (f) f.x
+output relation Blown(x: u8)
+Blown(1 / x) :- Fuse(x).
 """
 NAMES, PORTS, TAGS = "ab", (1, 2, 3), ((), ("x",), ("x", "y", "x"))
 Row = tuple[str, int, tuple[str, ...] | None]
@@ -149,8 +152,13 @@ def test_a_relation_with_a_key_is_a_dictionary(seed: int) -> None:
             else:
                 live.call(tx, model, verb, argument)
                 model = attempt
-        if rng.random() < 0.2:
+        end = rng.choice(("commit", "commit", "commit", "rollback", "failure"))
+        if end == "rollback":
             tx.rollback()
+        elif end == "failure":
+            tx.insert("Fuse", [(0,)])
+            with pytest.raises(tidelog.EvaluationError):
+                tx.commit()
         else:
             tx.commit()
             committed = model
