@@ -43,7 +43,13 @@ TERMS = [
 ITEMS = [
     *("import vec", "import nope", "import vec as v", "typedef T = T", "typedef T = T{x: T}", "typedef T<'A> = u8"),
     *("typedef A = B\ntypedef B = A", "extern type X<'A>", "extern function f(x: 'A): 'B", "function f() {}"),
-    *("function f(x: mut u8): u8 = x", "input relation R(x: u8)", "output relation R[u8]", "relation &R(x: Ref<u8>)"),
+    *(
+        "function d(x: 'A): ('A, 'A) { (x, x) }",
+        "function f(x: mut u8): u8 = x",
+        "input relation R(x: u8)",
+        "output relation R[u8]",
+        "relation &R(x: Ref<u8>)",
+    ),
     *("input stream S(x: u8)", "multiset M[string]", "index I(a: u8) on R(a)", "apply T(R) -> (S)", "R(1).", "R(x)."),
     *("R(x) :- R(x).", "R(x) :- not R(x).", "R(x, x) :- R(x, x).", "R(x) :- R-1(x), S'(x).", "for (R(x)) R(x)"),
     *("#[size = 8]", "#[nope]", "R(x) :- R(x), Inspect f(x).", "R(n) :- R(x), var n = x.group_by(()).sum()."),

@@ -68,7 +68,8 @@ class Elaborator:
 
     def _function(self, node: ast.Expression) -> typed.Expression:
         choice: Choice = self.at.choices[id(node)]
-        return typed.FunctionValue(choice.entry.id, self._type_arguments(choice), self.at.type(node), node.span)
+        type_arguments = self._type_arguments(choice, node.span)
+        return typed.FunctionValue(choice.entry.id, type_arguments, self.at.type(node), node.span)
 
     def _literal(self, node: ast.Expression) -> typed.Expression:
         type_ = self.at.type(node)
@@ -91,7 +92,7 @@ class Elaborator:
         value = self.expression(node)
         choice: Choice | None = self.at.choices.get(text_choice(node))
         if choice is not None:
-            return typed.Call(choice.entry.id, self._type_arguments(choice), (value,), STRING, value.span)
+            return typed.Call(choice.entry.id, self._type_arguments(choice, node.span), (value,), STRING, value.span)
         return value if isinstance(value.type, StringType) else typed.ToString(value, STRING, value.span)
 
     def _interned(self, node: ast.Interned) -> typed.Expression:
@@ -129,7 +130,7 @@ class Elaborator:
         return typed.MakeRef(self.expression(node.operand), self.at.type(node), node.span)
 
     def _try(self, node: ast.Try) -> typed.Expression:
-        result = self.at.settled(self.at.choices[id(node)])
+        result = self.at.settled(self.at.choices[id(node)], node.span)
         return typed.Try(self.expression(node.operand), result, self.at.type(node), node.span)
 
     # Compound values
@@ -168,7 +169,7 @@ class Elaborator:
         for parameter in node.parameters:
             local = self.at.locals[id(parameter)]
             mutable = current_flag(local.flag) is True
-            parameters.append(typed.ClosureParameter(local.unique, self.at.settled(local.draft), mutable))
+            parameters.append(typed.ClosureParameter(local.unique, self.at.settled(local.draft, local.span), mutable))
         with self.places.closure():
             body = self.expression(node.body)
         captured: dict[str, typed.Var] = {}
@@ -199,13 +200,13 @@ class Elaborator:
     def _chosen(self, node: ast.Expression, choice: Choice, arguments: tuple[ast.Expression, ...]) -> typed.Expression:
         entry = choice.entry
         assert entry.parameters is not None
-        type_arguments = self._type_arguments(choice)
+        type_arguments = self._type_arguments(choice, node.span)
         call = typed.Call(entry.id, type_arguments, self._all(arguments), self.at.type(node), node.span)
         flags = [parameter.mutable for parameter in entry.parameters]
         return self.places.after_call(call, arguments, call.arguments, flags) if any(flags) else call
 
-    def _type_arguments(self, choice: Choice) -> tuple[Type, ...]:
-        return tuple(self.at.settled(choice.meaning[name]) for name in choice.entry.type_parameters)
+    def _type_arguments(self, choice: Choice, span: Span) -> tuple[Type, ...]:
+        return tuple(self.at.settled(choice.meaning[name], span) for name in choice.entry.type_parameters)
 
     def _all(self, nodes: tuple[ast.Expression, ...]) -> tuple[typed.Expression, ...]:
         return tuple(self.expression(node) for node in nodes)

@@ -149,8 +149,7 @@ class Names:
         otherwise: str | None = None,
     ) -> None:
         prefix, separator, last = name.rpartition("::")
-        # A report this long is not read for its hints, and each costs a look at every name there is.
-        guess = suggest(last, known) if help is None and len(self._diagnostics) < _MOST_HINTS else None
+        guess = self.suggested(last, known) if help is None else None
         help = f"did you mean `{prefix}{separator}{guess}`?" if guess else help
         if what == "type":
             help = _foreign_type(last) or help
@@ -158,6 +157,11 @@ class Names:
             help = import_of(what, last, self.module.prefixes())
         help = help or otherwise
         self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
+
+    def suggested(self, name: str, known: Iterable[str]) -> str | None:
+        """The known name that was probably meant, unless so much is wrong that nobody reads hints."""
+        # Each costs a look at every name there is.
+        return suggest(name, known) if len(self._diagnostics) < _MOST_HINTS else None
 
     def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:
         prefix = name.rpartition("::")[0]

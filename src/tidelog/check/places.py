@@ -167,7 +167,7 @@ class Places:
         home = self._homes.get(local) if local.origin == "match" else None
         while home is not None:
             outer, place = home
-            value = typed.Var(local.unique, self._at.settled(local.draft), local.span)
+            value = typed.Var(local.unique, self._at.settled(local.draft, local.span), local.span)
             steps.append(typed.SetPlace(place, value, UNIT, local.span))
             local = outer
             home = self._homes.get(local) if local.origin == "match" else None

@@ -70,7 +70,7 @@ class Shape:
     """A compound type with drafts in it. `head` is the name of a declared type, TUPLE, or FUNCTION.
 
     The parts of a function are its parameters and its result; `flags` say which parameters are `mut`. `settled` is the
-    type and `size` the number of its parts, once it is settled.
+    type, if it has one, and `size` the number of its parts, once it is settled.
     """
 
     __slots__ = ("flags", "head", "parts", "settled", "size")
@@ -92,6 +92,7 @@ TUPLE, FUNCTION = "()", "->"
 LARGEST = 1_000  # parts of a type, all counted; a few lines of a program can double it again and again
 
 Draft = Type | Unknown | Shape | _Broken
+Pairs = set[tuple[int, int]]
 
 _COMPOUND = TupleType | NamedType | FunctionType
 
@@ -227,8 +228,8 @@ class Solver:
         for unknown in unknowns(draft):
             unknown.waiting.append(then)
 
-    def unify(self, left: Draft, right: Draft) -> bool:
-        """Makes the two one type; False when they cannot be."""
+    def unify(self, left: Draft, right: Draft, seen: Pairs | None = None) -> bool:
+        """Makes the two one type; False when they cannot be. `seen` are pairs of shapes that were met on the way."""
         left, right = current(left), current(right)
         if left is right or left is BROKEN or right is BROKEN:
             return True
@@ -241,9 +242,12 @@ class Solver:
         first, second = shape(left), shape(right)
         if first is None or second is None or first.head != second.head or len(first.parts) != len(second.parts):
             return False
+        seen = set() if seen is None else seen
+        if _was_met(left, right, seen):
+            return True
         # All parts, also behind one that fails: what can be known of the others helps with their own errors.
         agreeing = [_unify_flags(one, other) for one, other in zip(first.flags, second.flags)]
-        agreeing += [self.unify(one, other) for one, other in zip(first.parts, second.parts)]
+        agreeing += [self.unify(one, other, seen) for one, other in zip(first.parts, second.parts)]
         return all(agreeing)
 
     def require(self, draft: Draft, kind: Kind) -> bool:
@@ -282,7 +286,7 @@ class Solver:
             return self.settle(draft)
         if not isinstance(draft, Shape):
             return None if isinstance(draft, _Broken) else draft
-        if draft.settled is not None:
+        if draft.size:
             return draft.settled
         parts = [self.settle(part) for part in draft.parts]
         types = tuple(part for part in parts if part is not None)
@@ -331,7 +335,18 @@ def _unify_flags(left: bool | Flag, right: bool | Flag) -> bool:
     return left == right
 
 
-def could_be(left: Draft, right: Draft) -> bool:
+def _was_met(left: Draft, right: Draft, seen: Pairs) -> bool:
+    """Whether the two shapes were compared before: parts that are shared, written out, may be very many."""
+    if not isinstance(left, Shape) or not isinstance(right, Shape):
+        return False
+    pair = id(left), id(right)
+    if pair in seen:
+        return True
+    seen.add(pair)
+    return False
+
+
+def could_be(left: Draft, right: Draft, seen: Pairs | None = None) -> bool:
     """Whether the two could become one type, as far as that shows without making them one."""
     left, right = current(left), current(right)
     if left is BROKEN or right is BROKEN:
@@ -347,9 +362,12 @@ def could_be(left: Draft, right: Draft) -> bool:
     first, second = shape(left), shape(right)
     if first is None or second is None or first.head != second.head or len(first.parts) != len(second.parts):
         return False
+    seen = set() if seen is None else seen
+    if _was_met(left, right, seen):
+        return True
     flags = zip(map(current_flag, first.flags), map(current_flag, second.flags))
     return all(isinstance(one, Flag) or isinstance(other, Flag) or one == other for one, other in flags) and all(
-        could_be(one, other) for one, other in zip(first.parts, second.parts)
+        could_be(one, other, seen) for one, other in zip(first.parts, second.parts)
     )
 
 

@@ -8,7 +8,6 @@ from tidelog.check.inference.state import Inference, Reasons
 from tidelog.check.inference.text import require_text
 from tidelog.check.types import BOOL, STRING, BitType, FloatType, SignedType
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast
 
 INTERN = "internment::Intern"
@@ -22,7 +21,7 @@ def variable(at: Inference, node: ast.Variable, wanted: Draft | None, reasons: R
         return local.draft
     if at.module.find_functions(node.name):
         return function_value(at, node, node.name, wanted)
-    guess = suggest(node.name, at.visible())
+    guess = at.names.suggested(node.name, at.visible())
     help = f"did you mean `{guess}`?" if guess else None
     at.declare(node.name, BROKEN, node.span, "var")
     return at.report(

@@ -21,7 +21,6 @@ from tidelog.check.inference.values import (
     open_constructor,
 )
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast
 
 
@@ -169,7 +168,7 @@ class Assigning:
     def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
         local = at.local(node.name)
         if local is None:
-            guess = suggest(node.name, at.visible())
+            guess = at.names.suggested(node.name, at.visible())
             help = f"did you mean `{guess}`?" if guess else f"`var {node.name} = …` declares it"
             message = f"unknown variable `{node.name}`"
             at.report(Code.UNKNOWN_VARIABLE, message, node.span, "not declared here", help=help)

@@ -174,18 +174,15 @@ class Inference:
 
     def type(self, node: ast.Expression) -> Type:
         """The type of a node, after `finish`. Raises BrokenDraftError where something is wrong, which was reported."""
-        type_ = self.solver.settle(self.drafts[id(node)])
+        return self.settled(self.drafts[id(node)], node.span)
+
+    def settled(self, draft: Draft, span: Span) -> Type:
+        """The type of a draft. Raises BrokenDraftError where something is wrong, which was reported, or is now."""
+        type_ = self.solver.settle(draft)
         if type_ is None:
             if self.solver.is_too_large and not self.errors:
                 message = f"the type of this has more than {LARGEST} parts"
-                self.report(Code.TOO_WIDE, message, node.span, "too large a type")
-            raise BrokenDraftError
-        return type_
-
-    def settled(self, draft: Draft) -> Type:
-        """The type of a draft. Raises BrokenDraftError where something is wrong, which was reported."""
-        type_ = self.solver.settle(draft)
-        if type_ is None:
+                self.report(Code.TOO_WIDE, message, span, "too large a type")
             raise BrokenDraftError
         return type_
 
