@@ -156,6 +156,10 @@ def test_a_type_that_does_not_exist_is_one_error_wherever_its_relation_stands(ru
     assert wrong(rules) == ["E204 unknown type `Nope`"]
 
 
+def test_an_overloaded_call_on_a_value_without_a_type_is_no_error_of_its_own() -> None:
+    assert wrong("function f(v: Nope<>): Vec<u8> { v.map(|x| 2) }") == ["E204 unknown type `Nope`"]
+
+
 def test_a_column_or_field_that_stands_twice_is_one_error_wherever_it_is_named() -> None:
     assert wrong('relation Twice(x: u8, y: u8, x: u8)\nOut(y, "") :- Twice(.x = x, .y = y).') == [
         "E203 relation `Twice` has two columns `x`"

@@ -240,7 +240,9 @@ def _overloaded(
         return True
 
     def give_up() -> None:
-        _ambiguous(at, name, span, fitting_functions(usable, drafts(), result))
+        # What is broken was reported, perhaps in another declaration, and fits everything.
+        if all(current(draft) is not BROKEN for draft in drafts()):
+            _ambiguous(at, name, span, fitting_functions(usable, drafts(), result) or usable)
 
     at.defer(attempt, lambda: [*drafts(), result], give_up, guess)
     return result
