@@ -8,6 +8,7 @@ from typing import Any
 import tidelog
 from tidelog.engine.interface import EpochReport, Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.maintain.limits import Limits
 
 Rows = list[tuple[Any, ...]]
 Weights = dict[tuple[Any, ...], int]
@@ -16,9 +17,9 @@ Weights = dict[tuple[Any, ...], int]
 class Running:
     """`initial` and what `commit` returns are the changes of output relations: row → change of weight."""
 
-    def __init__(self, text: str, **options: Any) -> None:
+    def __init__(self, text: str, limits: Limits | None = None, **options: Any) -> None:
         self.program = tidelog.compile(text, **options)
-        self.engine = LocalEngine(self.program.stages.rules)
+        self.engine = LocalEngine(self.program.stages.rules, limits=limits)
         opening = self.engine.open()
         self.initial = {name: dict(change.weights()) for name, change in opening.changes.items()}
         self.report: EpochReport = opening.report

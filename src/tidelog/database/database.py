@@ -76,6 +76,13 @@ class Database:
             found = [row for row, _ in engine.rows(index.relation)]
         return _distinct_rows(found, index)
 
+    def cancel(self) -> bool:
+        """Ends the epoch that another thread is committing: its commit raises EvaluationError and nothing has changed.
+
+        False when no epoch runs.
+        """
+        return self._session.cancel()
+
     def close(self) -> None:
         """Frees the state; a second call does nothing. An open transaction is lost: its commit will raise."""
         self._session.close()

@@ -12,6 +12,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
+from tidelog.maintain.limits import Limits
 from tidelog.rules.compile_rules import CompiledRules, compile_rules
 from tidelog.rules.lower import Options
 
@@ -30,16 +31,27 @@ class Program:
         self.name = name
         self.stages = stages
 
-    def open(self, engine: str = "local", *, spark: Any = None) -> Database:
+    def open(
+        self,
+        engine: str = "local",
+        *,
+        spark: Any = None,
+        max_rounds: int | None = None,
+        max_rows: int | None = None,
+        deadline: float | None = None,
+    ) -> Database:
         """A new database, in memory, with the facts of the program's text applied.
 
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
-        one or a new local one. Raises UsageError for an option that cannot be, EvaluationError when a rule fails on
-        the program's own facts.
+        one or a new local one. On the local engine an epoch that needs more than `max_rounds` rounds in a stratum, more
+        than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an EvaluationError.
+
+        Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts.
         """
         from tidelog.database.database import Database
 
-        return Database(self.stages.rules, self._engine(engine, spark))
+        limits = Limits(max_rounds, max_rows, deadline)
+        return Database(self.stages.rules, self._engine(engine, spark, limits))
 
     @property
     def types(self) -> Types:
@@ -52,7 +64,7 @@ class Program:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
 
-    def _engine(self, engine: str, spark: Any) -> Engine:
+    def _engine(self, engine: str, spark: Any, limits: Limits) -> Engine:
         if engine not in ENGINES:
             meant = suggest(engine, ENGINES)
             raise UsageError(
@@ -69,7 +81,9 @@ class Program:
                 )
             from tidelog.engine.local.engine import LocalEngine
 
-            return LocalEngine(self.stages.rules)
+            return LocalEngine(self.stages.rules, limits=limits)
+        if limits != Limits():
+            raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
         refuse_on_spark(self.stages.typed)
         from tidelog.engine.spark.engine import SparkEngine
 

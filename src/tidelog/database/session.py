@@ -100,6 +100,11 @@ class Session:
             )
         return True
 
+    def cancel(self) -> bool:
+        """Ends the epoch that another thread is committing; False when there is none."""
+        engine = self._engine  # not behind the lock: the commit has it
+        return engine is not None and engine.cancel()
+
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""
         with self.lock:

@@ -92,4 +92,7 @@ class Engine(Protocol):
 
     def contains(self, relation: str, row: Row) -> bool: ...
 
+    def cancel(self) -> bool:
+        """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""
+
     def close(self) -> None: ...

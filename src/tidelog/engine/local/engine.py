@@ -29,6 +29,7 @@ from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.values import Values, Words
 from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.maintain.epoch import StratumState, maintain
+from tidelog.maintain.limits import Limits, Watch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 from tidelog.rules.schema import arrow_schema
 
@@ -84,7 +85,7 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, program: RuleProgram, *, track_state: bool = False) -> None:
+    def __init__(self, program: RuleProgram, *, track_state: bool = False, limits: Limits | None = None) -> None:
         self.program = program
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
@@ -92,10 +93,11 @@ class LocalEngine:
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = Values()
         self._interrupts = Interrupts()
+        self._watch = Watch(limits or Limits(), self._interrupts)
         self._desk = Desk([len(relation.columns) for relation in self._relations])
         self._tables = Tables(program, self._desk, self._numbers)
         self._strata = [
-            kind_of(stratum, program)(stratum, program, self._numbers, self._desk, self._values, self._interrupts.check)
+            kind_of(stratum, program)(stratum, program, self._numbers, self._desk, self._values, self._watch)
             for stratum in program.strata
         ]
         for stratum in self._strata:
@@ -175,6 +177,10 @@ class LocalEngine:
             return False
         return self._store(relation).find(np.array([*words, 0], dtype=np.int64)) >= 0
 
+    def cancel(self) -> bool:
+        """Ends the epoch that runs in another thread; False when none does."""
+        return self._interrupts.cancel()
+
     def close(self) -> None:
         """Gives the memory back."""
         self._desk = Desk([])
@@ -221,7 +227,8 @@ class LocalEngine:
 
     def _epoch(self, started: float, *, anew: bool) -> Outcome:
         """Brings all strata to the next epoch and commits."""
-        with self._interrupts.held():
+        with self._interrupts.held(), self._interrupts.running():
+            self._watch.begin()
             return self._held_epoch(started, anew)
 
     def _held_epoch(self, started: float, anew: bool) -> Outcome:

@@ -62,7 +62,8 @@ class RoundsStratum(HeldStratum):
             table.replace({})
         while True:
             rounds += 1
-            self.check_interrupt()
+            self.watch.look()
+            self.watch.rounds(rounds)
             for name in self._hidden:
                 self._own[name].replace(self._derived(name))
             states = {
@@ -79,6 +80,7 @@ class RoundsStratum(HeldStratum):
                 suspected = states
             seen.add(mark)
             for name, rows in states.items():
+                self.watch.rows(name, len(rows))
                 self._own[name].replace(rows)
         facts: Facts = {}
         for name, table in self._own.items():

@@ -6,7 +6,7 @@ Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
+from tidelog.maintain.limits import Watch
 from tidelog.plan.variant import deltas, plan_variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
@@ -43,7 +44,7 @@ class LocalStratum:
         numbers: Mapping[str, int],
         desk: Desk,
         values: Values,
-        check_interrupt: Callable[[], None],
+        watch: Watch,
     ) -> None:
         self.stratum = stratum
         self.desk = desk
@@ -52,7 +53,7 @@ class LocalStratum:
         self.waves = 0
         self.work = 0
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
-        self.check_interrupt = check_interrupt
+        self.watch = watch
         self.numbers = numbers
         self.program = program
         self._rules = stratum.rules if self.joins else ()
@@ -249,6 +250,7 @@ class LocalStratum:
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.KILL_LIMIT], control[k.YIELD_AT] = kill_limit, YIELD_INSTANCES
         control[k.LOGGING] = 1 if logging else 0
+        control[k.LAST_WAVE] = self.watch.last_round
         control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
         desk = self.desk
         while True:
@@ -265,10 +267,11 @@ class LocalStratum:
                 NO_INPUTS,
                 self._scratch,
             )
+            rule = self._running(control)
+            self._look(rule)
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
                 return int(control[k.INSTANCES])
-            self.check_interrupt()
             if status == k.GROW:
                 desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
             elif status == k.GROW_ARRANGEMENT:
@@ -278,12 +281,30 @@ class LocalStratum:
                 self._run_in_python(control)
             elif status == k.YIELD:
                 control[k.YIELD_AT] = control[k.INSTANCES] + YIELD_INSTANCES
+            elif status == k.ROUNDS:
+                self.watch.rounds(int(control[k.WAVE]), rule)
             elif status == k.SWITCH:
                 return None
             elif status == k.DIVISION:
                 raise self.division(self._variants[int(control[k.VARIANT])].variant.rule)
             else:
                 raise self._broken()
+
+    def _running(self, control: Words) -> Rule | None:
+        """The rule that is running, or that will run next."""
+        first = int(control[k.VARIANT])
+        phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+        for number in range(first, len(self._variants)):
+            if entry.has_delta(self.desk.S, self._table, number, phase, wave):
+                return self._variants[number].variant.rule
+        return None
+
+    def _look(self, rule: Rule | None) -> None:
+        """Looks at the clock, at the rows, and for interrupts."""
+        self.watch.look(rule)
+        if self.watch.limits.max_rows is not None:
+            for name, store in zip(self.relations, self.stores()):
+                self.watch.rows(name, len(store), rule)
 
     def _run_in_python(self, control: Words) -> None:
         """The variants of this wave whose expressions need Python."""
@@ -321,6 +342,7 @@ class LocalStratum:
             if status == k.DIVISION:
                 raise self.division(encoded.variant.rule)
             count = int(own[k.OUT_COUNT])
+            self.watch.look(encoded.variant.rule)
             if count and segment.after is not None:
                 rows = self._evaluate(segment.after, out[: count * width].reshape(count, width))
                 self._feed(control, encoded, segments[1:], rows)

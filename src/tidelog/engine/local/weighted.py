@@ -53,6 +53,7 @@ class WeightedStratum(HeldStratum):
             # What a new rule derives, it derives through its hidden fact alone; a stream has no past to miss.
             is_new = self._is_fresh and not any(map(self._is_stream, rule.positives))
             if is_new == (variant.delta.kind is DeltaKind.RULE):
+                self.watch.look(rule)
                 with self.guarded(rule):
                     run(delta_rows(variant, self._tables))
         return self._held()

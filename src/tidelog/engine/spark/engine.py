@@ -131,6 +131,9 @@ class SparkEngine:
             rows = rows.filter(pc.equal(rows[f"c{i}"], wanted))
         return bool(rows.num_rows)
 
+    def cancel(self) -> bool:
+        return False
+
     def close(self) -> None:
         """Removes a temporary state; changes that somebody still holds are taken into memory first."""
         if self._is_temporary:

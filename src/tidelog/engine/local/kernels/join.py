@@ -171,7 +171,8 @@ def run_tail(S, code, at, count, registers, phase, wave, scratch):
 
 @kernel
 def enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch):
-    """Goes on enumerating one variant until it is done (DONE), the buffer is full (FULL), or a division fails."""
+    """Goes on enumerating one variant until it is done (DONE), the buffer is full (FULL), many rows were looked at
+    (PAUSE), or a division fails."""
     phase = control[k.PHASE]
     wave = control[k.WAVE]
     last = load64(code, k.CODE_ITERATORS) - 1
@@ -180,7 +181,12 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
     n = control[k.OUT_COUNT]
     depth = control[k.DEPTH]
     out_address = out.ctypes.data
+    looked_at = 0
     while depth >= 0:
+        if looked_at > k.PAUSE_ROWS:
+            control[k.OUT_COUNT] = n
+            control[k.DEPTH] = depth
+            return k.PAUSE
         block = load64(code, k.CODE_BLOCKS + depth)
         op = load64(code, block + k.OP)
         target = load64(code, block + k.TARGET)
@@ -253,6 +259,7 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
         tail_count = load64(code, block + k.TAIL_N)
         tail_at = load64(code, block + k.TAIL_AT)
         descended = False
+        looked_at -= cursor
         while cursor < end:
             position = cursor
             cursor += 1
@@ -313,6 +320,7 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
                 control[k.OUT_COUNT] = n
                 control[k.DEPTH] = depth
                 return k.FULL
+        looked_at += cursor + 1
         if descended:
             depth += 1
         else:

@@ -200,6 +200,8 @@ def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, s
                 return k.DIVISION
             control[k.FINISHED] = 1 if status == k.DONE else 0
             control[k.STATE] = k.STATE_APPLY
+            if status == k.PAUSE:
+                return k.YIELD
         elif state == k.STATE_APPLY:
             status = apply_buffer(control, S, V[control[k.VARIANT], k.HEAD], out, hashes)
             if status != 0:
@@ -230,3 +232,5 @@ def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, s
             control[k.STATE] = k.STATE_NEXT
             if batch == 0 and wave >= 0:
                 return k.DONE
+            if wave + 1 > control[k.LAST_WAVE]:
+                return k.ROUNDS
