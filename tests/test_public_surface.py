@@ -13,7 +13,7 @@ import tidelog
 SURFACE = {
     "compile": None,
     "Program": {"open", "types"},
-    "Database": {"close", "dump_index", "initial", "query_index", "relation", "report", "transaction"},
+    "Database": {"cancel", "close", "dump_index", "initial", "query_index", "relation", "report", "transaction"},
     "Transaction": {
         "begin",
         "changes",
@@ -66,7 +66,14 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "keep_duplicates",
         "output_internal",
     ]
-    assert list(inspect.signature(tidelog.Program.open).parameters) == ["self", "engine", "spark"]
+    assert list(inspect.signature(tidelog.Program.open).parameters) == [
+        "self",
+        "engine",
+        "spark",
+        "max_rounds",
+        "max_rows",
+        "deadline",
+    ]
     assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete_key).parameters) == ["self", "relation", "key"]

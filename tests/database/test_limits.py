@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -28,11 +29,11 @@ def test_a_program_that_diverges_is_stopped_and_the_last_commit_stays() -> None:
     assert db.relation("Start").rows() == [(999999999990,)]
 
 
-@pytest.mark.parametrize("option", ["max_rounds", "max_rows", "deadline"])
-def test_a_limit_must_be_above_zero(option: str) -> None:
+@pytest.mark.parametrize("options", [{"max_rounds": 0}, {"max_rows": -1}, {"deadline": 0.0}], ids=str)
+def test_a_limit_must_be_above_zero(options: dict[str, Any]) -> None:
     program = tidelog.compile(COUNT)
-    with pytest.raises(tidelog.UsageError, match=option) as caught:
-        program.open(**{option: 0})
+    with pytest.raises(tidelog.UsageError, match=min(options)) as caught:
+        program.open(**options)
     assert caught.value.code == "E814"
 
 

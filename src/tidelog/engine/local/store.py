@@ -304,6 +304,11 @@ class Store:
                 return
             self.grow_arrangement(int(full))
 
+    def has_overlay(self) -> bool:
+        """Whether the epoch has changed anything here."""
+        line = self.line
+        return bool(line[LOG_COUNT] or line[CAME_COUNT] or line[LEFT_COUNT] or line[PENDING_COUNT])
+
     def keep(self) -> None:
         """The overlay becomes the state."""
         self.make_free_room(int(self.line[LEFT_COUNT]))

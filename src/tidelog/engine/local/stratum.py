@@ -166,7 +166,8 @@ class LocalStratum:
     def keep(self) -> None:
         """Makes the overlay the state."""
         for store in self.stores():
-            store.keep()
+            if store.relation in self.replaced or store.has_overlay():
+                store.keep()
             store.line[k.CHANGED] = 0
         self.replaced.clear()
         self.facts = {}
@@ -179,7 +180,8 @@ class LocalStratum:
             self.replaced.clear()
         else:
             for store in self.stores():
-                store.drop()
+                if store.has_overlay():
+                    store.drop()
         for store in self.stores():
             store.line[k.CHANGED] = 0
         self.instances = self._committed_instances
