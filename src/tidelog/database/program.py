@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidelog.engine.interface import Engine
 
 ENGINES = ("local", "spark")
+STRATEGIES = ("elastic", "recompute")
 
 
 class Program:
@@ -36,6 +37,7 @@ class Program:
         engine: str = "local",
         *,
         spark: Any = None,
+        strategy: str = "elastic",
         max_rounds: int | None = None,
         max_rows: int | None = None,
         deadline: float | None = None,
@@ -43,15 +45,17 @@ class Program:
         """A new database, in memory, with the facts of the program's text applied.
 
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
-        one or a new local one. On the local engine an epoch that needs more than `max_rounds` rounds in a stratum, more
-        than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an EvaluationError.
+        one or a new local one. The rest is for the local engine. `strategy` is `"elastic"` (a change is repaired, or
+        its strata are derived anew where that is cheaper) or `"recompute"` (always anew: the baseline). An epoch that
+        needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a relation, or more than
+        `deadline` seconds, is undone with an EvaluationError.
 
         Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts.
         """
         from tidelog.database.database import Database
 
         limits = Limits(max_rounds, max_rows, deadline)
-        return Database(self.stages.rules, self._engine(engine, spark, limits))
+        return Database(self.stages.rules, self._engine(engine, spark, strategy, limits))
 
     @property
     def types(self) -> Types:
@@ -64,14 +68,9 @@ class Program:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
 
-    def _engine(self, engine: str, spark: Any, limits: Limits) -> Engine:
-        if engine not in ENGINES:
-            meant = suggest(engine, ENGINES)
-            raise UsageError(
-                f"there is no engine {engine!r}",
-                code=Code.UNKNOWN_ENGINE,
-                help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
-            )
+    def _engine(self, engine: str, spark: Any, strategy: str, limits: Limits) -> Engine:
+        _check_name("engine", engine, ENGINES)
+        _check_name("strategy", strategy, STRATEGIES)
         if engine == "local":
             if spark is not None:
                 raise UsageError(
@@ -81,13 +80,26 @@ class Program:
                 )
             from tidelog.engine.local.engine import LocalEngine
 
-            return LocalEngine(self.stages.rules, limits=limits)
+            return LocalEngine(self.stages.rules, limits=limits, strategy=strategy)
+        if strategy != "elastic":
+            raise UsageError(f"the Spark engine has no strategy {strategy!r} yet", code=Code.NOT_YET)
         if limits != Limits():
             raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
         refuse_on_spark(self.stages.typed)
         from tidelog.engine.spark.engine import SparkEngine
 
         return SparkEngine(self.stages.rules, spark=spark)
+
+
+def _check_name(what: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        meant = suggest(name, known)
+        plural = {"engine": "engines", "strategy": "strategies"}[what]
+        raise UsageError(
+            f"there is no {what} {name!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else f"the {plural} are {' and '.join(map(repr, known))}",
+        )
 
 
 def compile(

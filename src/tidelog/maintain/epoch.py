@@ -44,6 +44,9 @@ class StratumState(Protocol):
     def can_derive(self) -> bool:
         """False where no rule can have an instance, because every one reads something that is empty."""
 
+    def events(self) -> int:
+        """The facts of the stratum and the rows that its rules read that changed in this epoch."""
+
     def new_below(self) -> int: ...
 
     def rows_below(self) -> int: ...
@@ -64,9 +67,11 @@ def maintain(
     *,
     anew: bool = False,
     on_stratum: Callable[[StratumState, str], None] | None = None,
+    strategy: str = "elastic",
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
 
+    `strategy` is "elastic" (the switch decides) or "recompute" (what is touched is derived anew).
     `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
     reports = []
@@ -74,13 +79,14 @@ def maintain(
         if not (anew and stratum.can_derive()) and not stratum.is_touched():
             continue
         started = perf_counter()
-        decision = _decide(stratum, anew)
+        before, events = stratum.instances, stratum.events()
+        decision = _decide(stratum, anew, strategy)
         if on_stratum is not None:
             on_stratum(stratum, decision.strategy)
-        if decision.strategy != "bootstrap" and not stratum.update(decision.kill_limit):
+        if not decision.is_anew and not stratum.update(decision.kill_limit):
             stratum.drop()
             decision = Decision("bootstrap", gave_up(decision, stratum.instances), 0)
-        if decision.strategy == "bootstrap":
+        if decision.is_anew:
             stratum.bootstrap()
         if stratum.has_rules():
             reports.append(
@@ -92,16 +98,20 @@ def maintain(
                     stratum.waves,
                     stratum.work,
                     perf_counter() - started,
+                    events,
+                    stratum.work / max(before, 1),
                 )
             )
     return tuple(reports)
 
 
-def _decide(stratum: StratumState, anew: bool) -> Decision:
+def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
     if stratum.fixed is not None:
         return Decision(stratum.fixed, "the only way for this stratum", 1 << 62)
     if not stratum.has_rules():
         return Decision("update", "input facts", 1 << 62)
+    if strategy == "recompute":
+        return Decision("recompute", "so asked for", 0)
     if anew:
         return Decision("bootstrap", "the database is opened", 0)
     return decide(

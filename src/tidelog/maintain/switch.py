@@ -23,6 +23,11 @@ class Decision:
     reason: str
     kill_limit: int
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether the stratum is derived from nothing."""
+        return self.strategy in ("bootstrap", "recompute")
+
 
 def decide(*, instances: int, new_below: int, rows_below: int, top_rank: int) -> Decision:
     """What to try first for a stratum with so many instances, of whose lower rows so many are new."""

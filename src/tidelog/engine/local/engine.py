@@ -85,11 +85,19 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, program: RuleProgram, *, track_state: bool = False, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        program: RuleProgram,
+        *,
+        track_state: bool = False,
+        limits: Limits | None = None,
+        strategy: str = "elastic",
+    ) -> None:
         self.program = program
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
         self._relations = list(program.relations.values())
+        self._shown = [relation.name for relation in self._relations if relation.role is not Role.HIDDEN]
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = Values()
         self._interrupts = Interrupts()
@@ -108,6 +116,7 @@ class LocalEngine:
         self._delays = Delays(program, self._tables)
         self._inspector = Inspector(program, self._tables, self._values)
         self._track_state = track_state
+        self._strategy = strategy
         self._state_changes: dict[str, pa.Table] = {}
 
     # Engine
@@ -236,7 +245,7 @@ class LocalEngine:
             stratum.begin()
         self._state_changes = {}
         try:
-            reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum)
+            reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum, strategy=self._strategy)
             changes = self._changes()
             if self._track_state:
                 self._collect_state_changes()
@@ -264,7 +273,8 @@ class LocalEngine:
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            {relation.name: self.count(relation.name) for relation in self._relations if relation.role != Role.HIDDEN},
+            {name: self.count(name) for name in self._shown},
+            {name: self.bytes(name) for name in self._shown},
         )
         return Outcome(changes, report)
 

@@ -81,6 +81,12 @@ class LocalStratum:
     def is_touched(self) -> bool:
         return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
 
+    def events(self) -> int:
+        changed = sum(
+            int(self.desk.S[relation, k.CAME_COUNT] + self.desk.S[relation, k.LEFT_COUNT]) for relation in self._below
+        )
+        return changed + sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
+
     def new_below(self) -> int:
         new = sum(int(self.desk.S[relation, k.CAME_COUNT]) for relation in self._below)
         return new + sum(len(inserted) for inserted, _ in self.facts.values())
@@ -294,9 +300,10 @@ class LocalStratum:
 
     def _running(self, control: Words) -> Rule | None:
         """The rule that is running, or that will run next."""
-        first = int(control[k.VARIANT])
+        first, count = int(control[k.VARIANT]), len(self._variants)
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
-        for number in range(first, len(self._variants)):
+        # At the end of a wave nothing is left behind the present variant, but those before it have run.
+        for number in (*range(first, count), *range(min(first, count))):
             if entry.has_delta(self.desk.S, self._table, number, phase, wave):
                 return self._variants[number].variant.rule
         return None
