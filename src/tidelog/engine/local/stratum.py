@@ -305,7 +305,8 @@ class LocalStratum:
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
             if entry.has_delta(self.desk.S, self._table, number, phase, wave):
-                return self._variants[number].variant.rule
+                rule: Rule = self._variants[number].variant.rule
+                return rule
         return None
 
     def _look(self, rule: Rule | None) -> None:
