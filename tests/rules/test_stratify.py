@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidelog.check.components import strongly_connected
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules import compile_rules
 from tidelog.rules.ir import RuleProgram
-from tidelog.rules.stratify import strongly_connected
 
 
 def program(text: str) -> RuleProgram:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tidelog.check.components import strongly_connected
 from tidelog.check.inference.drafts import short_name
 from tidelog.check.rule.groups import find_groups
 from tidelog.check.scope import Module, RelationEntry
@@ -203,42 +204,3 @@ def _shortest_way(start: str, end: str, steps: Sequence[Step], circle: Mapping[s
         way.append(came_by[node])
         node = way[-1].head
     return way[::-1]
-
-
-def strongly_connected(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The strongly connected components of a graph, each after those that it points to."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_: list[str] = []
-    is_open: set[str] = set()
-    components: list[list[str]] = []
-    for root in graph:
-        if root in index:
-            continue
-        work = [(root, iter(graph[root]))]
-        index[root] = lowest[root] = len(index)
-        open_.append(root)
-        is_open.add(root)
-        while work:
-            node, successors = work[-1]
-            for successor in successors:
-                if successor not in index:
-                    index[successor] = lowest[successor] = len(index)
-                    open_.append(successor)
-                    is_open.add(successor)
-                    work.append((successor, iter(graph[successor])))
-                    break
-                if successor in is_open:
-                    lowest[node] = min(lowest[node], index[successor])
-            else:
-                work.pop()
-                if work:
-                    parent = work[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[node])
-                if lowest[node] == index[node]:
-                    component: list[str] = []
-                    while not component or component[-1] != node:
-                        component.append(open_.pop())
-                        is_open.discard(component[-1])
-                    components.append(component)
-    return components

@@ -1,8 +1,7 @@
 """Relations and rules → strata, in an order in which each reads only itself and those before it.
 
-A stratum is a strongly connected component of the graph "the head depends on the relations of the body" (Tarjan's
-algorithm, without recursion: a chain of ten thousand relations is an ordinary program). Components come out in
-dependency order; among those that are free to stand anywhere, the order of declaration decides.
+A stratum is a strongly connected component of the graph "the head depends on the relations of the body". Components
+come out in dependency order; among those that are free to stand anywhere, the order of declaration decides.
 
 A negated literal inside a component has no meaning that all would agree on. The error walks the shortest cycle that
 leads from the negated relation back to the head, one labelled source line for each step.
@@ -13,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from tidelog.check.components import strongly_connected
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, Label
@@ -48,45 +48,6 @@ def stratify(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[
         recursive = any(name in graph[head] for head in names for name in names)
         strata.append(Stratum(names, tuple(members), recursive))
     return tuple(strata)
-
-
-def strongly_connected(graph: Graph) -> list[list[str]]:
-    """The strongly connected components of a graph, each after those that it points to."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_: list[str] = []
-    is_open: set[str] = set()
-    components: list[list[str]] = []
-    for root in graph:
-        if root in index:
-            continue
-        work = [(root, iter(graph[root]))]
-        index[root] = lowest[root] = len(index)
-        open_.append(root)
-        is_open.add(root)
-        while work:
-            node, successors = work[-1]
-            for successor in successors:
-                if successor not in index:
-                    index[successor] = lowest[successor] = len(index)
-                    open_.append(successor)
-                    is_open.add(successor)
-                    work.append((successor, iter(graph[successor])))
-                    break
-                if successor in is_open:
-                    lowest[node] = min(lowest[node], index[successor])
-            else:
-                work.pop()
-                if work:
-                    parent = work[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[node])
-                if lowest[node] == index[node]:
-                    component: list[str] = []
-                    while not component or component[-1] != node:
-                        component.append(open_.pop())
-                        is_open.discard(component[-1])
-                    components.append(component)
-    return components
 
 
 def _dependencies(rules: Sequence[Rule]) -> list[str]:
