@@ -8,7 +8,7 @@ import pytest
 
 from tests.check.programs import DECLARATIONS
 from tidelog.check.types import S16, U8
-from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules import CompiledRules, compile_rules
 from tidelog.rules.ir import Assign, Constant, Negative, Positive, Role, Rule, Variable, Wildcard
@@ -224,3 +224,12 @@ def test_an_extern_function_that_a_rule_needs_is_missed_at_once() -> None:
     with pytest.raises(UsageError, match="extern function `used` has no Python function"):
         compile_rules(Source("p.dl", text))
     assert compile_rules(Source("p.dl", text), options=Options({"used": abs})).rules.rules
+
+
+def test_a_head_for_another_place_is_refused_and_not_kept_here() -> None:
+    text = """
+        input relation R(x: u32, at: D3logLocationId)
+        output relation S(x: u32)
+        S(x) @at :- R(x, at)."""
+    with pytest.raises(ProgramError, match="`@` in a head cannot be run yet"):
+        compile_rules(Source("p.dl", text))

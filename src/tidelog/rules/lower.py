@@ -23,7 +23,8 @@ from typing import Any
 
 from tidelog.check import program, typed
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.report import diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
@@ -81,6 +82,7 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
+    _refuse_locations(source)
     lowering = Lowering(source, functions, options)
     for rule in source.rules:
         lowering.add(rule)
@@ -256,6 +258,18 @@ class Lowering:
             rule = Rule(len(self._rules), head, body, "", span)
             self._rules.append(replace(rule, text=show_rule(rule)))
         return self._relations, tuple(self._rules)
+
+
+def _refuse_locations(source: program.TypedProgram) -> None:
+    """Raises ProgramError for heads whose rows belong to another place."""
+    elsewhere = [head.location for rule in source.rules for head in rule.heads if head.location is not None]
+    if elsewhere:
+        raise ProgramError(
+            tuple(
+                diagnostic(Code.NOT_YET, "`@` in a head cannot be run yet", place.span, "no engine sends rows away")
+                for place in elsewhere
+            )
+        )
 
 
 def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:
