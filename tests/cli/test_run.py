@@ -79,7 +79,8 @@ def test_json_is_the_only_thing_on_standard_output(folder: Path, capsys: pytest.
         {"name": "Busy", "role": "internal", "rows": 2, "file": None},
     ]
     assert list(document["seconds"]) == ["compile", "open", "read", "evaluate", "write"]
-    assert {"relations", "strategy", "place", "reason", "rounds", "instances", "seconds"} == set(document["strata"][0])
+    fields = {"relations", "strategy", "place", "reason", "rounds", "instances", "seconds", "events", "impact"}
+    assert fields == set(document["strata"][0])
     assert (document["epoch"], document["engine"]) == (1, "local")
 
 
