@@ -233,3 +233,9 @@ def test_a_head_for_another_place_is_refused_and_not_kept_here() -> None:
         S(x) @at :- R(x, at)."""
     with pytest.raises(ProgramError, match="`@` in a head cannot be run yet"):
         compile_rules(Source("p.dl", text))
+
+
+def test_an_input_multiset_that_depends_on_itself_is_refused() -> None:
+    text = "input multiset M(x: u32)\nM(x + 1) :- M(x), x < 5."
+    with pytest.raises(ProgramError, match="`M` is an input multiset that depends on itself"):
+        compile_rules(Source("p.dl", text))

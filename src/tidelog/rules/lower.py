@@ -47,6 +47,7 @@ from tidelog.rules.ir import (
     Role,
     Rule,
     RuleProgram,
+    Stratum,
     Term,
     Transform,
     Unfold,
@@ -93,6 +94,7 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
     functions.require_for(*_expressions(rules))
     strata = stratify(relations, rules)
+    _refuse_given_weights(relations, strata)
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     weighted = with_weights(relations, rules, strata, feeds, inspections)
     return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
@@ -268,6 +270,25 @@ def _refuse_locations(source: program.TypedProgram) -> None:
             tuple(
                 diagnostic(Code.NOT_YET, "`@` in a head cannot be run yet", place.span, "no engine sends rows away")
                 for place in elsewhere
+            )
+        )
+
+
+def _refuse_given_weights(relations: Mapping[str, Relation], strata: tuple[Stratum, ...]) -> None:
+    """Raises ProgramError for input multisets inside recursion, where a row has no weight to add to."""
+    recursive = (relations[name] for stratum in strata if stratum.recursive for name in stratum.relations)
+    wrong = [each for each in recursive if each.kind is Kind.MULTISET and each.role is Role.INPUT]
+    if wrong:
+        raise ProgramError(
+            tuple(
+                diagnostic(
+                    Code.NOT_YET,
+                    f"`{relation.name}` is an input multiset that depends on itself, which cannot be run yet",
+                    relation.span,
+                    "rows of a recursive relation have no weights",
+                    help="derive into another relation: `Derived(x) :- Given(x).`",
+                )
+                for relation in wrong
             )
         )
 
