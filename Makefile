@@ -37,9 +37,9 @@ soak: $(SET_UP) ## Random programs and histories against the oracle; ARGS="--sec
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
 	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)
 
-bench: $(SET_UP) ## The checker on 4,000 lines; transitive closure, local and on Spark, in figures
+bench: $(SET_UP) ## The checker on 4,000 lines; closure, CRDT and the elastic workload; the closure on Spark
 	@$(PYTHON) -m tidelog.bench.check
-	@$(PYTHON) -m tidelog.bench.closure
+	@$(PYTHON) -m tidelog.cli.main bench run closure crdt elastic $(ARGS)
 	@$(PYTHON) -m tidelog.bench.closure_spark
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.bench.closure import PROGRAM, Edges, edge_table, random_graph
+from tidelog.bench.inputs.dataset import Numbers, number_table
+from tidelog.bench.inputs.graphs import random_graph
+from tidelog.bench.measure import PROGRAMS
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.engine import SparkEngine
@@ -40,33 +42,33 @@ def dataframe_loop(spark: Any, edges: Any) -> int:
     return rows
 
 
-def first_epoch(spark: Any, edges: Edges) -> tuple[SparkEngine, float]:
+def first_epoch(spark: Any, edges: Numbers) -> tuple[SparkEngine, float]:
     """An engine with the closure of the edges, and the seconds that the first epoch took."""
-    engine = SparkEngine(compile_rules(Source("<closure>", PROGRAM)).rules, spark=spark)
+    engine = SparkEngine(compile_rules(Source("closure.dl", (PROGRAMS / "closure.dl").read_text())).rules, spark=spark)
     engine.open()
-    table = edge_table(edges)
+    table = number_table(edges, "src", "dst")
     started = perf_counter()
     engine.commit([Operation("Edge", 1, table)])
     return engine, perf_counter() - started
 
 
-def single_changes(engine: SparkEngine, edges: Edges, times: int) -> list[float]:
+def single_changes(engine: SparkEngine, edges: Numbers, times: int) -> list[float]:
     """Seconds of epochs that delete one edge, or insert it again."""
     seconds = []
     for pick in np.random.default_rng(2).integers(0, len(edges), times):
         for sign in (-1, 1):
             started = perf_counter()
-            engine.commit([Operation("Edge", sign, edge_table(edges[pick : pick + 1]))])
+            engine.commit([Operation("Edge", sign, number_table(edges[pick : pick + 1], "src", "dst"))])
             seconds.append(perf_counter() - started)
     return seconds
 
 
-def read_edges(spark: Any, edges: Edges, folder: str) -> Any:
+def read_edges(spark: Any, edges: Numbers, folder: str) -> Any:
     """The edges as a DataFrame over a Parquet file, which is what the loop would start from."""
     import pyarrow.parquet as pq
 
     path = Path(folder, f"{len(edges)}.parquet")
-    pq.write_table(edge_table(edges), path)
+    pq.write_table(number_table(edges, "src", "dst"), path)
     return spark.read.parquet(str(path))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from tidelog.cli.bench import bench
 from tidelog.cli.check import check
 from tidelog.cli.fmt import fmt
 from tidelog.cli.options import Settings, debug_option
@@ -44,6 +45,7 @@ def tidelog() -> None:
     """
 
 
+tidelog.add_command(bench)
 tidelog.add_command(check)
 tidelog.add_command(fmt)
 tidelog.add_command(run)

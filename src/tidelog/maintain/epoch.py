@@ -71,7 +71,8 @@ def maintain(
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
 
-    `strategy` is "elastic" (the switch decides) or "recompute" (what is touched is derived anew).
+    `strategy` is "elastic" (the switch decides), "recompute" (what is touched is derived anew) or "update" (what is
+    there is repaired, whatever it costs: for measuring the switch).
     `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
     reports = []
@@ -114,9 +115,12 @@ def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
         return Decision("recompute", "so asked for", 0)
     if anew:
         return Decision("bootstrap", "the database is opened", 0)
-    return decide(
+    decision = decide(
         instances=stratum.instances,
         new_below=stratum.new_below(),
         rows_below=stratum.rows_below(),
         top_rank=stratum.top_rank(),
     )
+    if strategy == "update" and not decision.is_anew:
+        return Decision("update", "so asked for", 1 << 62)
+    return decision

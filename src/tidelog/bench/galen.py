@@ -1,0 +1,18 @@
+"""GALEN: a medical ontology, 24 million rows from six rules; one row of `p`, and 1% of it."""
+
+from __future__ import annotations
+
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.inputs.galen import galen as galen_data
+from tidelog.bench.maintained import Maintained, Work, share_of
+from tidelog.bench.measure import Outcome
+
+
+def galen(settings: Settings) -> Outcome:
+    out = Outcome()
+    data = galen_data(settings)
+    subject = Maintained(settings, out, Work("galen", data, ("IsA", "Has"), lambda _: {}))
+    subject.single("ToldIsA", 20)
+    subject.sets("1% of ToldIsA", [{"ToldIsA": share_of(data.tables["ToldIsA"], 0.01, 7)}])
+    subject.close()
+    return out

@@ -1,0 +1,94 @@
+"""Graphs for the transitive closure: random, R-MAT (few nodes have most edges) and a chain; and how many pairs they
+connect, found without any of Tidelog."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct, number_table
+
+
+def random_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
+    """Distinct random edges; a few less than asked for, where the same one came twice."""
+    return distinct(np.random.default_rng(seed).integers(0, nodes, (edges, 2)))
+
+
+def rmat_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
+    """Edges that fall into one of the four quarters of the matrix again and again, mostly into the first."""
+    generator = np.random.default_rng(seed)
+    levels = max(1, (nodes - 1).bit_length())
+    found = np.empty((0, 2), dtype=np.uint32)
+    while len(found) < edges:
+        quarters = generator.choice(4, p=(0.57, 0.19, 0.19, 0.05), size=(2 * edges, levels))
+        weights = 1 << np.arange(levels)
+        drawn = np.stack([(quarters >> 1) @ weights, (quarters & 1) @ weights], axis=1)
+        found = distinct(np.concatenate([found, drawn[(drawn < nodes).all(axis=1)]]))
+    return found[np.sort(generator.permutation(len(found))[:edges])]
+
+
+def chain_graph(edges: int) -> Numbers:
+    return np.stack([np.arange(edges), np.arange(1, edges + 1)], axis=1).astype(np.uint32)
+
+
+def graph_dataset(name: str, edges: Numbers, seed: int | None = SEED) -> Dataset:
+    return Dataset(name, "generated", {"Edge": number_table(edges, "src", "dst")}, seed)
+
+
+def closure_size(edges: Numbers) -> int:
+    """The rows of the transitive closure: components first, then sets of nodes as bits of whole numbers."""
+    successors: dict[int, list[int]] = {}
+    for source, target in edges.tolist():
+        successors.setdefault(source, []).append(target)
+        successors.setdefault(target, [])
+    reach: dict[int, int] = {}
+    size = 0
+    for component in _components(successors):
+        members = set(component)
+        below = 0
+        for node in component:
+            for target in successors[node]:
+                below |= 1 << target
+                if target not in members:
+                    below |= reach[target]
+        if len(component) > 1:
+            for node in component:
+                below |= 1 << node
+        for node in component:
+            reach[node] = below
+        size += len(component) * below.bit_count()
+    return size
+
+
+def _components(successors: dict[int, list[int]]) -> list[list[int]]:
+    """Strongly connected components, those that others lead to first (Tarjan, with a stack of its own)."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    waiting: list[int] = []
+    is_waiting: set[int] = set()
+    found: list[list[int]] = []
+    for root in successors:
+        if root in order:
+            continue
+        work = [(root, 0)]
+        while work:
+            node, at = work.pop()
+            if at == 0:
+                order[node] = low[node] = len(order)
+                waiting.append(node)
+                is_waiting.add(node)
+            elif successors[node][at - 1] in is_waiting:
+                low[node] = min(low[node], low[successors[node][at - 1]])
+            targets = successors[node]
+            while at < len(targets) and targets[at] in order:
+                if targets[at] in is_waiting:
+                    low[node] = min(low[node], order[targets[at]])
+                at += 1
+            if at < len(targets):
+                work += [(node, at + 1), (targets[at], 0)]
+            elif low[node] == order[node]:
+                component: list[int] = []
+                while not component or component[-1] != node:
+                    component.append(waiting.pop())
+                is_waiting.difference_update(component)
+                found.append(component)
+    return found

@@ -1,0 +1,73 @@
+"""The machine and the versions that figures were taken with, and the memory that a piece of work needed at most."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+
+
+def describe_machine() -> dict[str, Any]:
+    """System, processor, cores, memory, and the load when asked: figures of a busy machine have to say so."""
+    load = os.getloadavg() if hasattr(os, "getloadavg") else ()
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_mb": _memory_mb(),
+        "load": [round(each, 2) for each in load],
+    }
+
+
+def describe_versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("tidelog", "numpy", "numba", "pyarrow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@contextmanager
+def peak_memory(into: dict[str, float], name: str) -> Iterator[None]:
+    """Notes the most memory (MB, resident) that the process had inside the block; nothing where no system tells it."""
+    try:
+        _CLEAR.write_text("5")
+    except OSError:
+        yield
+        return
+    yield
+    peak = _status("VmHWM")
+    if peak is not None:
+        into[name] = round(peak / 1024, 1)
+
+
+def _status(field: str) -> float | None:
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith(field + ":"):
+            return float(line.split()[1])
+    return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _memory_mb() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 20)
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,137 @@
+"""What is measured: a program's database with its facts, changes to it, and the seconds that each took.
+
+A time is that of a whole transaction as a user sees it: Arrow tables in, epoch committed. Every time belongs to a
+`Case`; a benchmark checks its results before it hands its cases out, so that no wrong answer is ever fast.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import InternalError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from tidelog.engine.interface import EpochReport
+
+PROGRAMS = Path(__file__).with_name("programs")
+Tables = Mapping[str, "pa.Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing that was timed, so often. `group` names the input; `rows` is the result that was checked."""
+
+    group: str
+    name: str
+    seconds: tuple[float, ...]
+    who: str = "tidelog"
+    rows: int | None = None
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Two medians of this run, divided."""
+
+    group: str
+    name: str
+    value: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a benchmark found."""
+
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    peak_memory_mb: dict[str, float] = field(default_factory=dict)
+
+
+class Subject:
+    """A database of one of the benchmarks' programs. With the strategy "update" the switch never gives up."""
+
+    def __init__(self, program: str, strategy: str = "elastic") -> None:
+        import tidelog
+        from tidelog.database.database import Database
+        from tidelog.engine.local.engine import LocalEngine
+
+        rules = tidelog.compile(PROGRAMS / f"{program}.dl").stages.rules
+        self._db = Database(rules, LocalEngine(rules, strategy=strategy))
+        self.report: EpochReport | None = None
+
+    def change(self, inserts: Tables | None = None, deletes: Tables | None = None) -> float:
+        """Seconds of one transaction; deletes come first."""
+        started = perf_counter()
+        with self._db.transaction() as transaction:
+            for relation, rows in (deletes or {}).items():
+                transaction.delete(relation, rows)
+            for relation, rows in (inserts or {}).items():
+                transaction.insert(relation, rows)
+        taken = perf_counter() - started
+        self.report = transaction.report
+        return taken
+
+    def count(self, relation: str) -> int:
+        return len(self._db.relation(relation))
+
+    def table(self, relation: str) -> pa.Table:
+        return self._db.relation(relation).to_arrow()
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def warm(program: str, tables: Tables) -> None:
+    """Loads the kernels, all strategies' and both signs', so that no case pays for it."""
+    few = {name: table.slice(0, 20) for name, table in tables.items()}
+    for strategy in ("elastic", "recompute"):
+        subject = Subject(program, strategy)
+        subject.change(inserts=few)
+        for name, rows in few.items():
+            subject.change(deletes={name: rows})
+            subject.change(inserts={name: rows})
+        subject.close()
+
+
+def take(table: pa.Table, places: npt.ArrayLike) -> pa.Table:
+    """The rows at these places."""
+    import numpy as np
+
+    return table.take(np.asarray(places, dtype=np.int64))
+
+
+def one_by_one(subject: Subject, relation: str, rows: pa.Table) -> tuple[list[float], list[float]]:
+    """Seconds for deleting, and for inserting again, one row after the other."""
+    deletes, inserts = [], []
+    for at in range(rows.num_rows):
+        row = {relation: rows.slice(at, 1)}
+        deletes.append(subject.change(deletes=row))
+        inserts.append(subject.change(inserts=row))
+    return deletes, inserts
+
+
+def require_equal(what: str, found: object, expected: object) -> str:
+    """A line that says that the two agree. Raises InternalError where they do not: then no time means anything."""
+    if found != expected:
+        raise InternalError(f"{what}: {found}, and it should be {expected}", code=Code.WRONG_BENCHMARK_RESULT)
+    return f"{what}: {found:,}" if isinstance(found, int) else f"{what}: equal"
+
+
+def ratio_of(group: str, name: str, slower: Case, faster: Case) -> Ratio:
+    return Ratio(group, name, slower.median / faster.median)

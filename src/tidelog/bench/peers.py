@@ -1,0 +1,126 @@
+"""Other systems on the same facts: Soufflé, compiled, on one thread, and DuckDB's recursive query.
+
+A peer is asked for by name. One that is not installed, or has no way to say a program, is named as missing. Its time
+is that of the whole run without compiling: for Soufflé with reading the facts, for DuckDB without.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pyarrow.csv
+
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.inputs.dataset import Dataset
+from tidelog.bench.measure import PROGRAMS, Case, Outcome, ratio_of, require_equal
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
+
+PEERS = ("souffle", "duckdb")
+
+_DUCKDB_CLOSURE = """
+WITH RECURSIVE reach(src, dst) AS (
+    SELECT src, dst FROM edge
+    UNION
+    SELECT reach.src, edge.dst FROM reach JOIN edge ON reach.dst = edge.src
+)
+SELECT count(*) FROM reach
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRun:
+    """The seconds of each run, and the rows of every result."""
+
+    seconds: tuple[float, ...]
+    rows: dict[str, int]
+
+
+def check_peers(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, if all are known. Raises UsageError."""
+    for name in names:
+        if name not in PEERS:
+            meant = suggest(name, PEERS)
+            raise UsageError(
+                f"there is no peer `{name}`",
+                code=Code.UNKNOWN_PEER,
+                help=f"did you mean `{meant}`?" if meant else f"the peers are {', '.join(PEERS)}",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def is_installed(name: str) -> bool:
+    if name == "souffle":
+        return shutil.which("souffle") is not None
+    return importlib.util.find_spec(name) is not None
+
+
+def version_of(name: str) -> str | None:
+    """The version of an installed peer, or None."""
+    if not is_installed(name):
+        return None
+    if name == "souffle":
+        told = subprocess.run(["souffle", "--version"], capture_output=True, text=True, check=False).stdout
+        lines = [line for line in told.splitlines() if "ersion" in line]
+        return lines[0].strip() if lines else "unknown"
+    return str(importlib.import_module(name).__version__)
+
+
+def beside(settings: Settings, program: str, data: Dataset, ours: Case, counts: dict[str, int], out: Outcome) -> None:
+    """Runs the peers that are there on the same facts, requires the same counts, and adds their cases and ratios."""
+    for name in settings.peers:
+        if not is_installed(name):
+            continue
+        settings.say(f"{data.name}: {name}")
+        run = _souffle(program, data, settings.repeat) if name == "souffle" else _duckdb(program, data, settings.repeat)
+        if run is None:
+            continue
+        for relation, rows in run.rows.items():
+            out.checks.append(require_equal(f"{data.name}: {relation}, as {name} has it", counts[relation], rows))
+        case = Case(data.name, ours.name, run.seconds, name, ours.rows)
+        out.cases.append(case)
+        out.ratios.append(ratio_of(data.name, f"{name} / {ours.name}", case, ours))
+
+
+def _souffle(program: str, data: Dataset, times: int) -> PeerRun | None:
+    source = PROGRAMS / "souffle" / f"{program}.dl"
+    if not source.exists():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
+        for name, table in data.tables.items():
+            pyarrow.csv.write_csv(table, Path(folder, f"{name}.facts"), options)
+        subprocess.run(["souffle", "-o", "program", source], cwd=folder, check=True, capture_output=True)
+        seconds, printed = [], ""
+        for _ in range(times):
+            started = perf_counter()
+            done = subprocess.run(["./program", "-F", "."], cwd=folder, check=True, capture_output=True, text=True)
+            seconds.append(perf_counter() - started)
+            printed = done.stdout
+    rows = {name: int(count) for name, count in (line.split() for line in printed.splitlines() if line.strip())}
+    return PeerRun(tuple(seconds), rows)
+
+
+def _duckdb(program: str, data: Dataset, times: int) -> PeerRun | None:
+    if program != "closure":
+        return None  # its recursive query has one recursive relation and no negation of others
+    duckdb: Any = importlib.import_module("duckdb")
+    connection = duckdb.connect()
+    connection.register("given", data.tables["Edge"])
+    connection.execute("CREATE TABLE edge AS SELECT * FROM given")
+    seconds, rows = [], 0
+    for _ in range(times):
+        started = perf_counter()
+        rows = connection.execute(_DUCKDB_CLOSURE).fetchone()[0]
+        seconds.append(perf_counter() - started)
+    connection.close()
+    return PeerRun(tuple(seconds), {"Reach": int(rows)})

@@ -1,0 +1,101 @@
+"""All benchmarks. `tidelog bench list` prints this; a new one is one more entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidelog.bench.benchmark import Benchmark, Settings
+from tidelog.bench.measure import Outcome
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
+
+
+def _closure(settings: Settings) -> Outcome:
+    from tidelog.bench.closure import closure
+
+    return closure(settings)
+
+
+def _galen(settings: Settings) -> Outcome:
+    from tidelog.bench.galen import galen
+
+    return galen(settings)
+
+
+def _crdt(settings: Settings) -> Outcome:
+    from tidelog.bench.crdt import crdt
+
+    return crdt(settings)
+
+
+def _points_to(settings: Settings) -> Outcome:
+    from tidelog.bench.points_to import points_to
+
+    return points_to(settings)
+
+
+def _elastic(settings: Settings) -> Outcome:
+    from tidelog.bench.elastic import elastic
+
+    return elastic(settings)
+
+
+BENCHMARKS = (
+    Benchmark(
+        "closure",
+        "transitive closure of random, R-MAT and chain graphs",
+        "generated",
+        (
+            "Bootstrap, beside a bare compiled loop",
+            "one edge deleted, inserted (50 times)",
+            "1% of the edges",
+            "the middle edge of a chain, and a shortcut in it",
+            "a row that nothing derived reads",
+            "65 million rows (full scale only)",
+        ),
+        _closure,
+    ),
+    Benchmark(
+        "galen",
+        "a medical ontology: six rules, non-linear and mutual recursion",
+        "galen.zip, or a generated ontology",
+        ("Bootstrap", "one row of `p` deleted, inserted (20 times)", "1% of `p`"),
+        _galen,
+    ),
+    Benchmark(
+        "crdt",
+        "the text that concurrent edits make: negation, and recursion thousands of rounds deep",
+        "crdt.zip, or generated edits",
+        ("Bootstrap", "one insert and one removal, undone and done (50 times)", "1% of the inserts"),
+        _crdt,
+    ),
+    Benchmark(
+        "points-to",
+        "Andersen's points-to analysis of a Java program, by fields, with the call graph found on the way",
+        "doop/*.facts.gz, or a generated program",
+        ("Bootstrap", "10, 100 and 1,000 facts, five random sets each"),
+        _points_to,
+    ),
+    Benchmark(
+        "elastic",
+        "13 epochs of small and large changes (paper 001, figure 6): the switch, Update alone, Bootstrap alone",
+        "a generated graph; crdt.zip and galen.zip, or generated",
+        ("the time of every epoch, the totals, the regret of the switch",),
+        _elastic,
+    ),
+)
+
+
+def find(names: Sequence[str]) -> list[Benchmark]:
+    """The benchmarks of these names, each once. Raises UsageError for a name that there is not."""
+    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    for name in names:
+        if name not in known:
+            meant = suggest(name, known)
+            raise UsageError(
+                f"there is no benchmark `{name}`",
+                code=Code.UNKNOWN_BENCHMARK,
+                help=f"did you mean `{meant}`?" if meant else f"the benchmarks are {', '.join(known)}",
+            )
+    return [known[name] for name in dict.fromkeys(names)]

@@ -1,0 +1,134 @@
+"""`tidelog bench run`: every benchmark runs, checks itself, and leaves a full record; slips get clear errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tidelog.bench.benchmark import Scale
+from tidelog.bench.registry import BENCHMARKS
+from tidelog.bench.run import run_benchmarks
+from tidelog.cli.main import main
+
+NAMES = [benchmark.name for benchmark in BENCHMARKS]
+
+
+def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "list"]) == 0
+    out = capsys.readouterr().out
+    assert NAMES == ["closure", "galen", "crdt", "points-to", "elastic"]
+    for benchmark in BENCHMARKS:
+        assert benchmark.name in out
+        assert benchmark.cases[0][:20] in out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_runs_checks_its_results_and_records_everything(name: str) -> None:
+    talk: list[str] = []
+    record = run_benchmarks([name], repeat=2, scale=Scale.TINY, say=talk.append)
+    assert record["scale"] == "tiny"
+    assert record["repeat"] == 2
+    assert {"system", "processor", "cores", "memory_mb", "load"} <= record["machine"].keys()
+    assert {"python", "numpy", "numba", "pyarrow", "tidelog"} <= record["versions"].keys()
+    (found,) = record["benchmarks"]
+    assert found["name"] == name
+    assert found["checks"]
+    assert talk
+    for given in found["inputs"]:
+        assert given["rows"] == sum(given["tables"].values()) > 0
+        assert given["source"] == "generated"
+    for case in found["cases"]:
+        assert case["repetitions"] == len(case["seconds"])
+        assert 0 < case["min"] <= case["median"] <= case["max"]
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_the_elastic_workload_has_thirteen_epochs_done_in_three_ways() -> None:
+    (found,) = run_benchmarks(["elastic"], repeat=1, scale=Scale.TINY)["benchmarks"]
+    first = [epoch for epoch in found["epochs"] if epoch["group"] == found["epochs"][0]["group"]]
+    kinds = "".join(epoch["kind"][0] for epoch in first)
+    assert kinds == "i" + "s" * 6 + "l" + "s" * 4 + "l"
+    signs = "".join("+" if epoch["changed"] > 0 else "-" for epoch in first[1:])
+    assert signs == "-+-+-+--+-++"
+    for epoch in first:
+        assert epoch["seconds"].keys() == {"switch", "Update alone", "Bootstrap alone"}
+    assert first[-1]["rows"] == first[0]["rows"]
+    assert any("better of the two" in ratio["name"] for ratio in found["ratios"])
+
+
+def test_the_table_goes_to_standard_output_and_the_record_to_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.json"
+    assert main(["bench", "run", "crdt", "--scale", "tiny", "--repeat", "1", "--json", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert "Bootstrap" in out
+    assert "median" in out
+    assert "Bootstrap" in err
+    record = json.loads(file.read_text())
+    assert [benchmark["name"] for benchmark in record["benchmarks"]] == ["crdt"]
+
+
+def test_json_on_standard_output_is_alone_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "run", "crdt", "--scale", "tiny", "--repeat", "1", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["repeat"] == 1
+
+
+def test_peers_that_are_not_installed_are_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.bench.peers.is_installed", lambda _: False)
+    monkeypatch.setattr("tidelog.bench.run.is_installed", lambda _: False)
+    record = run_benchmarks(["crdt"], peers=["souffle", "duckdb"], repeat=1, scale=Scale.TINY)
+    assert record["missing"] == ["souffle", "duckdb"]
+    assert record["peers"] == {"souffle": None, "duckdb": None}
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["bench", "run", *arguments, "--scale", "tiny"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+def test_an_unknown_benchmark_is_an_error_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    err = error_of(capsys, "crdt", "galn")
+    assert "error[E816]: there is no benchmark `galn`" in err
+    assert "did you mean `galen`?" in err
+
+
+def test_an_unknown_peer_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "error[E818]: there is no peer `soufle`" in error_of(capsys, "crdt", "--peers", "soufle")
+
+
+def test_a_data_folder_that_is_not_there_or_has_nothing_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "error[E817]" in error_of(capsys, "crdt", "--data", str(tmp_path / "none"))
+    assert "has none of galen.zip, crdt.zip, doop" in error_of(capsys, "crdt", "--data", str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "file"), [("crdt", "crdt.zip"), ("galen", "galen.zip")])
+def test_a_data_file_that_cannot_be_read_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, file: str
+) -> None:
+    (tmp_path / file).write_text("no archive")
+    assert f"cannot read the benchmark data {tmp_path / file}" in error_of(capsys, name, "--data", str(tmp_path))
+    with ZipFile(tmp_path / file, "w") as archive:
+        archive.writestr("other.txt", "")
+    assert "error[E817]" in error_of(capsys, name, "--data", str(tmp_path))
+
+
+def test_a_facts_folder_without_a_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "doop").mkdir()
+    err = error_of(capsys, "points-to", "--data", str(tmp_path))
+    assert "AssignHeapAllocation.facts.gz" in err
+
+
+def test_a_wrong_result_shows_no_times(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tidelog.bench.crdt.text_size", lambda _: 7)
+    assert main(["bench", "run", "crdt", "--scale", "tiny"]) == 70
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "rows of Text" in err
