@@ -46,7 +46,7 @@ def _bootstraps(
     warm("closure", data.tables)
     seconds = []
     subject: Subject | None = None
-    with peak_memory(out.peak_memory_mb, data.name):
+    with peak_memory(out.memory_mb, data.name):
         for turn in range(times or settings.repeat):
             settings.say(f"{data.name}: Bootstrap {turn + 1}")
             if subject is not None:

@@ -18,6 +18,8 @@ def crdt(settings: Settings) -> Outcome:
     subject = Maintained(settings, out, Work("crdt", data, ("Text",), lambda given: {"Text": text_size(given)}))
     subject.single("Insert", 50)
     subject.single("Remove", 50)
-    subject.sets("1% of Insert", [{"Insert": share_of(data.tables["Insert"], 0.01, 7)}])
+    subject.sets(
+        "1% of Insert", [{"Insert": share_of(data.tables["Insert"], 0.01, seed)} for seed in range(settings.repeat)]
+    )
     subject.close()
     return out

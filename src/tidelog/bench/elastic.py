@@ -75,7 +75,7 @@ def _workload(
     for turn in range(settings.repeat):
         for way, strategy in WAYS.items():
             settings.say(f"{data.name}: 13 epochs, {way}, {turn + 1}")
-            with peak_memory(out.peak_memory_mb, f"{data.name}, {way}"):
+            with peak_memory(out.memory_mb, f"{data.name}, {way}"):
                 times, how, counts = _run(program, strategy, data, relation, epochs, results)
             for at, taken in enumerate(times):
                 seconds[way][at].append(taken)

@@ -13,6 +13,8 @@ def galen(settings: Settings) -> Outcome:
     data = galen_data(settings)
     subject = Maintained(settings, out, Work("galen", data, ("IsA", "Has"), lambda _: {}))
     subject.single("ToldIsA", 20)
-    subject.sets("1% of ToldIsA", [{"ToldIsA": share_of(data.tables["ToldIsA"], 0.01, 7)}])
+    subject.sets(
+        "1% of ToldIsA", [{"ToldIsA": share_of(data.tables["ToldIsA"], 0.01, seed)} for seed in range(settings.repeat)]
+    )
     subject.close()
     return out

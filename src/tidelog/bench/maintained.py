@@ -42,7 +42,7 @@ class Maintained:
         out.inputs.append(work.data.describe())
         warm(work.program, work.data.tables)
         seconds = []
-        with peak_memory(out.peak_memory_mb, self._name):
+        with peak_memory(out.memory_mb, self._name):
             settings.say(f"{self._name}: Bootstrap")
             self._subject = Subject(work.program)
             seconds.append(self._subject.change(inserts=work.data.tables))

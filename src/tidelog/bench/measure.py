@@ -60,7 +60,7 @@ class Outcome:
     ratios: list[Ratio] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     epochs: list[dict[str, Any]] = field(default_factory=list)
-    peak_memory_mb: dict[str, float] = field(default_factory=dict)
+    memory_mb: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 class Subject:

@@ -29,8 +29,9 @@ def print_record(record: dict[str, Any]) -> None:
             console.print(_epochs(benchmark))
         for ratio in benchmark["ratios"]:
             console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}", highlight=False)
-        for name, peak in benchmark["peak_memory_mb"].items():
-            console.print(f"{name}: at most {peak:,.0f} MB in memory", highlight=False)
+        for name, memory in benchmark["memory_mb"].items():
+            told = f"{name}: at most {memory['peak']:,.0f} MB in memory, {memory['before']:,.0f} MB of it before"
+            console.print(told, highlight=False)
         console.print(f"{len(benchmark['checks'])} checks of results passed", highlight=False)
     if record["missing"]:
         console.print(f"not installed, and so not run: {', '.join(record['missing'])}", highlight=False)

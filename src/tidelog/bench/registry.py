@@ -35,6 +35,12 @@ def _points_to(settings: Settings) -> Outcome:
     return points_to(settings)
 
 
+def _startup(settings: Settings) -> Outcome:
+    from tidelog.bench.startup import startup
+
+    return startup(settings)
+
+
 def _elastic(settings: Settings) -> Outcome:
     from tidelog.bench.elastic import elastic
 
@@ -83,6 +89,13 @@ BENCHMARKS = (
         "a generated graph; crdt.zip and galen.zip, or generated",
         ("the time of every epoch, the totals, the regret of the switch",),
         _elastic,
+    ),
+    Benchmark(
+        "startup",
+        "what a new process pays before it has done anything",
+        "two edges",
+        ("Python alone", "import tidelog", "from the start to the first commit, kernels cached"),
+        _startup,
     ),
 )
 

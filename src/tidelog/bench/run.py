@@ -63,7 +63,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "ratios": [{"group": each.group, "name": each.name, "value": each.value} for each in outcome.ratios],
         "epochs": outcome.epochs,
         "checks": list(dict.fromkeys(outcome.checks)),
-        "peak_memory_mb": outcome.peak_memory_mb,
+        "memory_mb": outcome.memory_mb,
     }
 
 

@@ -1,0 +1,54 @@
+"""Start-up: what a process pays before it has done anything, each time in a new process of its own.
+
+`import tidelog` is to bring neither numba nor pyarrow; the first commit brings both, with the kernels from their cache.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import tidelog
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.measure import PROGRAMS, Case, Outcome, Ratio, require_equal
+
+_FIRST_COMMIT = """\
+import sys, tidelog
+db = tidelog.compile(sys.argv[1]).open()
+with db.transaction() as tx:
+    tx.insert("Edge", [(1, 2), (2, 3)])
+print(len(db.relation("Reach")))
+"""
+_GROUP = "a new process"
+
+
+def startup(settings: Settings) -> Outcome:
+    out = Outcome()
+    runs = {
+        "Python alone": "print(3)",
+        "import tidelog": "import tidelog; print(3)",
+        "to the first commit": _FIRST_COMMIT,
+    }
+    for name, text in runs.items():
+        settings.say(f"{_GROUP}: {name}")
+        _seconds(out, name, text)  # the first run ever compiles, and fills caches
+        seconds = [_seconds(out, name, text) for _ in range(max(settings.repeat, settings.pick(1, 5, 10)))]
+        out.cases.append(Case(_GROUP, name, tuple(seconds), "Python" if name == "Python alone" else "tidelog"))
+    alone, imported, _ = (case.median for case in out.cases)
+    out.ratios.append(Ratio(_GROUP, "import tidelog / Python alone", imported / alone))
+    return out
+
+
+def _seconds(out: Outcome, name: str, text: str) -> float:
+    # The same sources as in this process, whatever is installed.
+    paths = [str(Path(tidelog.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    command = [sys.executable, "-c", text, str(PROGRAMS / "closure.dl")]
+    started = perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    taken = perf_counter() - started
+    out.checks.append(require_equal(f"{_GROUP}: rows, {name}", int(done.stdout), 3))
+    return taken
