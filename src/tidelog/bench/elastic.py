@@ -17,6 +17,7 @@ import pyarrow as pa
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.crdt import crdt
 from tidelog.bench.inputs.dataset import SEED, Dataset
+from tidelog.bench.inputs.doop import doop
 from tidelog.bench.inputs.galen import galen
 from tidelog.bench.inputs.graphs import graph_dataset, random_graph
 from tidelog.bench.machine import peak_memory
@@ -41,6 +42,7 @@ def elastic(settings: Settings) -> Outcome:
     named = f"random graph, {nodes:,} nodes, {len(graph):,} edges"
     _workload(settings, out, "closure", graph_dataset(named, graph), "Edge", ("Reach",))
     _workload(settings, out, "crdt", crdt(settings), "Insert", ("Text",))
+    _workload(settings, out, "points-to", doop(settings), "Move", ("VarPointsTo", "FieldPointsTo", "Calls"))
     _workload(settings, out, "galen", galen(settings), "ToldIsA", ("IsA", "Has"))
     return out
 

@@ -86,7 +86,7 @@ BENCHMARKS = (
     Benchmark(
         "elastic",
         "13 epochs of small and large changes (paper 001, figure 6): the switch, Update alone, Bootstrap alone",
-        "a generated graph; crdt.zip and galen.zip, or generated",
+        "a generated graph; crdt.zip, doop/*.facts.gz and galen.zip, or generated",
         ("the time of every epoch, the totals, the regret of the switch",),
         _elastic,
     ),
