@@ -49,6 +49,8 @@ class StratumState(Protocol):
 
     def new_below(self) -> int: ...
 
+    def gone_below(self) -> int: ...
+
     def rows_below(self) -> int: ...
 
     def top_rank(self) -> int: ...
@@ -118,6 +120,7 @@ def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
     decision = decide(
         instances=stratum.instances,
         new_below=stratum.new_below(),
+        gone_below=stratum.gone_below(),
         rows_below=stratum.rows_below(),
         top_rank=stratum.top_rank(),
     )

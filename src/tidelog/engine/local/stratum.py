@@ -91,6 +91,10 @@ class LocalStratum:
         new = sum(int(self.desk.S[relation, k.CAME_COUNT]) for relation in self._below)
         return new + sum(len(inserted) for inserted, _ in self.facts.values())
 
+    def gone_below(self) -> int:
+        gone = sum(int(self.desk.S[relation, k.LEFT_COUNT]) for relation in self._below)
+        return gone + sum(len(deleted) for _, deleted in self.facts.values())
+
     def rows_below(self) -> int:
         rows = sum(len(self.desk.stores[relation]) for relation in self._below)
         return rows + sum(len(inserted) for inserted, _ in self.facts.values())
