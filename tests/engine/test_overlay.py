@@ -93,6 +93,7 @@ def test_a_failed_first_load_leaves_an_empty_database() -> None:
 def always_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     """RETRACT gives up at its first killed instance."""
     monkeypatch.setattr(switch, "ALWAYS_UPDATE", 0)
+    monkeypatch.setattr(switch, "GONE_SHARE", 2.0)  # Update is always tried first
     monkeypatch.setattr(switch, "KILLED_SHARE", 0.0)
 
 

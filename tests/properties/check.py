@@ -83,6 +83,7 @@ def agrees_when_giving_up(case: Case, share: float) -> Replay:
     """The same with a switch that leaves Update as soon as it has killed this share of a stratum's instances."""
     with (
         mock.patch.object(switch, "ALWAYS_UPDATE", 0),
+        mock.patch.object(switch, "GONE_SHARE", 2.0),
         mock.patch.object(switch, "KILLED_SHARE", share),
     ):
         return agrees_with_oracle(case, recounted=True)
