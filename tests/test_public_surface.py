@@ -71,6 +71,8 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "engine",
         "spark",
         "strategy",
+        "switch",
+        "threads",
         "max_rounds",
         "max_rows",
         "deadline",

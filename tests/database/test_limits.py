@@ -29,8 +29,23 @@ def test_a_program_that_diverges_is_stopped_and_the_last_commit_stays() -> None:
     assert db.relation("Start").rows() == [(999999999990,)]
 
 
-@pytest.mark.parametrize("options", [{"max_rounds": 0}, {"max_rows": -1}, {"deadline": 0.0}], ids=str)
-def test_a_limit_must_be_above_zero(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_rounds": 0},
+        {"max_rows": -1},
+        {"max_rows": 1.5},
+        {"deadline": 0.0},
+        {"deadline": "soon"},
+        {"switch": 0},
+        {"switch": True},
+        {"switch": None},
+        {"threads": 0},
+        {"threads": 1.0},
+    ],
+    ids=str,
+)
+def test_an_option_must_be_a_number_above_zero(options: dict[str, Any]) -> None:
     program = tidelog.compile(COUNT)
     with pytest.raises(tidelog.UsageError, match=min(options)) as caught:
         program.open(**options)

@@ -1,11 +1,17 @@
-"""Options and settings that every command has."""
+"""Options and settings that several commands have."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
+
+from tidelog.maintain.options import DEFAULT_SWITCH
+from tidelog.maintain.strategies import DEFAULT_STRATEGY, STRATEGIES
 
 
 @dataclass(slots=True)
@@ -40,3 +46,46 @@ modules_option = click.option(
 program_argument = click.argument(
     "program", metavar="PROGRAM.dl", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
+
+
+_OPENING = (
+    click.option(
+        "--strategy",
+        metavar="NAME",
+        default=DEFAULT_STRATEGY,
+        show_default=True,
+        help="How derived relations are kept up to date. "
+        + "; ".join(f"{a}: {b}" for a, b in STRATEGIES.items())
+        + ".",
+    ),
+    click.option(
+        "--switch",
+        metavar="SHARE",
+        type=float,
+        default=DEFAULT_SWITCH,
+        show_default=True,
+        help="With `elastic`, while nothing is known of what repairs cost: give up one that has taken this share of the"
+        " time of the last derivation, and derive anew.",
+    ),
+    click.option("--threads", metavar="N", type=int, help="Threads for one epoch. Default: as many as pay."),
+    click.option("--max-rounds", metavar="N", type=int, help="Undo an epoch that needs more rounds in a recursion."),
+    click.option("--max-rows", metavar="N", type=int, help="Undo an epoch in which a relation grows beyond this."),
+    click.option("--deadline", metavar="SECONDS", type=float, help="Undo an epoch that takes longer."),
+)
+OPENING = ("strategy", "switch", "threads", "max_rounds", "max_rows", "deadline")
+
+
+def opening_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of `Program.open` that are not about the engine; the command gets them as `opening`.
+
+    What a value may be is for `Program.open` to say, so that the errors are the same.
+    """
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        opening = {name: given.pop(name) for name in OPENING}
+        return command(**given, opening=opening)
+
+    for option in reversed(_OPENING):
+        gathered = option(gathered)
+    return gathered

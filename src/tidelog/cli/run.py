@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, program_argument
+from tidelog.cli.options import debug_option, modules_option, opening_options, program_argument
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -34,6 +35,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     help="The kind of files to write.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@opening_options
 @modules_option
 @externs_option
 @debug_option
@@ -46,6 +48,7 @@ def run(
     as_json: bool,
     modules: tuple[Path, ...],
     externs_file: Path | None,
+    opening: dict[str, Any],
 ) -> None:
     """Runs a program once: reads facts, derives everything, writes the output relations.
 
@@ -56,12 +59,13 @@ def run(
     \b
     Example:
       tidelog run reach.dl -F facts -D out --format parquet
+      tidelog run reach.dl -F facts -D out --deadline 60 --max-rows 1000000
     """
     from tidelog.cli.run_once import run_once
     from tidelog.cli.summary import print_json, print_table
 
     externs = load_externs(externs_file)
-    summary = run_once(program, facts, output, engine, format_name, modules=modules, externs=externs)
+    summary = run_once(program, facts, output, engine, format_name, modules=modules, externs=externs, opening=opening)
     if as_json:
         print_json(summary)
     else:

@@ -50,8 +50,12 @@ def run_once(
     *,
     modules: Sequence[Path] = (),
     externs: Mapping[str, Callable[..., Any]] | None = None,
+    opening: Mapping[str, Any] | None = None,
 ) -> Summary:
-    """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated."""
+    """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
+
+    `opening` are further options of `Program.open`.
+    """
     with Progress() as progress:
         progress.start("compile")
         program = compile(path, externs=externs, search_path=modules)
@@ -62,7 +66,7 @@ def run_once(
             _check_outputs(program)
             _make_folder(output)
         progress.start("open")
-        with program.open(engine) as database:
+        with program.open(engine, **(opening or {})) as database:
             transaction = _load(program, database, files, progress)
             progress.start("write")
             written = _write_outputs(program, database, transaction, output, format_name) if output is not None else {}

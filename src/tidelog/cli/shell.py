@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, program_argument
+from tidelog.cli.options import debug_option, modules_option, opening_options, program_argument
 
 
 @click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
@@ -21,10 +22,12 @@ from tidelog.cli.options import debug_option, modules_option, program_argument
 @click.option("--no-store", is_flag=True, help="`dump` prints nothing, and nothing is kept for it.")
 @click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
 @click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Accepted for old scripts; not needed.")
+@opening_options
 @debug_option
 @click.pass_context
 def shell(
     context: click.Context,
+    *,
     program: Path,
     modules: tuple[Path, ...],
     externs_file: Path | None,
@@ -34,6 +37,7 @@ def shell(
     no_store: bool,
     no_delta: bool,
     workers: int | None,
+    opening: dict[str, Any],
 ) -> None:
     """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
 
@@ -41,6 +45,7 @@ def shell(
     Example:
       tidelog shell reach.dl
       tidelog shell reach.dl < script.dat
+      tidelog shell reach.dl --strategy recompute --deadline 10 < script.dat
     """
     from tidelog.cli.warnings import print_warnings
     from tidelog.database.program import compile
@@ -55,7 +60,7 @@ def shell(
         output_internal=output_internal_relations,
     )
     print_warnings(compiled.stages.typed)
-    with Shell(compiled, sys.stdout, store=not no_store, delta=not no_delta) as session:
+    with Shell(compiled, sys.stdout, store=not no_store, delta=not no_delta, opening=opening) as session:
         if not no_init_snapshot:
             session.show_initial()
             sys.stdout.flush()

@@ -13,6 +13,8 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
 from tidelog.maintain.limits import Limits
+from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.compile_rules import CompiledRules, compile_rules
 from tidelog.rules.lower import Options
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from tidelog.engine.interface import Engine
 
 ENGINES = ("local", "spark")
-STRATEGIES = ("elastic", "recompute")
 
 
 class Program:
@@ -37,7 +38,9 @@ class Program:
         engine: str = "local",
         *,
         spark: Any = None,
-        strategy: str = "elastic",
+        strategy: str = DEFAULT_STRATEGY,
+        switch: float = DEFAULT_SWITCH,
+        threads: int | None = None,
         max_rounds: int | None = None,
         max_rows: int | None = None,
         deadline: float | None = None,
@@ -46,16 +49,25 @@ class Program:
 
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
         one or a new local one. The rest is for the local engine. `strategy` is `"elastic"` (a change is repaired, or
-        its strata are derived anew where that is cheaper) or `"recompute"` (always anew: the baseline). An epoch that
-        needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a relation, or more than
-        `deadline` seconds, is undone with an EvaluationError.
+        its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline) or `"update"`
+        (always repaired). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a stratum, one
+        that has taken this share of the time of its last derivation is given up. `threads` is how many may work on one
+        epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a stratum, more
+        than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an EvaluationError.
 
         Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts.
         """
         from tidelog.database.database import Database
 
-        limits = Limits(max_rounds, max_rows, deadline)
-        return Database(self.stages.rules, self._engine(engine, spark, strategy, limits))
+        asked = Maintenance.asked(
+            strategy=strategy,
+            switch=switch,
+            threads=threads,
+            max_rounds=max_rounds,
+            max_rows=max_rows,
+            deadline=deadline,
+        )
+        return Database(self.stages.rules, self._engine(engine, spark, asked))
 
     @property
     def types(self) -> Types:
@@ -68,9 +80,14 @@ class Program:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
 
-    def _engine(self, engine: str, spark: Any, strategy: str, limits: Limits) -> Engine:
-        _check_name("engine", engine, ENGINES)
-        _check_name("strategy", strategy, STRATEGIES)
+    def _engine(self, engine: str, spark: Any, asked: Maintenance) -> Engine:
+        if engine not in ENGINES:
+            meant = suggest(engine, ENGINES)
+            raise UsageError(
+                f"there is no engine {engine!r}",
+                code=Code.UNKNOWN_ENGINE,
+                help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
+            )
         if engine == "local":
             if spark is not None:
                 raise UsageError(
@@ -80,26 +97,25 @@ class Program:
                 )
             from tidelog.engine.local.engine import LocalEngine
 
-            return LocalEngine(self.stages.rules, limits=limits, strategy=strategy)
-        if strategy != "elastic":
-            raise UsageError(f"the Spark engine has no strategy {strategy!r} yet", code=Code.NOT_YET)
-        if limits != Limits():
+            return LocalEngine(
+                self.stages.rules,
+                limits=asked.limits,
+                strategy=asked.strategy,
+                switch=asked.switch,
+                threads=asked.threads,
+            )
+        if asked.strategy != DEFAULT_STRATEGY:
+            raise UsageError(f"the Spark engine has no strategy {asked.strategy!r} yet", code=Code.NOT_YET)
+        if asked.limits != Limits():
             raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
+        if asked != Maintenance():
+            raise UsageError(
+                "the Spark engine takes neither `switch` nor `threads` yet", code=Code.NOT_YET, help="leave them out"
+            )
         refuse_on_spark(self.stages.typed)
         from tidelog.engine.spark.engine import SparkEngine
 
         return SparkEngine(self.stages.rules, spark=spark)
-
-
-def _check_name(what: str, name: str, known: tuple[str, ...]) -> None:
-    if name not in known:
-        meant = suggest(name, known)
-        plural = {"engine": "engines", "strategy": "strategies"}[what]
-        raise UsageError(
-            f"there is no {what} {name!r}",
-            code=Code.UNKNOWN_ENGINE,
-            help=f"did you mean {meant!r}?" if meant else f"the {plural} are {' and '.join(map(repr, known))}",
-        )
 
 
 def compile(

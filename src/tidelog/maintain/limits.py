@@ -28,8 +28,17 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("max_rounds", "max_rows", "deadline"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"`{name}` is {value!r}; it must be above 0", code=Code.BAD_LIMIT)
+            if value is not None:
+                check_positive(name, value, whole=name != "deadline")
+
+
+def check_positive(name: str, value: object, *, whole: bool = False) -> None:
+    """Raises UsageError for an option that is not a (whole) number above 0."""
+    kinds = int if whole else (int, float)
+    if isinstance(value, kinds) and not isinstance(value, bool) and value > 0:
+        return
+    wanted = "a whole number above 0" if whole else "a number above 0"
+    raise UsageError(f"`{name}` is {value!r}; it must be {wanted}", code=Code.BAD_LIMIT)
 
 
 class Interrupt(Protocol):

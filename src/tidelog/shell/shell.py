@@ -9,7 +9,7 @@ at the start only for a program that has facts of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -20,6 +20,7 @@ from tidelog.database.program import Program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError
 from tidelog.library.log import set_default_callback
+from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, Relation
 from tidelog.shell import commands
 from tidelog.shell.commands import Command, Update, Verb
@@ -60,15 +61,26 @@ class _Pending:
 class Shell:
     """One database under the control of commands; closes it at the end of a `with` block.
 
-    Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`.
+    Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`. `opening` are options of
+    `Program.open`; one that cannot be is an error at once.
     """
 
-    def __init__(self, program: Program, out: TextIO, *, store: bool = True, delta: bool = True) -> None:
+    def __init__(
+        self,
+        program: Program,
+        out: TextIO,
+        *,
+        store: bool = True,
+        delta: bool = True,
+        opening: Mapping[str, Any] | None = None,
+    ) -> None:
         self.rows = Rows(program)
         self._program = program
         self._out = out
         self._store = store
         self._delta = delta
+        self._opening = dict(opening or {})
+        Maintenance.asked(**self._opening)
         self._began = perf_counter_ns()
         self._opened: Database | None = None
         self._in_progress = False
@@ -132,7 +144,7 @@ class Shell:
 
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = self._program.open()
+            self._opened = self._program.open(**self._opening)
             self._note(self._opened.initial)
         return self._opened
 

@@ -30,6 +30,8 @@ from tidelog.engine.local.values import Values, Words
 from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
+from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 from tidelog.rules.schema import arrow_schema
 
@@ -91,7 +93,9 @@ class LocalEngine:
         *,
         track_state: bool = False,
         limits: Limits | None = None,
-        strategy: str = "elastic",
+        strategy: str = DEFAULT_STRATEGY,
+        switch: float = DEFAULT_SWITCH,
+        threads: int | None = None,
     ) -> None:
         self.program = program
         self.epoch = -1
@@ -116,7 +120,7 @@ class LocalEngine:
         self._delays = Delays(program, self._tables)
         self._inspector = Inspector(program, self._tables, self._values)
         self._track_state = track_state
-        self._strategy = strategy
+        self._asked = Maintenance(strategy, switch, threads)
         self._state_changes: dict[str, pa.Table] = {}
 
     # Engine
@@ -245,7 +249,7 @@ class LocalEngine:
             stratum.begin()
         self._state_changes = {}
         try:
-            reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum, strategy=self._strategy)
+            reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy)
             changes = self._changes()
             if self._track_state:
                 self._collect_state_changes()

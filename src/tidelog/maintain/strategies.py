@@ -1,0 +1,31 @@
+"""The strategies: the ways to keep strata up to date that `strategy=` can ask for, each with what it does.
+
+A strategy is a preference per stratum: where it does not apply, the stratum is kept in its own way, and the report says
+so. All give the same rows and changes.
+"""
+
+from __future__ import annotations
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
+
+DEFAULT_STRATEGY = "elastic"
+STRATEGIES = {
+    "elastic": "a change is repaired, or its strata are derived anew where that is cheaper: the switch decides",
+    "recompute": "what a change touches is always derived anew",
+    "update": "a change is always repaired, whatever it costs",
+}
+
+
+def check_strategy(name: str) -> str:
+    """The name, if there is such a strategy. Raises UsageError with the one that was meant."""
+    if name not in STRATEGIES:
+        meant = suggest(name, STRATEGIES)
+        known = ", ".join(map(repr, STRATEGIES))
+        raise UsageError(
+            f"there is no strategy {name!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else f"the strategies are {known}",
+        )
+    return name
