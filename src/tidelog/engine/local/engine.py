@@ -7,7 +7,6 @@ overlays (`maintain.epoch`), reads off what came and went, and keeps the overlay
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -15,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome, Row
+from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
+from tidelog.engine.local.changes import LocalChanges, no_session
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
@@ -46,40 +47,6 @@ STATE_FIELDS = (
 def state_schema(relation: Relation) -> pa.Schema:
     """The schema of a relation's state: its columns, its three numbers, and whether the row is an input fact."""
     return pa.schema([*arrow_schema(relation), *STATE_FIELDS])
-
-
-@dataclass(frozen=True, slots=True)
-class LocalChanges:
-    """The rows of one relation that came and went, as words; they become Arrow when somebody looks."""
-
-    relation: Relation
-    values: Values
-    came: Words
-    left: Words
-    came_weights: Words
-    left_weights: Words
-
-    def inserted(self) -> pa.Table:
-        return self.values.words_to_table(self.came, self.relation)
-
-    def deleted(self) -> pa.Table:
-        return self.values.words_to_table(self.left, self.relation)
-
-    def weights(self) -> list[tuple[Row, int]]:
-        left = zip(self.values.words_to_rows(self.left, self.relation), self.left_weights.tolist())
-        return [*left, *zip(self.values.words_to_rows(self.came, self.relation), self.came_weights.tolist())]
-
-    def inserted_count(self) -> int:
-        return len(self.came)
-
-    def deleted_count(self) -> int:
-        return len(self.left)
-
-    def inserted_frame(self) -> Any:
-        raise _no_session()
-
-    def deleted_frame(self) -> Any:
-        raise _no_session()
 
 
 class LocalEngine:
@@ -119,6 +86,7 @@ class LocalEngine:
         self._plain = {name: each for each in self._strata for name in each.relations if name not in self._weighted}
         self._delays = Delays(program, self._tables)
         self._inspector = Inspector(program, self._tables, self._values)
+        self._reclaim = Reclaim(program, self._numbers, self._desk, self._tables, self._delays, self._values)
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
         self._state_changes: dict[str, pa.Table] = {}
@@ -128,7 +96,8 @@ class LocalEngine:
     def open(self) -> Outcome:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
-        return self._epoch(started, anew=True)
+        with self._interrupts.held():
+            return self._epoch(started, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -142,21 +111,23 @@ class LocalEngine:
 
     def commit(self, operations: Sequence[Operation]) -> Outcome | None:
         started = perf_counter()
-        facts, given = self._net(operations)
-        if not facts and not given:
-            return None
-        for name, bag in self._delays.due().items():
-            if name in self._weighted:
-                given[name] = bag
-            else:
-                facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
-        for stratum in self._strata:
-            stratum.facts = {
-                number: facts[number] for name in stratum.relations if (number := self._numbers[name]) in facts
-            }
-        for name, bag in given.items():
-            self._weighted[name].given = bag
-        return self._epoch(started, anew=False)
+        with self._interrupts.held():
+            self._reclaim.before_an_epoch()
+            facts, given = self._net(operations)
+            if not facts and not given:
+                return None
+            for name, bag in self._delays.due().items():
+                if name in self._weighted:
+                    given[name] = bag
+                else:
+                    facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
+            for stratum in self._strata:
+                stratum.facts = {
+                    number: facts[number] for name in stratum.relations if (number := self._numbers[name]) in facts
+                }
+            for name, bag in given.items():
+                self._weighted[name].given = bag
+            return self._epoch(started, anew=False)
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)
@@ -178,7 +149,7 @@ class LocalEngine:
         return self._values.words_to_rows(store.columns_of(lines), declared)
 
     def frame(self, relation: str) -> Any:
-        raise _no_session()
+        raise no_session()
 
     def count(self, relation: str) -> int:
         return len(self._store(relation))
@@ -240,7 +211,7 @@ class LocalEngine:
 
     def _epoch(self, started: float, *, anew: bool) -> Outcome:
         """Brings all strata to the next epoch and commits."""
-        with self._interrupts.held(), self._interrupts.running():
+        with self._interrupts.running():
             self._watch.begin()
             return self._held_epoch(started, anew)
 
@@ -329,8 +300,8 @@ class LocalEngine:
             return self._values.table_to_words(rows, relation)
         return self._values.rows_to_words(rows, relation)
 
-    def _changes(self) -> dict[str, ChangeRows]:
-        changes: dict[str, ChangeRows] = {}
+    def _changes(self) -> dict[str, LocalChanges]:
+        changes: dict[str, LocalChanges] = {}
         for relation in self._relations:
             if relation.role is not Role.OUTPUT:
                 continue
@@ -348,6 +319,8 @@ class LocalEngine:
                 came, left = (store.columns_of(each) for each in lines)
                 signs = np.ones(len(came), dtype=np.int64), np.full(len(left), -1, dtype=np.int64)
                 changes[relation.name] = LocalChanges(relation, self._values, came, left, *signs)
+        for each in changes.values():
+            self._reclaim.hold(each)
         return changes
 
     def _collect_state_changes(self) -> None:
@@ -393,11 +366,3 @@ def kind_of(stratum: Stratum, program: RuleProgram) -> type[LocalStratum]:
         is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
         return LatestStratum if is_latest else WeightedStratum
     return LocalStratum
-
-
-def _no_session() -> UsageError:
-    return UsageError(
-        "the local engine has no Spark session",
-        code="E803",
-        help='use to_arrow() or to_pandas(), or open the database with engine="spark"',
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from tidelog.check.types import NamedType
 from tidelog.engine.local.kernels import layout as k
@@ -25,6 +26,10 @@ class Delays:
         return {
             feed.relation: waiting[0] for feed, waiting in self._waiting if len(waiting) == feed.delay and waiting[0]
         }
+
+    def waiting(self) -> Iterator[tuple[str, Bag]]:
+        """All that is still to come: the delayed relation, and what will be added to it."""
+        return ((feed.relation, bag) for feed, waiting in self._waiting for bag in waiting)
 
     def keep(self) -> None:
         """Notes what this epoch changed; to be called before the tables take it over."""

@@ -1,13 +1,15 @@
 """Values ↔ words: how Arrow columns, of the plain types, and Python values become 64-bit words and come back.
 
 Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
-values are interned: equal values have equal ids, in one pool per type, for as long as the engine lives.
+values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until `reclaim` finds
+that nothing uses it any more; then it is given to another value. A value holds the values inside it, not their ids.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,20 +35,66 @@ Words = npt.NDArray[np.int64]
 Value = Any  # the Python form of a value of the language (`tidelog.values`)
 
 
+_GIVEN_BACK: Final = object()
+SMALLEST_SWEEP = 1024
+
+
 class Pool:
-    """The interned values of one type; an id is a place in `values`."""
+    """The interned values of one type; an id is a place in `values`.
+
+    `limit` is the number of values at which it is time to look for those that nothing uses any more.
+    """
+
+    __slots__ = ("_constants", "_free", "ids", "limit", "values")
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.ids: dict[Value, int] = {}
+        self.limit = SMALLEST_SWEEP
+        self._free = array("q")
+        self._constants: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     def intern(self, value: Value) -> int:
         """The id of the value, a new one if need be."""
         known = self.ids.get(value)
         if known is None:
-            known = self.ids[value] = len(self.values)
-            self.values.append(value)
+            if self._free:
+                known = self._free.pop()
+                self.values[known] = value
+            else:
+                known = len(self.values)
+                self.values.append(value)
+            self.ids[value] = known
         return known
+
+    def constant(self, value: Value) -> int:
+        """The id of a value that is never given back."""
+        known = self.intern(value)
+        self._constants.add(known)
+        return known
+
+    def marks(self) -> npt.NDArray[np.bool_]:
+        """For each id whether it is in use; so far only constants are."""
+        marked = np.zeros(len(self.values), dtype=np.bool_)
+        marked[list(self._constants)] = True
+        return marked
+
+    def sweep(self, marked: npt.NDArray[np.bool_]) -> None:
+        """Gives back all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
+        values, ids = self.values, self.ids
+        unused = np.flatnonzero(~marked)
+        for number in unused.tolist():
+            value = values[number]
+            if value is not _GIVEN_BACK:
+                del ids[value]
+                values[number] = _GIVEN_BACK
+        used = np.flatnonzero(marked)
+        end = int(used[-1]) + 1 if len(used) else 0
+        del values[end:]
+        self._free = array("q", unused[unused < end][::-1].tolist())
 
 
 class Values:
@@ -54,23 +102,29 @@ class Values:
 
     def __init__(self) -> None:
         self._pools: dict[Type, Pool] = {}
+        self.pools: list[Pool] = []
 
     def pool(self, type_: Type) -> Pool:
         """The pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that value."""
         pool = self._pools.get(type_)
         if pool is None:
             bare = _bare(type_)
-            pool = self._pools[type_] = Pool() if bare == type_ else self.pool(bare)
+            if bare == type_:
+                pool = Pool()
+                self.pools.append(pool)
+            else:
+                pool = self.pool(bare)
+            self._pools[type_] = pool
         return pool
 
     def word(self, value: Value, type_: Type) -> int:
-        """The word of one value that fits its type; interns it."""
+        """The word of a constant of a rule, which keeps it for good."""
         if not is_word(type_):
-            return self.pool(type_).intern(value)
+            return self.pool(type_).constant(value)
         return _word(value)
 
     def find(self, value: Value, type_: Type) -> int | None:
-        """The word of one value, or None for a value that was never interned (and so is in no row)."""
+        """The word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):
             return self.pool(type_).ids.get(value)
         return _word(value)
