@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
-from tidelog.engine.local import store
+from tidelog.engine.local import growing
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.growing import Growing
 from tidelog.rules.compile_rules import compile_rules
 
 LINEAR = "Reach(x, z) :- Reach(x, y), Edge(y, z)."
@@ -20,17 +22,18 @@ NON_LINEAR = "Reach(x, z) :- Reach(x, y), Reach(y, z)."
 IN_PYTHON = 'Reach(x, z) :- Reach(x, y), Edge(y, z), "${x}" != "no".'
 
 
-@pytest.fixture(autouse=True)
-def moved_memory_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever still reads an array that was replaced by a larger one finds zeros."""
-    enlarged = store._enlarged
+@pytest.fixture(params=["small", "mapped", "mapped and looked at"], autouse=True)
+def moved_memory_is_lost(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever still reads memory that was replaced by a larger one finds zeros, or the process ends."""
+    monkeypatch.setattr(growing, "LARGE", 1 << 40 if request.param == "small" else 0)
+    resize = Growing.resize
 
-    def wiping(array: Any, used: int, wanted: int) -> Any:
-        larger = enlarged(array, used, wanted)
-        array.fill(0)
-        return larger
+    def wiping(self: Growing[Any], lines: int) -> None:
+        old = self.array if request.param != "mapped" else np.zeros(0)
+        resize(self, lines)
+        old.fill(0)
 
-    monkeypatch.setattr(store, "_enlarged", wiping)
+    monkeypatch.setattr(Growing, "resize", wiping)
 
 
 def closure(edges: set[tuple[int, int]], nodes: int) -> set[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -97,3 +98,11 @@ def test_the_last_operation_on_a_row_counts() -> None:
     assert made.commit([Operation("A", -1, one), Operation("A", 1, one)]) is not None
     assert made.commit([Operation("A", 1, one)]) is None
     assert rows(made.table("A")) == {(1, 1)}
+
+
+def test_closing_gives_the_memory_back() -> None:
+    made = engine(JOIN)
+    made.commit([Operation("A", 1, table("kv", [(i, i) for i in range(100)]))])
+    store = weakref.ref(made._desk.stores[0])
+    made.close()
+    assert store() is None

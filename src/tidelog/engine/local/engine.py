@@ -167,6 +167,7 @@ class LocalEngine:
 
     def close(self) -> None:
         """Gives the memory back."""
+        self._desk.close()
         self._desk = Desk([])
         self._strata = []
 

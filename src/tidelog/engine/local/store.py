@@ -1,18 +1,19 @@
 """A relation's memory: its rows, the index on whole rows, and its arrangements; all of it owned by Python.
 
-A `Store` keeps NumPy arrays and writes their addresses into its line of the table S that kernels read (`layout`). The
-sizes in that line are the truth: kernels advance them. When a kernel says that something is full, the method here that
-makes room copies it into a larger array and writes the new address.
+A `Store` keeps arrays that grow (`growing`) and writes their addresses into its line of the table S that kernels read
+(`layout`). The sizes in that line are the truth: kernels advance them. When a kernel says that something is full, the
+method here that makes room lets it grow and writes the new address. The two hash tables, the index and an arrangement's
+table, double by moving their slots, which hold the hashes, so rows and entries are not read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.growing import SMALLEST, Growing
 from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
     ARRANGEMENT_FIELDS,
@@ -63,8 +64,8 @@ from tidelog.engine.local.kernels.layout import (
 )
 
 Words = npt.NDArray[np.int64]
-Scalar = TypeVar("Scalar", np.int64, np.int32)
-SMALLEST = 16
+Lines = npt.NDArray[np.int32]
+NO_LINES: Lines = np.empty(0, dtype=np.int32)
 
 
 class Desk:
@@ -106,6 +107,10 @@ class Desk:
         self.stores[relation] = old
         old.attach()
 
+    def close(self) -> None:
+        """Gives the memory of all relations back; the desk is of no use after this."""
+        self.stores.clear()
+
     def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
         scratch = Store(self, len(self.S) - 1, rows.shape[1])
@@ -121,14 +126,11 @@ class Arrangement:
     def __init__(self, keys: tuple[int, ...], capacity: int) -> None:
         self.keys = np.array(keys or (0,), dtype=np.int64)
         self.key_count = len(keys)
-        self.place = np.full(capacity, -1, dtype=np.int32)
+        self.place = Growing(np.int32, capacity)
         self.saved = np.zeros(ARRANGEMENT_FIELDS, dtype=np.int64)
-        self.entries: Words = np.empty((0, ENTRY_EXTRA + self.key_count), dtype=np.int64)
-        self.table: Words = np.zeros(0, dtype=np.int64)
-        self.pool = np.empty(0, dtype=np.int32)
-
-    def bytes(self) -> int:
-        return self.place.nbytes + self.entries.nbytes + self.table.nbytes + self.pool.nbytes
+        self.entries = Growing(np.int64, width=ENTRY_EXTRA + self.key_count)
+        self.table = Growing(np.int64)
+        self.pool = Growing(np.int32)
 
 
 class Store:
@@ -139,21 +141,21 @@ class Store:
         self.relation = relation
         self.columns = columns
         self.width = columns + ROW_EXTRA
-        self.rows: Words = np.empty((0, self.width), dtype=np.int64)
-        self.slots: Words = np.zeros(2 * SMALLEST, dtype=np.int64)
-        self.free: Words = np.empty(0, dtype=np.int64)
-        self.queues: list[Words] = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
-        self.log: Words = np.empty((0, LOG_WIDTH), dtype=np.int64)
-        self.came: Words = np.empty(0, dtype=np.int64)
-        self.left: Words = np.empty(0, dtype=np.int64)
+        self._rows = Growing(np.int64, width=self.width)
+        self._slots = Growing(np.int64, 2 * SMALLEST)
+        self._free = Growing(np.int64)
+        self._queues = [Growing(np.int32), Growing(np.int32)]
+        self._log = Growing(np.int64, width=LOG_WIDTH)
+        self._came = NO_LINES
+        self._left = NO_LINES
+        self._is_stamped = True
         self.arrangements: dict[int, Arrangement] = {}
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         line = self.line
         line[:] = 0
         line[WIDTH] = self.width
         line[COLUMNS] = columns
-        line[SLOTS] = self.slots.ctypes.data
-        line[MASK] = len(self.slots) - 1
+        line[SLOTS], line[MASK] = self._slots.address, len(self._slots) - 1
         line[FIRST_ARRANGEMENT] = -1
 
     @property
@@ -161,6 +163,11 @@ class Store:
         """The store's line of S."""
         line: Words = self.desk.S[self.relation]
         return line
+
+    @property
+    def rows(self) -> Words:
+        """All lines, used or not. Not to be kept: rows that grow while somebody looks at them have to be copied."""
+        return self._rows.array
 
     def __len__(self) -> int:
         return int(self.line[LIVE])
@@ -186,46 +193,44 @@ class Store:
         line = self.line
         wanted = int(line[LOG_COUNT]) + rows
         if wanted > line[LOG_CAPACITY]:
-            self.log = _enlarged(self.log, int(line[LOG_COUNT]), wanted)
-            line[LOG], line[LOG_CAPACITY] = self.log.ctypes.data, len(self.log)
+            self._log.make_room(wanted)
+            line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
 
     def make_row_room(self, rows: int) -> None:
         """Room for `rows` more rows in the rows and in the index."""
         line = self.line
         wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
         if wanted > line[CAPACITY]:
-            self.rows = _enlarged(self.rows, int(line[USED]), wanted)
-            line[ROWS], line[CAPACITY] = self.rows.ctypes.data, len(self.rows)
+            self._rows.make_room(wanted)
+            line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
             for number, arrangement in self.arrangements.items():
-                place = np.full(len(self.rows), -1, dtype=np.int32)
-                place[: len(arrangement.place)] = arrangement.place
-                arrangement.place = place
-                self.desk.A[number, PLACE] = place.ctypes.data
+                arrangement.place.make_room(len(self._rows))
+                self.desk.A[number, PLACE] = arrangement.place.address
         if (int(line[LIVE]) + rows) * 3 > (int(line[MASK]) + 1) * 2:
-            size = 1 << (2 * (int(line[LIVE]) + rows) - 1).bit_length()
-            self.slots = np.zeros(size, dtype=np.int64)
-            line[SLOTS], line[MASK] = self.slots.ctypes.data, size - 1
-            entry.reindex(self.desk.S, self.relation)
+            old, size = self._slots, 1 << (2 * (int(line[LIVE]) + rows) - 1).bit_length()
+            self._slots = Growing(np.int64, size)
+            line[SLOTS], line[MASK] = self._slots.address, size - 1
+            entry.grow_index(self.desk.S, self.relation, old.array)
 
     def make_queue_room(self, rows: int) -> None:
         """Room for `rows` more pending rows."""
         line = self.line
         wanted = int(line[PENDING_COUNT]) + rows
         if wanted > line[PENDING_CAPACITY]:
-            pending = 0 if line[PENDING_ROWS] == self.queues[0].ctypes.data else 1
-            self.queues = [
-                _enlarged(queue, len(queue), wanted) for queue in (self.queues[pending], self.queues[1 - pending])
-            ]
-            line[PENDING_ROWS], line[BATCH] = self.queues[0].ctypes.data, self.queues[1].ctypes.data
-            line[PENDING_CAPACITY] = len(self.queues[0])
+            if line[PENDING_ROWS] != self._queues[0].address:
+                self._queues.reverse()
+            for queue in self._queues:
+                queue.make_room(wanted)
+            line[PENDING_ROWS], line[BATCH] = self._queues[0].address, self._queues[1].address
+            line[PENDING_CAPACITY] = len(self._queues[0])
 
     def make_free_room(self, rows: int) -> None:
         """Room for `rows` more lines to reuse."""
         line = self.line
         wanted = int(line[FREE_COUNT]) + rows
         if wanted > line[FREE_CAPACITY]:
-            self.free = _enlarged(self.free, int(line[FREE_COUNT]), wanted)
-            line[FREE], line[FREE_CAPACITY] = self.free.ctypes.data, len(self.free)
+            self._free.make_room(wanted)
+            line[FREE], line[FREE_CAPACITY] = self._free.address, len(self._free)
 
     # Arrangements
 
@@ -246,37 +251,36 @@ class Store:
         arrangement, line = self.arrangements[number], self.desk.A[number]
         count = int(line[ENTRY_COUNT])
         if count * 2 > line[TABLE_MASK] or count == line[ENTRY_CAPACITY]:
-            if count > SMALLEST and np.count_nonzero(arrangement.entries[:count, 1]) * 2 < count:
+            if count > SMALLEST and np.count_nonzero(arrangement.entries.array[:count, 1]) * 2 < count:
                 self._build(number, SMALLEST)
                 return
-            arrangement.entries = _enlarged(arrangement.entries, count, count + 1)
-            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.ctypes.data, len(arrangement.entries)
-            arrangement.table = np.zeros(1 << (4 * count + SMALLEST).bit_length(), dtype=np.int64)
-            line[TABLE], line[TABLE_MASK] = arrangement.table.ctypes.data, len(arrangement.table) - 1
-            entry.rehash_arrangement(self.desk.A, number)
+            arrangement.entries.make_room(count + 1)
+            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, len(arrangement.entries)
+            if count * 2 > line[TABLE_MASK]:
+                old, size = arrangement.table, 2 * (int(line[TABLE_MASK]) + 1)
+                arrangement.table = Growing(np.int64, size)
+                line[TABLE], line[TABLE_MASK] = arrangement.table.address, size - 1
+                entry.grow_table(self.desk.A, number, old.array)
         elif int(line[POOL_WASTE]) * 2 > int(line[POOL_USED]):
             self._build(number, count)
         else:
-            arrangement.pool = _enlarged(arrangement.pool, int(line[POOL_USED]), 2 * len(arrangement.pool) + SMALLEST)
-            line[POOL], line[POOL_CAPACITY] = arrangement.pool.ctypes.data, len(arrangement.pool)
+            arrangement.pool.make_room(2 * len(arrangement.pool) + SMALLEST)
+            line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
 
     def _build(self, number: int, entries: int) -> None:
         """Builds an arrangement anew from all rows, starting with room for so many keys."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
-        used = int(self.line[USED])
-        arrangement.pool = np.empty(len(self) + (len(self) >> 2) + SMALLEST, dtype=np.int32)
-        arrangement.place.fill(-1)
-        scratch = np.empty(used, dtype=np.int64)
+        arrangement.pool = Growing(np.int32, len(self) + (len(self) >> 2) + SMALLEST)
         line[RELATION], line[KEYS], line[KEY_COUNT] = self.relation, arrangement.keys.ctypes.data, arrangement.key_count
-        line[POOL], line[POOL_CAPACITY] = arrangement.pool.ctypes.data, len(arrangement.pool)
-        line[PLACE] = arrangement.place.ctypes.data
+        line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
+        line[PLACE] = arrangement.place.address
         while True:
-            arrangement.entries = np.empty((entries, ENTRY_EXTRA + arrangement.key_count), dtype=np.int64)
-            arrangement.table = np.zeros(1 << (2 * entries).bit_length(), dtype=np.int64)
-            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.ctypes.data, entries
-            line[TABLE], line[TABLE_MASK] = arrangement.table.ctypes.data, len(arrangement.table) - 1
+            arrangement.entries = Growing(np.int64, entries, width=ENTRY_EXTRA + arrangement.key_count)
+            arrangement.table = Growing(np.int64, 1 << (2 * entries).bit_length())
+            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, entries
+            line[TABLE], line[TABLE_MASK] = arrangement.table.address, len(arrangement.table) - 1
             line[ENTRY_COUNT] = line[POOL_USED] = line[POOL_WASTE] = 0
-            if entry.build_arrangement(self.desk.S, self.desk.A, number, scratch) == used:
+            if entry.build_arrangement(self.desk.S, self.desk.A, number) == self.line[USED]:
                 return
             entries *= 4
 
@@ -285,24 +289,32 @@ class Store:
     def settle(self) -> bool:
         """After the stratum's waves: what came and what left, for the strata above. False: the state is broken."""
         count = int(self.line[LOG_COUNT])
-        self.came = np.empty(count, dtype=np.int64)
-        self.left = np.empty(count, dtype=np.int64)
-        self.line[CAME], self.line[LEFT] = self.came.ctypes.data, self.left.ctypes.data
-        return bool(settle.settle(self.desk.S, self.relation, self.came, self.left) == 0)
+        self._make_change_room(count, count)
+        return bool(settle.settle(self.desk.S, self.relation, self._came, self._left) == 0)
 
-    def compare(self, old: Store) -> None:
-        """After a Bootstrap into this fresh store: what came and what left against the store that it replaces."""
+    def compare(self, old: Store, *, is_read: bool) -> None:
+        """After a Bootstrap into this fresh store: what came and what left against the store that it replaces.
+
+        `is_read` says that rules above read the relation, and will want to know from the rows themselves.
+        """
         gone = int(old.saved[LIVE])
-        self.came = np.empty(int(self.line[USED]), dtype=np.int64)
-        self.left = np.empty(gone, dtype=np.int64)
-        self.line[CAME], self.line[LEFT] = self.came.ctypes.data, self.left.ctypes.data
+        self._make_change_room(int(self.line[USED]), gone)
         if gone:
             self.make_row_room(gone)
+        elif not is_read:
+            # The rows stay as they will be after the epoch, which saves a pass over them.
+            self._is_stamped = False
+            settle.welcome(self.desk.S, self.relation)
+            return
         while True:
             full = settle.compare(self.desk.S, self.desk.A, self.desk.shadow(self.relation), self.relation)
             if full < 0:
                 return
             self.grow_arrangement(int(full))
+
+    def _make_change_room(self, came: int, left: int) -> None:
+        self._came, self._left = np.empty(came, dtype=np.int32), np.empty(left, dtype=np.int32)
+        self.line[CAME], self.line[LEFT] = self._came.ctypes.data, self._left.ctypes.data
 
     def has_overlay(self) -> bool:
         """Whether the epoch has changed anything here."""
@@ -312,6 +324,9 @@ class Store:
     def keep(self) -> None:
         """The overlay becomes the state."""
         self.make_free_room(int(self.line[LEFT_COUNT]))
+        if not self._is_stamped:
+            self.line[CAME_COUNT] = 0
+            self._is_stamped = True
         settle.keep(self.desk.S, self.desk.A, self.relation)
         self._shrink_log()
 
@@ -323,23 +338,23 @@ class Store:
 
     def _shrink_log(self) -> None:
         """Gives back the memory of a large epoch's overlay."""
-        if len(self.log) > 1 << 16:
-            self.log = np.empty((0, LOG_WIDTH), dtype=np.int64)
+        if len(self._log) > 1 << 16:
+            self._log = Growing(np.int64, width=LOG_WIDTH)
             self.line[LOG], self.line[LOG_CAPACITY] = 0, 0
-        if len(self.queues[0]) > 1 << 16:
-            self.queues = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
+        if len(self._queues[0]) > 1 << 16:
+            self._queues = [Growing(np.int32), Growing(np.int32)]
             self.line[PENDING_ROWS] = self.line[BATCH] = self.line[PENDING_CAPACITY] = 0
-        self.came = self.left = np.empty(0, dtype=np.int64)
+        self._came = self._left = NO_LINES
 
     # Reading
 
-    def lines_that_came(self) -> Words:
-        return self.came[: int(self.line[CAME_COUNT])]
+    def lines_that_came(self) -> Lines:
+        return self._came[: int(self.line[CAME_COUNT])]
 
-    def lines_that_left(self) -> Words:
-        return self.left[: int(self.line[LEFT_COUNT])]
+    def lines_that_left(self) -> Lines:
+        return self._left[: int(self.line[LEFT_COUNT])]
 
-    def columns_of(self, lines: Words) -> Words:
+    def columns_of(self, lines: Words | Lines) -> Words:
         """The columns of some rows, copied."""
         copied: Words = self.rows[lines, : self.columns]
         return copied
@@ -356,7 +371,7 @@ class Store:
 
     def touched_lines(self) -> Words:
         """The lines in the overlay's log."""
-        return self.log[: int(self.line[LOG_COUNT]), 0].copy()
+        return self._log.array[: int(self.line[LOG_COUNT]), 0].copy()
 
     def find(self, row: Words) -> int:
         """The line of a row, or -1."""
@@ -372,18 +387,15 @@ class Store:
         found = entry.find_bucket(self.desk.A, number, row)
         if found < 0:
             return np.empty(0, dtype=np.int64)
-        start, length = arrangement.entries[found, :2].tolist()
-        return arrangement.pool[start : start + length].astype(np.int64)
+        start, length = arrangement.entries.array[found, :2].tolist()
+        return arrangement.pool.array[start : start + length].astype(np.int64)
 
     def bytes(self) -> int:
-        """The memory that rows, index and arrangements take."""
-        return self.rows.nbytes + self.slots.nbytes + sum(each.bytes() for each in self.arrangements.values())
-
-
-def _enlarged(array: npt.NDArray[Scalar], used: int, wanted: int) -> npt.NDArray[Scalar]:
-    """A copy of the array with room for `wanted` lines and, so that growth is rare, more."""
-    factor = 2.0 if len(array) < 1 << 22 else 1.5
-    size = max(wanted, int(len(array) * factor), SMALLEST)
-    larger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
-    larger[:used] = array[:used]
-    return larger
+        """The memory that rows, index and arrangements take; room that was never used takes none."""
+        used = int(self.line[USED])
+        words = used * self.width + len(self._slots)
+        for number, arrangement in self.arrangements.items():
+            line = self.desk.A[number]
+            words += int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
+            words += (used + int(line[POOL_USED])) // 2
+        return 8 * words

@@ -61,6 +61,13 @@ class LocalStratum:
         self._below = sorted(
             {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
         )
+        self._read_above = {
+            numbers[atom.relation]
+            for each in program.strata
+            if each is not stratum
+            for rule in each.rules
+            for atom in rule.atoms
+        }
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._variants: list[Encoded] = []
         self._planned_for: tuple[int, ...] | None = None
@@ -157,7 +164,7 @@ class LocalStratum:
         self.instances = born + facts
         for relation, old in self.replaced.items():
             fresh = self.desk.stores[relation]
-            fresh.compare(old)
+            fresh.compare(old, is_read=relation in self._read_above)
             self._mark_changed(fresh)
 
     def _old_facts(self, relation: int, old: Store) -> Words:

@@ -17,12 +17,12 @@ from tidelog.engine.local.kernels.index import (
     log_created,
     touch,
 )
-from tidelog.engine.local.kernels.memory import kernel, load64, store64
+from tidelog.engine.local.kernels.memory import kernel, load64, store32, store64
 
 
 @kernel
 def add_pending(S, relation, line):
-    store64(S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], line)
+    store32(S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], line)
     S[relation, k.PENDING_COUNT] += 1
 
 

@@ -2,7 +2,8 @@
 
 Each key has an entry (start, length, capacity, key words) and its lines lie side by side in one pool, so a probe
 touches a slot, an entry, and then memory in order. A bucket that is full moves to the end of the pool with twice the
-room; `place` remembers where in its bucket a line stands, so a removal is a swap with the last one.
+room; `place` remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
+line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tidelog.engine.local.kernels.memory import (
     kernel,
     load32,
     load64,
+    prefetch,
     store32,
     store64,
 )
@@ -23,14 +25,26 @@ MIN_BUCKET = 2
 
 
 @kernel
+def hash_key(A, arrangement, row):
+    """The hash of the key of the row at this address."""
+    keys = A[arrangement, k.KEYS]
+    state = HASH_START
+    for i in range(A[arrangement, k.KEY_COUNT]):
+        state = hash_word(state, load64(row, load64(keys, i)))
+    return hash_end(state)
+
+
+@kernel
 def find_entry(A, arrangement, row):
     """The entry for the key of the row at this address, or -1."""
+    return find_entry_hashed(A, arrangement, row, hash_key(A, arrangement, row))
+
+
+@kernel
+def find_entry_hashed(A, arrangement, row, hashed):
+    """`find_entry` for a key whose hash is known."""
     keys = A[arrangement, k.KEYS]
     count = A[arrangement, k.KEY_COUNT]
-    state = HASH_START
-    for i in range(count):
-        state = hash_word(state, load64(row, load64(keys, i)))
-    hashed = hash_end(state)
     table = A[arrangement, k.TABLE]
     mask = A[arrangement, k.TABLE_MASK]
     width = (k.ENTRY_EXTRA + count) * 8
@@ -53,64 +67,106 @@ def find_entry(A, arrangement, row):
 
 
 @kernel
-def add_entry(A, arrangement, row):
+def has_entry_room(A, arrangement):
+    """Whether a new key fits. The table is half full at most: probes stay short, and it never fills up."""
+    count = A[arrangement, k.ENTRY_COUNT]
+    return count * 2 <= A[arrangement, k.TABLE_MASK] and count < A[arrangement, k.ENTRY_CAPACITY]
+
+
+@kernel
+def add_entry(A, arrangement, row, hashed):
     """A new entry, with an empty bucket, for the key of the row; the caller has made room and knows it is new."""
     keys = A[arrangement, k.KEYS]
     count = A[arrangement, k.KEY_COUNT]
     entry = A[arrangement, k.ENTRY_COUNT]
     A[arrangement, k.ENTRY_COUNT] = entry + 1
     address = A[arrangement, k.ENTRIES] + entry * (k.ENTRY_EXTRA + count) * 8
-    state = HASH_START
     for i in range(count):
-        word = load64(row, load64(keys, i))
-        store64(address, k.ENTRY_EXTRA + i, word)
-        state = hash_word(state, word)
+        store64(address, k.ENTRY_EXTRA + i, load64(row, load64(keys, i)))
     store64(address, 0, 0)
     store64(address, 1, 0)
     store64(address, 2, 0)
-    place_entry(A, arrangement, hash_end(state), entry)
+    place_slot(A, arrangement, (hashed << k.HASH_SHIFT) | (entry + 1))
     return entry
 
 
 @kernel
-def place_entry(A, arrangement, hashed, entry):
+def place_slot(A, arrangement, slot):
     table = A[arrangement, k.TABLE]
     mask = A[arrangement, k.TABLE_MASK]
-    at = hashed & mask
+    at = (slot >> k.HASH_SHIFT) & k.LOW_MASK & mask
     while load64(table, at) != 0:
         at = (at + 1) & mask
-    store64(table, at, (hashed << k.HASH_SHIFT) | (entry + 1))
+    store64(table, at, slot)
 
 
 @kernel
-def rebuild_table(A, arrangement):
-    """Fills an empty table from the entries."""
-    count = A[arrangement, k.KEY_COUNT]
-    width = (k.ENTRY_EXTRA + count) * 8
-    for entry in range(A[arrangement, k.ENTRY_COUNT]):
-        address = A[arrangement, k.ENTRIES] + entry * width
-        state = HASH_START
-        for i in range(count):
-            state = hash_word(state, load64(address, k.ENTRY_EXTRA + i))
-        place_entry(A, arrangement, hash_end(state), entry)
+def refill_table(A, arrangement, old, size):
+    """Fills an empty table from an older, smaller one of `size` slots."""
+    for at in range(size):
+        slot = load64(old, at)
+        if slot != 0:
+            place_slot(A, arrangement, slot)
+
+
+@kernel
+def arrange_lines(S, A, arrangement, lines, count, hashes):
+    """Puts rows, given by their lines, into their buckets; False when the arrangement must grow first (call again).
+
+    In pieces, fetching ahead as `index.hash_ahead` does: slots, then entries, then the ends of buckets. `hashes` is
+    scratch for PIECE words.
+    """
+    relation = A[arrangement, k.RELATION]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    table = A[arrangement, k.TABLE]
+    mask = A[arrangement, k.TABLE_MASK]
+    entries = A[arrangement, k.ENTRIES]
+    width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
+    done = 0
+    while done < count:
+        piece = min(count - done, k.PIECE)
+        for i in range(piece):
+            hashed = hash_key(A, arrangement, rows + load32(lines, done + i) * stride)
+            store64(hashes, i, hashed)
+            prefetch(table, hashed & mask)
+        for i in range(piece):
+            slot = load64(table, load64(hashes, i) & mask)
+            if slot != 0:
+                prefetch(entries, ((slot & k.LOW_MASK) - 1) * width)
+        for i in range(piece):
+            slot = load64(table, load64(hashes, i) & mask)
+            if slot != 0:
+                entry = entries + ((slot & k.LOW_MASK) - 1) * width * 8
+                prefetch(A[arrangement, k.POOL], (load64(entry, 0) + load64(entry, 1)) // 2)
+        for i in range(piece):
+            line = load32(lines, done + i)
+            if not arrange_hashed(A, arrangement, line, rows + line * stride, load64(hashes, i)):
+                return False
+        done += piece
+    return True
 
 
 @kernel
 def arrange_row(S, A, arrangement, line):
     """Puts a row into its bucket, unless it is there. False, and nothing changed, when the arrangement must grow."""
-    if load32(A[arrangement, k.PLACE], line) >= 0:
-        return True
     relation = A[arrangement, k.RELATION]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-    entry = find_entry(A, arrangement, row)
+    return arrange_hashed(A, arrangement, line, row, hash_key(A, arrangement, row))
+
+
+@kernel
+def arrange_hashed(A, arrangement, line, row, hashed):
+    """`arrange_row` for a row whose address and whose key's hash are known."""
+    if load32(A[arrangement, k.PLACE], line) != 0:
+        return True
+    entry = find_entry_hashed(A, arrangement, row, hashed)
     if entry < 0:
-        # Half full at most: probes stay short, and the table never fills up.
-        full = A[arrangement, k.ENTRY_COUNT] * 2 > A[arrangement, k.TABLE_MASK]
-        if full or A[arrangement, k.ENTRY_COUNT] == A[arrangement, k.ENTRY_CAPACITY]:
+        if not has_entry_room(A, arrangement):
             return False
         if A[arrangement, k.POOL_USED] + MIN_BUCKET > A[arrangement, k.POOL_CAPACITY]:
             return False
-        entry = add_entry(A, arrangement, row)
+        entry = add_entry(A, arrangement, row, hashed)
     address = A[arrangement, k.ENTRIES] + entry * (k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]) * 8
     start = load64(address, 0)
     length = load64(address, 1)
@@ -130,7 +186,7 @@ def arrange_row(S, A, arrangement, line):
         store64(address, 2, room)
     store32(pool, start + length, line)
     store64(address, 1, length + 1)
-    store32(A[arrangement, k.PLACE], line, length)
+    store32(A[arrangement, k.PLACE], line, length + 1)
     return True
 
 
@@ -138,7 +194,7 @@ def arrange_row(S, A, arrangement, line):
 def unarrange_row(S, A, arrangement, line):
     """Takes a row out of its bucket, if it is there. The row's columns are still in place."""
     place = load32(A[arrangement, k.PLACE], line)
-    if place < 0:
+    if place == 0:
         return
     relation = A[arrangement, k.RELATION]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
@@ -148,18 +204,18 @@ def unarrange_row(S, A, arrangement, line):
     last = load64(address, 1) - 1
     pool = A[arrangement, k.POOL]
     moved = load32(pool, start + last)
-    store32(pool, start + place, moved)
+    store32(pool, start + place - 1, moved)
     store32(A[arrangement, k.PLACE], moved, place)
-    store32(A[arrangement, k.PLACE], line, -1)
+    store32(A[arrangement, k.PLACE], line, 0)
     store64(address, 1, last)
 
 
 @kernel
-def arrange_all(S, A, arrangement, entry_of):
+def arrange_all(S, A, arrangement):
     """Builds an empty arrangement from all rows in two passes, each bucket exactly as long as it must be.
 
     Returns the number of rows done, short of USED when the entries or the table must grow first (start again then).
-    `entry_of` is scratch: one word per line.
+    Between the passes `place` holds each line's entry, from 1.
     """
     relation = A[arrangement, k.RELATION]
     used = S[relation, k.USED]
@@ -168,18 +224,19 @@ def arrange_all(S, A, arrangement, entry_of):
     columns = S[relation, k.WIDTH] - 3
     width = (k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]) * 8
     entries = A[arrangement, k.ENTRIES]
+    place = A[arrangement, k.PLACE]
     for line in range(used):
         row = rows + line * stride
         if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
-            entry_of[line] = -1
+            store32(place, line, 0)
             continue
-        entry = find_entry(A, arrangement, row)
+        hashed = hash_key(A, arrangement, row)
+        entry = find_entry_hashed(A, arrangement, row, hashed)
         if entry < 0:
-            full = A[arrangement, k.ENTRY_COUNT] * 2 > A[arrangement, k.TABLE_MASK]
-            if full or A[arrangement, k.ENTRY_COUNT] == A[arrangement, k.ENTRY_CAPACITY]:
+            if not has_entry_room(A, arrangement):
                 return line
-            entry = add_entry(A, arrangement, row)
-        entry_of[line] = entry
+            entry = add_entry(A, arrangement, row, hashed)
+        store32(place, line, entry + 1)
         address = entries + entry * width
         store64(address, 2, load64(address, 2) + 1)
     start = 0
@@ -190,14 +247,13 @@ def arrange_all(S, A, arrangement, entry_of):
         start += load64(address, 2)
     A[arrangement, k.POOL_USED] = start
     pool = A[arrangement, k.POOL]
-    place = A[arrangement, k.PLACE]
     for line in range(used):
-        entry = entry_of[line]
+        entry = load32(place, line) - 1
         if entry < 0:
             continue
         address = entries + entry * width
         length = load64(address, 1)
         store32(pool, load64(address, 0) + length, line)
-        store32(place, line, length)
+        store32(place, line, length + 1)
         store64(address, 1, length + 1)
     return used

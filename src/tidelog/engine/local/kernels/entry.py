@@ -31,16 +31,23 @@ def reindex(S, relation):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
-def build_arrangement(S, A, arrangement, scratch):
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def grow_index(S, relation, old):
+    """Fills the empty index of a relation from the slots of its old one."""
+    index.refill_index(S, relation, old.ctypes.data, old.size)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def build_arrangement(S, A, arrangement):
     """See `arrange.arrange_all`."""
-    return arrange.arrange_all(S, A, arrangement, scratch)
+    return arrange.arrange_all(S, A, arrangement)
 
 
-@entry_point("int64(int64[:,::1], int64)")
-def rehash_arrangement(A, arrangement):
-    """Fills the empty table of an arrangement from its entries."""
-    arrange.rebuild_table(A, arrangement)
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def grow_table(A, arrangement, old):
+    """Fills the empty table of an arrangement from the slots of its old one."""
+    arrange.refill_table(A, arrangement, old.ctypes.data, old.size)
     return 0
 
 

@@ -147,7 +147,7 @@ def remove_row(S, relation, line):
 
 @kernel
 def rebuild_index(S, relation):
-    """Fills empty slots from the rows; for a relation that grew or was loaded."""
+    """Fills empty slots from the rows; for a relation that was loaded."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
@@ -162,6 +162,20 @@ def rebuild_index(S, relation):
         while load64(slots, at) != 0:
             at = (at + 1) & mask
         store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
+
+
+@kernel
+def refill_index(S, relation, old, size):
+    """Fills empty slots from an older, smaller index of `size` slots, without a look at the rows."""
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    for place in range(size):
+        slot = load64(old, place)
+        if slot != 0:
+            at = (slot >> k.HASH_SHIFT) & k.LOW_MASK & mask
+            while load64(slots, at) != 0:
+                at = (at + 1) & mask
+            store64(slots, at, slot)
 
 
 @kernel

@@ -271,10 +271,8 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
                     registers[load64(code, bind_at + i)] = inputs[position, i]
                 found_level = inputs[position, bind_count]
             else:
-                if op == k.ITERATE_PROBE:
+                if op == k.ITERATE_PROBE or op == k.ITERATE_BATCH:
                     line = load32(source, position)
-                elif op == k.ITERATE_BATCH:
-                    line = load64(source, position)
                 else:
                     line = position
                 row = rows + line * stride

@@ -23,6 +23,7 @@ from __future__ import annotations
 ROWS, WIDTH, COLUMNS, CAPACITY, USED = 0, 1, 2, 3, 4  # USED: lines ever handed out
 SLOTS, MASK, LIVE = 5, 6, 7  # the index on the whole row; LIVE: rows in it
 FREE, FREE_COUNT, FREE_CAPACITY = 8, 9, 10  # lines to reuse
+# Queues of lines, 32 bits each: PENDING_ROWS, BATCH, LEFT, CAME.
 PENDING_ROWS, PENDING_COUNT, PENDING_CAPACITY = 11, 12, 13  # they die or enter with the next wave
 BATCH, BATCH_COUNT = 14, 15  # they died or entered with this wave
 LOG, LOG_COUNT, LOG_CAPACITY = 16, 17, 18  # (line, total, count, meta) as before the epoch; total -1: it was not there
@@ -48,7 +49,7 @@ RELATION, KEYS, KEY_COUNT = 0, 1, 2
 TABLE, TABLE_MASK = 3, 4  # slots: hash << 32 | entry + 1
 ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length, capacity, key …)
 POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
-PLACE = 12  # line → its place in its bucket, or -1
+PLACE = 12  # line → its place in its bucket, from 1; 0: in none
 NEXT_ARRANGEMENT = 13
 ARRANGEMENT_FIELDS = 14
 ENTRY_EXTRA = 3

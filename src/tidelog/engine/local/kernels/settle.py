@@ -11,10 +11,10 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_row, unarrange_row
 from tidelog.engine.local.kernels.index import find_or_add, find_row, remove_row
-from tidelog.engine.local.kernels.memory import entry_point, load64, store64
+from tidelog.engine.local.kernels.memory import entry_point, load32, load64, store32, store64
 
 
-@entry_point("int64(int64[:,::1], int64, int64[::1], int64[::1])")
+@entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
 def settle(S, relation, came, left):
     """Writes the lines that came and left, from the log, and stamps them 1 and -1; -1 if the state is broken."""
     columns = S[relation, k.COLUMNS]
@@ -63,7 +63,7 @@ def compare(S, A, old, new):
         if S[old, k.USED] > 0 and find_row(S, old, row) >= 0:
             store64(row, columns + k.META, with_stamp(meta, 0))
         else:
-            store64(S[new, k.CAME], came_count, line)
+            store32(S[new, k.CAME], came_count, line)
             came_count += 1
             store64(row, columns + k.META, with_stamp(meta, 1))
     S[new, k.CAME_COUNT] = came_count
@@ -81,7 +81,7 @@ def compare(S, A, old, new):
             store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
         elif load64(S[new, k.ROWS] + dead * stride, columns + k.META) >> k.STAMP_SHIFT != -1:
             continue
-        store64(S[new, k.LEFT], left_count, dead)
+        store32(S[new, k.LEFT], left_count, dead)
         left_count += 1
         arrangement = S[new, k.FIRST_ARRANGEMENT]
         while arrangement >= 0:
@@ -90,6 +90,20 @@ def compare(S, A, old, new):
             arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
     S[new, k.LEFT_COUNT] = left_count
     return -1
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def welcome(S, relation):
+    """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    for line in range(S[relation, k.USED]):
+        row = S[relation, k.ROWS] + line * stride
+        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META) & ~k.TOUCHED_BIT, 0))
+        store32(S[relation, k.CAME], line, line)
+    S[relation, k.CAME_COUNT] = S[relation, k.USED]
+    S[relation, k.LEFT_COUNT] = 0
+    return 0
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64)")
@@ -103,10 +117,10 @@ def keep(S, A, relation):
         meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
         store64(row, columns + k.META, with_stamp(meta, 0))
     for place in range(S[relation, k.CAME_COUNT]):
-        row = S[relation, k.ROWS] + load64(S[relation, k.CAME], place) * stride
+        row = S[relation, k.ROWS] + load32(S[relation, k.CAME], place) * stride
         store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
     for place in range(S[relation, k.LEFT_COUNT]):
-        line = load64(S[relation, k.LEFT], place)
+        line = load32(S[relation, k.LEFT], place)
         arrangement = S[relation, k.FIRST_ARRANGEMENT]
         while arrangement >= 0:
             unarrange_row(S, A, arrangement, line)

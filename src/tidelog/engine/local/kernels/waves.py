@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import add_pending, insert_instances, retract_instances, with_rank, with_stamp
-from tidelog.engine.local.kernels.arrange import arrange_row
+from tidelog.engine.local.kernels.arrange import arrange_lines
 from tidelog.engine.local.kernels.join import enumerate_instances
-from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, store64
+from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store64
 
 
 @kernel
@@ -92,7 +92,7 @@ def end_retract(S, inside, wave):
         columns = S[relation, k.COLUMNS]
         stride = S[relation, k.WIDTH] * 8
         for place in range(S[relation, k.PENDING_COUNT]):
-            row = S[relation, k.ROWS] + load64(S[relation, k.PENDING_ROWS], place) * stride
+            row = S[relation, k.ROWS] + load32(S[relation, k.PENDING_ROWS], place) * stride
             store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), -(wave + 1)))
         batch += take_pending(S, relation)
     return batch
@@ -111,18 +111,17 @@ def take_pending(S, relation):
 
 
 @kernel
-def end_insert(control, S, A, inside, wave):
+def end_insert(control, S, A, inside, wave, hashes):
     """The pending rows enter with the next wave, into every arrangement first. Their number, or -1: grow `NEED`."""
     for i in range(inside.size):
         relation = inside[i]
-        for place in range(S[relation, k.PENDING_COUNT]):
-            line = load64(S[relation, k.PENDING_ROWS], place)
-            arrangement = S[relation, k.FIRST_ARRANGEMENT]
-            while arrangement >= 0:
-                if not arrange_row(S, A, arrangement, line):
-                    control[k.NEED] = arrangement
-                    return -1
-                arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+        arrangement = S[relation, k.FIRST_ARRANGEMENT]
+        while arrangement >= 0:
+            pending, count = S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT]
+            if not arrange_lines(S, A, arrangement, pending, count, hashes.ctypes.data):
+                control[k.NEED] = arrangement
+                return -1
+            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
     batch = 0
     for i in range(inside.size):
         relation = inside[i]
@@ -130,7 +129,7 @@ def end_insert(control, S, A, inside, wave):
         stride = S[relation, k.WIDTH] * 8
         top = S[relation, k.TOP]
         for place in range(S[relation, k.PENDING_COUNT]):
-            row = S[relation, k.ROWS] + load64(S[relation, k.PENDING_ROWS], place) * stride
+            row = S[relation, k.ROWS] + load32(S[relation, k.PENDING_ROWS], place) * stride
             meta = load64(row, columns + k.META)
             top = max(top, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
             store64(row, columns + k.META, with_stamp(meta, wave + 1))
@@ -224,7 +223,7 @@ def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, s
                     if not room_to_revive(control, S, inside):
                         return k.GROW
                     revive_dead(S, inside)
-                batch = end_insert(control, S, A, inside, wave + 1)
+                batch = end_insert(control, S, A, inside, wave + 1, hashes)
                 if batch < 0:
                     return k.GROW_ARRANGEMENT
             control[k.WAVE] = wave + 1

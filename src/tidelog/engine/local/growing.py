@@ -1,0 +1,97 @@
+"""Arrays that grow without being copied.
+
+A small array is ordinary NumPy memory. From `LARGE` bytes on it lies in an anonymous mapping of its own: to grow it,
+the kernel of the operating system moves page tables, not bytes, and room that was never written costs no memory, so a
+large array may double. Where mappings cannot grow (outside Linux), a larger one is made and filled.
+
+Invariant: memory lives as long as any array over it. A mapping refuses to move while somebody else looks at it through
+an array; then the others keep the old memory and the owner goes on with a copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Scalar = TypeVar("Scalar", np.int64, np.int32)
+LARGE = 4 << 20
+SMALLEST = 16
+
+
+class Growing(Generic[Scalar]):
+    """Lines of `width` numbers each (0: plain numbers), zero where nothing was written; `array` is all of them.
+
+    `array` changes when the lines grow: whoever keeps its address asks for `address` again.
+    """
+
+    __slots__ = ("_dtype", "_map", "_width", "array")
+
+    def __init__(self, dtype: type[Scalar], lines: int = 0, *, width: int = 0) -> None:
+        self._dtype: type[Scalar] = dtype
+        self._width = width
+        self._map: mmap.mmap | None = None
+        self.array: npt.NDArray[Scalar] = np.zeros(self._shape(0), dtype=dtype)
+        if lines:
+            self.resize(lines)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def address(self) -> int:
+        """Where the first number lies; 0 when there is none."""
+        return int(self.array.ctypes.data) if len(self.array) else 0
+
+    def make_room(self, wanted: int) -> None:
+        """Room for `wanted` lines in all and, so that growth is rare, for twice as many as there were."""
+        if wanted > len(self.array):
+            self.resize(max(wanted, 2 * len(self.array), SMALLEST))
+
+    def resize(self, lines: int) -> None:
+        """Room for exactly so many lines, more than there are now."""
+        size = lines * max(self._width, 1) * np.dtype(self._dtype).itemsize
+        if size < LARGE:
+            larger = np.zeros(self._shape(lines), dtype=self._dtype)
+            larger[: len(self.array)] = self.array
+            self.array = larger
+        elif self._map is None or not self._resize_map(lines, size):
+            fresh = _mapping(size)
+            larger = self._over(fresh, lines)
+            larger[: len(self.array)] = self.array
+            self._map, self.array = fresh, larger
+
+    def _resize_map(self, lines: int, size: int) -> bool:
+        """Moves the mapping; False when it cannot, and nothing has changed."""
+        assert self._map is not None
+        held = len(self.array)
+        # A mapping moves only when no array lies over it.
+        self.array = np.zeros(self._shape(0), dtype=self._dtype)
+        try:
+            self._map.resize(size)
+        except (BufferError, SystemError, OSError):
+            self.array = self._over(self._map, held)
+            return False
+        self.array = self._over(self._map, lines)
+        return True
+
+    def _over(self, mapping: mmap.mmap, lines: int) -> npt.NDArray[Scalar]:
+        count = lines * max(self._width, 1)
+        found: npt.NDArray[Scalar] = np.frombuffer(mapping, dtype=self._dtype, count=count).reshape(self._shape(lines))
+        return found
+
+    def _shape(self, lines: int) -> tuple[int, ...]:
+        return (lines, self._width) if self._width else (lines,)
+
+
+def _mapping(size: int) -> mmap.mmap:
+    """Private zeroed memory, in large pages where the system has them: fewer faults, fewer misses of the TLB."""
+    mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        # A system without them says so; it does no harm.
+        with contextlib.suppress(OSError):
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+    return mapping
