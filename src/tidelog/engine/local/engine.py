@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
-from tidelog.engine.local.changes import LocalChanges, no_session
+from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
@@ -90,6 +91,7 @@ class LocalEngine:
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
         self._state_changes: dict[str, pa.Table] = {}
+        self._arrived: WeakSet[Arrived] = WeakSet()
 
     # Engine
 
@@ -220,6 +222,7 @@ class LocalEngine:
         for stratum in self._strata:
             stratum.begin()
         self._state_changes = {}
+        self._copy_arrived()
         try:
             reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy)
             changes = self._changes()
@@ -253,6 +256,12 @@ class LocalEngine:
             {name: self.bytes(name) for name in self._shown},
         )
         return Outcome(changes, report)
+
+    def _copy_arrived(self) -> None:
+        """Before rows change: who holds changes of earlier epochs gets a copy."""
+        for arrived in self._arrived:
+            arrived.words()
+        self._arrived.clear()
 
     def _net(self, operations: Sequence[Operation]) -> tuple[dict[int, tuple[Words, Words]], dict[str, Bag]]:
         """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
@@ -311,16 +320,16 @@ class LocalEngine:
                 if delta:
                     came, left = self._split(delta, relation)
                     weights = np.array(list(delta.values()), dtype=np.int64)
-                    rows = (came, left, weights[weights > 0], weights[weights < 0])
+                    rows = (Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
                     changes[relation.name] = LocalChanges(relation, self._values, *rows)
                 continue
             store = self._store(relation.name)
-            lines = store.lines_that_came(), store.lines_that_left()
-            if len(lines[0]) or len(lines[1]):
-                came, left = (store.columns_of(each) for each in lines)
-                signs = np.ones(len(came), dtype=np.int64), np.full(len(left), -1, dtype=np.int64)
-                changes[relation.name] = LocalChanges(relation, self._values, came, left, *signs)
+            if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT]:
+                arrived = Arrived(store.rows[:, : store.columns], store.places_that_came())
+                left = store.columns_of(store.lines_that_left())
+                changes[relation.name] = LocalChanges(relation, self._values, arrived, left)
         for each in changes.values():
+            self._arrived.add(each.arrived)
             self._reclaim.hold(each)
         return changes
 

@@ -298,14 +298,14 @@ class Store:
         `is_read` says that rules above read the relation, and will want to know from the rows themselves.
         """
         gone = int(old.saved[LIVE])
-        self._make_change_room(int(self.line[USED]), gone)
-        if gone:
-            self.make_row_room(gone)
-        elif not is_read:
-            # The rows stay as they will be after the epoch, which saves a pass over them.
+        if not gone and not is_read:
+            # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
             settle.welcome(self.desk.S, self.relation)
             return
+        self._make_change_room(int(self.line[USED]), gone)
+        if gone:
+            self.make_row_room(gone)
         while True:
             full = settle.compare(self.desk.S, self.desk.A, self.desk.shadow(self.relation), self.relation)
             if full < 0:
@@ -349,7 +349,13 @@ class Store:
     # Reading
 
     def lines_that_came(self) -> Lines:
-        return self._came[: int(self.line[CAME_COUNT])]
+        places = self.places_that_came()
+        return np.arange(places.stop, dtype=np.int32) if isinstance(places, slice) else places
+
+    def places_that_came(self) -> Lines | slice:
+        """The lines that came, as a slice from 0 where all came."""
+        count = int(self.line[CAME_COUNT])
+        return self._came[:count] if self._is_stamped else slice(0, count)
 
     def lines_that_left(self) -> Lines:
         return self._left[: int(self.line[LEFT_COUNT])]

@@ -94,13 +94,15 @@ def compare(S, A, old, new):
 
 @entry_point("int64(int64[:,::1], int64)")
 def welcome(S, relation):
-    """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks."""
+    """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks.
+
+    CAME is not written.
+    """
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     for line in range(S[relation, k.USED]):
         row = S[relation, k.ROWS] + line * stride
         store64(row, columns + k.META, with_stamp(load64(row, columns + k.META) & ~k.TOUCHED_BIT, 0))
-        store32(S[relation, k.CAME], line, line)
     S[relation, k.CAME_COUNT] = S[relation, k.USED]
     S[relation, k.LEFT_COUNT] = 0
     return 0
