@@ -17,9 +17,9 @@ Weights = dict[tuple[Any, ...], int]
 class Running:
     """`initial` and what `commit` returns are the changes of output relations: row → change of weight."""
 
-    def __init__(self, text: str, limits: Limits | None = None, **options: Any) -> None:
+    def __init__(self, text: str, limits: Limits | None = None, strategy: str = "elastic", **options: Any) -> None:
         self.program = tidelog.compile(text, **options)
-        self.engine = LocalEngine(self.program.stages.rules, limits=limits)
+        self.engine = LocalEngine(self.program.stages.rules, limits=limits, strategy=strategy)
         opening = self.engine.open()
         self.initial = {name: dict(change.weights()) for name, change in opening.changes.items()}
         self.report: EpochReport = opening.report

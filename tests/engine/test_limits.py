@@ -33,11 +33,13 @@ GROUPS = """
     N(n) :- N(n).
     N(m + 1) :- N(n), var m = n.group_by(()).max().
 """
+each_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting"])
 
 
+@each_strategy
 @pytest.mark.parametrize("text", [COUNT, COUNT_IN_PYTHON], ids=["in the kernel", "in Python"])
-def test_rounds_are_limited_and_the_rule_is_named(text: str) -> None:
-    run = Running(text, Limits(max_rounds=50))
+def test_rounds_are_limited_and_the_rule_is_named(text: str, strategy: str) -> None:
+    run = Running(text, Limits(max_rounds=50), strategy)
     with pytest.raises(
         EvaluationError, match=r"more than 50 rounds.*while the rule `N\(n \+ 1\) :- N\(n\), "
     ) as caught:
@@ -48,9 +50,10 @@ def test_rounds_are_limited_and_the_rule_is_named(text: str) -> None:
     assert run.commit({"Start": [(999999999980,)]})["N"][(1000000000000,)] == 1
 
 
+@each_strategy
 @pytest.mark.parametrize("text", [COUNT, COUNT_IN_PYTHON], ids=["in the kernel", "in Python"])
-def test_rows_are_limited(text: str) -> None:
-    run = Running(text, Limits(max_rows=1_500))
+def test_rows_are_limited(text: str, strategy: str) -> None:
+    run = Running(text, Limits(max_rows=1_500), strategy)
     run.commit({"Start": [(999999999000,)]})
     before = run.rows("N")
     with pytest.raises(EvaluationError, match=r"`N` would have more than 1500 rows") as caught:
@@ -59,9 +62,10 @@ def test_rows_are_limited(text: str) -> None:
     assert run.rows("N") == before
 
 
+@each_strategy
 @pytest.mark.parametrize("text", [COUNT, COUNT_IN_PYTHON, PRODUCT], ids=["in the kernel", "in Python", "in one round"])
-def test_a_deadline_ends_the_epoch(text: str) -> None:
-    run = Running(text, Limits(deadline=0.5))
+def test_a_deadline_ends_the_epoch(text: str, strategy: str) -> None:
+    run = Running(text, Limits(deadline=0.5), strategy)
     with pytest.raises(EvaluationError, match=r"deadline of 0.5 s, while the rule `") as caught:
         run.commit({"Start": [(n,) for n in range(10, 5_000)]})
     assert caught.value.code == "E607"
@@ -75,8 +79,9 @@ def test_limits_hold_for_rounds_with_groups() -> None:
         Running(GROUPS, Limits(max_rows=9)).commit({"Start": [(1,)]})
 
 
-def test_another_thread_cancels_the_epoch() -> None:
-    run = Running(COUNT)
+@each_strategy
+def test_another_thread_cancels_the_epoch(strategy: str) -> None:
+    run = Running(COUNT, strategy=strategy)
     failed: list[EvaluationError] = []
 
     def diverge() -> None:

@@ -1,6 +1,6 @@
 """Scenarios: a program and a few transactions written as one reads them, `+C(1) -A(1,2)`.
 
-Whatever a test expects, every step is also compared with the oracle, and the ranked state is recounted after it.
+Whatever a test expects, every step is also compared with the oracle, and the strategy's numbers are recounted after it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 
 from tests.oracle.history import Transaction, Write, apply
 from tests.oracle.read import read
-from tests.oracle.recount import RowState, recount
+from tests.oracle.recount import RowState
 from tests.oracle.types import Relations, Row
-from tests.properties.check import assert_same, difference_of_outputs, oracle
+from tests.properties.check import assert_same, difference_of_outputs, mistakes_in_state, oracle
 from tests.properties.replay import Replay
 
 FACT = re.compile(r"([+-])(\w+)\(([^)]*)\)")
@@ -21,9 +21,11 @@ FACT = re.compile(r"([+-])(\w+)\(([^)]*)\)")
 class Scenario:
     """A database and what the oracle thinks of it."""
 
+    strategy = "elastic"
+
     def __init__(self, text: str) -> None:
         self.program = read(text)
-        self.replay = Replay(self.program, text=text)
+        self.replay = Replay(self.program, text=text, strategy=self.strategy)
         self.facts: Relations = {}
         self.expected = oracle(self.program, {})
 
@@ -48,7 +50,7 @@ class Scenario:
         changes = self.replay.run(transaction)
         assert_same(self.expected, self.replay.relations(), f"relations after {writes}")
         assert_same(difference_of_outputs(self.program, before, self.expected), changes, f"changes of {writes}")
-        mistakes = recount(self.program, self.facts, self.replay.state())
+        mistakes = mistakes_in_state(self.replay, self.facts)
         assert not mistakes, f"state after {writes}:\n" + "\n".join(mistakes)
         return {
             (sign, name, row)

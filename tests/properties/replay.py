@@ -39,6 +39,7 @@ class Replay:
         `text` is the program as its author wrote it, if there is an author.
         """
         self.program = program
+        self.strategy = options.get("strategy", "elastic")
         compiled = tidelog.compile(write(program) if text is None else text)
         if isinstance(engine, str):
             self.database = compiled.open(engine=engine, **options)
@@ -93,6 +94,12 @@ class Replay:
                 row: RowState(*numbers) for row, *numbers in zip(rows, rank, count, total, map(bool, is_input))
             }
         return result
+
+    def counts(self) -> dict[str, dict[Row, dict[int, int]]]:
+        """With the strategy `counting`: the instances per iteration of every row of a derived relation."""
+        with self.database._session.engine() as engine:
+            exported = {name: cast(Any, engine).export_counts(name) for name in self.program.derived}
+        return {name: {row: dict(numbers) for row, numbers in rows} for name, rows in exported.items()}
 
     def _changes(self, changes: Any) -> Changes:
         found = {}

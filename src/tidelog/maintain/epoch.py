@@ -25,6 +25,10 @@ class StratumState(Protocol):
         """The name of the only way in which the stratum is kept up to date (through `update`), if it has only one."""
 
     @property
+    def keeps(self) -> str:
+        """The strategy whose state it has."""
+
+    @property
     def instances(self) -> int:
         """All rule instances of the committed state, input facts included."""
 
@@ -40,6 +44,9 @@ class StratumState(Protocol):
         """Whether a fact of the stratum or a row that its rules read has changed in this epoch."""
 
     def has_rules(self) -> bool: ...
+
+    def can_update(self) -> bool:
+        """Whether everything that `update` needs to know about the rows is there."""
 
     def can_derive(self) -> bool:
         """False where no rule can have an instance, because every one reads something that is empty."""
@@ -73,8 +80,7 @@ def maintain(
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
 
-    `strategy` is "elastic" (the switch decides), "recompute" (what is touched is derived anew) or "update" (what is
-    there is repaired, whatever it costs: for measuring the switch).
+    `strategy` is one of `maintain.strategies`.
     `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
     reports = []
@@ -117,6 +123,8 @@ def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
         return Decision("recompute", "so asked for", 0)
     if anew:
         return Decision("bootstrap", "the database is opened", 0)
+    if stratum.keeps != "elastic":
+        return _decide_without_switch(stratum)
     decision = decide(
         instances=stratum.instances,
         new_below=stratum.new_below(),
@@ -127,3 +135,12 @@ def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
     if strategy == "update" and not decision.is_anew:
         return Decision("update", "so asked for", 1 << 62)
     return decision
+
+
+def _decide_without_switch(stratum: StratumState) -> Decision:
+    """For strategies that always repair what they have."""
+    if stratum.instances == 0:
+        return Decision("bootstrap", "nothing was derived yet", 0)
+    if not stratum.can_update():
+        return Decision("bootstrap", f"`{stratum.keeps}` has no state of these rows yet", 0)
+    return Decision(stratum.keeps, "what is there is always repaired", 1 << 62)

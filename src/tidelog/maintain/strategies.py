@@ -15,6 +15,7 @@ STRATEGIES = {
     "elastic": "a change is repaired, or its strata are derived anew where that is cheaper: the switch decides",
     "recompute": "what a change touches is always derived anew",
     "update": "a change is always repaired, whatever it costs",
+    "counting": "a count per row and iteration, always repaired, as in differential dataflow",
 }
 
 

@@ -17,6 +17,8 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
+from tidelog.engine.local.counting import CountingStratum
+from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
@@ -43,6 +45,9 @@ STATE_FIELDS = (
     pa.field("_total", pa.int64(), nullable=False),
     pa.field("_input", pa.bool_(), nullable=False),
 )
+
+# The strategies with a state of their own.
+STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum}
 
 
 def state_schema(relation: Relation) -> pa.Schema:
@@ -77,7 +82,7 @@ class LocalEngine:
         self._desk = Desk([len(relation.columns) for relation in self._relations])
         self._tables = Tables(program, self._desk, self._numbers)
         self._strata = [
-            kind_of(stratum, program)(stratum, program, self._numbers, self._desk, self._values, self._watch)
+            kind_of(stratum, program, strategy)(stratum, program, self._numbers, self._desk, self._values, self._watch)
             for stratum in program.strata
         ]
         for stratum in self._strata:
@@ -205,6 +210,15 @@ class LocalEngine:
             stratum.instances = int(sum(totals))
             stratum.begin()
         self.epoch = epoch
+
+    def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
+        """Each row with its iterations, upwards, and their counts; empty but for the strategy `counting`."""
+        store = self._store(relation)
+        if not isinstance(store.beside, Counts):
+            return []
+        lines = store.lines()
+        rows = self._values.words_to_rows(store.columns_of(lines), self.program.relations[relation])
+        return list(zip(rows, map(store.beside.of, lines.tolist()), strict=True))
 
     def bytes(self, relation: str) -> int:
         """The memory that a relation takes."""
@@ -359,7 +373,7 @@ class LocalEngine:
         return self._desk.stores[self._numbers[relation]]
 
 
-def kind_of(stratum: Stratum, program: RuleProgram) -> type[LocalStratum]:
+def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[LocalStratum]:
     """How a stratum is kept up to date."""
     relation = program.relations[stratum.relations[0]]
     if any(rule.group for rule in stratum.rules):
@@ -375,4 +389,4 @@ def kind_of(stratum: Stratum, program: RuleProgram) -> type[LocalStratum]:
     if relation.weighted:
         is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
         return LatestStratum if is_latest else WeightedStratum
-    return LocalStratum
+    return STATEFUL.get(strategy, LocalStratum) if stratum.rules else LocalStratum

@@ -9,6 +9,7 @@ table, double by moving their slots, which hold the hashes, so rows and entries 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -133,6 +134,12 @@ class Arrangement:
         self.pool = Growing(np.int32)
 
 
+class Beside(Protocol):
+    """What a strategy keeps about the rows of a relation, beside them."""
+
+    def bytes(self) -> int: ...
+
+
 class Store:
     """The rows of one relation and everything that finds them."""
 
@@ -150,6 +157,7 @@ class Store:
         self._left = NO_LINES
         self._is_stamped = True
         self.arrangements: dict[int, Arrangement] = {}
+        self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         line = self.line
         line[:] = 0
@@ -397,11 +405,14 @@ class Store:
         return arrangement.pool.array[start : start + length].astype(np.int64)
 
     def bytes(self) -> int:
-        """The memory that rows, index and arrangements take; room that was never used takes none."""
+        """The memory that rows, index and arrangements take, and what a strategy keeps beside them.
+
+        Room that was never used takes none.
+        """
         used = int(self.line[USED])
         words = used * self.width + len(self._slots)
         for number, arrangement in self.arrangements.items():
             line = self.desk.A[number]
             words += int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
             words += (used + int(line[POOL_USED])) // 2
-        return 8 * words
+        return 8 * words + (self.beside.bytes() if self.beside else 0)

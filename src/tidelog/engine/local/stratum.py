@@ -36,6 +36,7 @@ class LocalStratum:
 
     fixed: str | None = None
     joins = True
+    keeps = "elastic"
 
     def __init__(
         self,
@@ -80,6 +81,9 @@ class LocalStratum:
 
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
+
+    def can_update(self) -> bool:
+        return True
 
     def can_derive(self) -> bool:
         stores = self.desk.stores
@@ -155,7 +159,7 @@ class LocalStratum:
             for rows in (self._old_facts(relation, old), self.facts.get(relation, (None, None))[0]):
                 if rows is not None and len(rows):
                     fresh.make_room(len(rows))
-                    entry.insert_facts(self.desk.S, relation, np.ascontiguousarray(rows), 0)
+                    self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
         self._prepare(IN_BOOTSTRAP)
         born = self._run(k.INSERT, 1 << 62, logging=False)
@@ -166,6 +170,10 @@ class LocalStratum:
             fresh = self.desk.stores[relation]
             fresh.compare(old, is_read=relation in self._read_above)
             self._mark_changed(fresh)
+
+    def _insert_facts(self, relation: int, rows: Words) -> None:
+        """The facts of a Bootstrap."""
+        entry.insert_facts(self.desk.S, relation, rows, 0)
 
     def _old_facts(self, relation: int, old: Store) -> Words:
         """The input facts of the store that is replaced, less those that this epoch deletes."""
@@ -327,11 +335,11 @@ class LocalStratum:
             for name, store in zip(self.relations, self.stores()):
                 self.watch.rows(name, len(store), rule)
 
-    def _run_in_python(self, control: Words) -> None:
-        """The variants of this wave whose expressions need Python."""
+    def _run_in_python(self, control: Words, *, every: bool = False) -> None:
+        """The variants of this wave whose expressions need Python, or every one."""
         for number, encoded in enumerate(self._variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
-            if encoded.in_python and entry.has_delta(self.desk.S, self._table, number, phase, wave):
+            if (every or encoded.in_python) and entry.has_delta(self.desk.S, self._table, number, phase, wave):
                 try:
                     self._feed(control, encoded, encoded.segments, NO_INPUTS)
                 except ZeroDivisionError:
@@ -368,16 +376,20 @@ class LocalStratum:
                 rows = self._evaluate(segment.after, out[: count * width].reshape(count, width))
                 self._feed(control, encoded, segments[1:], rows)
             elif count:
-                control[k.OUT_COUNT] = count
-                applied = entry.apply_some(control, self.desk.S, encoded.head, out, self._hashes)
-                if applied == k.GROW:
-                    self.desk.stores[encoded.head].make_room(count)
-                    applied = entry.apply_some(control, self.desk.S, encoded.head, out, self._hashes)
-                if applied != 0:
-                    raise self._broken()
+                self._apply(control, encoded.head, out, count)
             own[k.OUT_COUNT] = 0
             if status == k.DONE:
                 return
+
+    def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
+        """Hands `count` instances (head, level) to the store of their head."""
+        control[k.OUT_COUNT] = count
+        applied = entry.apply_some(control, self.desk.S, head, out, self._hashes)
+        if applied == k.GROW:
+            self.desk.stores[head].make_room(count)
+            applied = entry.apply_some(control, self.desk.S, head, out, self._hashes)
+        if applied != 0:
+            raise self._broken()
 
     def _evaluate(self, step: PythonStep, rows: Words) -> Words:
         """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns."""
