@@ -13,7 +13,19 @@ import tidelog
 SURFACE = {
     "compile": None,
     "Program": {"open", "types"},
-    "Database": {"cancel", "close", "dump_index", "initial", "query_index", "relation", "report", "transaction"},
+    "Database": {
+        "cancel",
+        "close",
+        "dump_index",
+        "explain",
+        "initial",
+        "query",
+        "query_index",
+        "relation",
+        "report",
+        "transaction",
+        "why_not",
+    },
     "Transaction": {
         "begin",
         "changes",

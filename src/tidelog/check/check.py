@@ -31,7 +31,7 @@ from tidelog.syntax import ast
 from tidelog.values.deep import deeply
 
 # Modules of the library are shared by all programs of the process.
-_ONE_AT_A_TIME = RLock()
+ONE_AT_A_TIME = RLock()
 
 
 def check(tree: ast.Program, search_path: Sequence[Path] = (), library: Path = modules.LIBRARY) -> program.TypedProgram:
@@ -39,7 +39,7 @@ def check(tree: ast.Program, search_path: Sequence[Path] = (), library: Path = m
 
     Modules are looked for beside the program, then on the search path, then in the library.
     """
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         # An expression may be a chain of hundreds of operators, and each takes several calls.
         return deeply(_check, tree, search_path, library)
 
@@ -98,7 +98,8 @@ class _Checking:
             [index for index in indexes if index is not None],
             [application for application in applications if application is not None],
         )
-        return replace(assembled, warnings=_in_order(recursion.warnings(), self._modules))
+        warnings = _in_order(recursion.warnings(), self._modules)
+        return replace(assembled, warnings=warnings, environment=environment)
 
     def _declare(self) -> None:
         new = [module for module in self._modules if not module.is_declared]

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tidelog.check.typed import Expression, Pattern, Value, Var
 from tidelog.check.types import Type
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Span
+
+if TYPE_CHECKING:
+    from tidelog.check.scope import Environment
 
 # Types
 
@@ -288,7 +292,8 @@ class Apply:
 class TypedProgram:
     """Everything by its qualified name, in the order of the text; what imported modules declare comes first.
 
-    `warnings` are about a program that is right, and perhaps not as was meant.
+    `warnings` are about a program that is right, and perhaps not as was meant. `environment` is what its names mean,
+    for queries that are checked later.
     """
 
     relations: Mapping[str, Relation]
@@ -299,3 +304,4 @@ class TypedProgram:
     transformers: Mapping[str, Transformer] = field(default_factory=dict)
     applications: tuple[Apply, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    environment: Environment | None = field(default=None, compare=False, repr=False)

@@ -6,7 +6,7 @@ is kept for all programs of the process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tidelog.check import program, typed
 from tidelog.check.check_function import check_function
@@ -72,6 +72,18 @@ class Reachable:
             {name: self._transformer(name) for name in sorted(transformers)},
             tuple(applications),
         )
+
+    def missing_for(self, rule: program.Rule, known: Mapping[str, program.Function]) -> dict[str, program.Function]:
+        """The functions of the library that a rule can reach and the program does not have."""
+        found: dict[str, program.Function] = {}
+        waiting = [name for expression in _expressions((), (rule,), (), (), ()) for name in _called(expression)]
+        while waiting:
+            name = waiting.pop()
+            if name not in known and name not in found:
+                function = found[name] = self._library_function(name)
+                if function.body is not None:
+                    waiting.extend(_called(function.body))
+        return found
 
     def _library_function(self, name: str) -> program.Function:
         entry = self._entries[name]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.changes import Changes
 from tidelog.database.relation import RelationView
@@ -22,11 +22,18 @@ from tidelog.io.sort import sort_rows
 from tidelog.io.values import Row
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 
+if TYPE_CHECKING:
+    from tidelog.check.program import TypedProgram
+    from tidelog.database.explain import Explanation
+    from tidelog.database.query import Answer
+    from tidelog.database.why_not import WhyNot
+
 
 class Database:
     """Made by `program.open()`; closes itself at the end of a `with` block."""
 
-    def __init__(self, program: RuleProgram, engine: Engine) -> None:
+    def __init__(self, program: RuleProgram, engine: Engine, typed: TypedProgram | None = None) -> None:
+        """`typed` is what the program was lowered from; without it, queries cannot be checked."""
         try:
             opening = engine.open()
         except BaseException:
@@ -34,6 +41,7 @@ class Database:
             raise
         self._session = Session(program, engine, opening.report)
         self._initial = Changes(self._session, opening.changes)
+        self._typed = typed
 
     @property
     def initial(self) -> Changes:
@@ -51,10 +59,7 @@ class Database:
 
     def relation(self, name: str) -> RelationView:
         """The rows of any declared relation after the last committed epoch."""
-        relations = declared(self._session.program)
-        if name not in relations:
-            raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
-        return RelationView(self._session, relations[name])
+        return RelationView(self._session, self._relation(name))
 
     def query_index(self, name: str, key: Any) -> list[Row]:
         """The rows that an index has for a key: distinct rows of the relation it is on, in value order.
@@ -75,6 +80,49 @@ class Database:
         with self._session.engine() as engine:
             found = [row for row, _ in engine.rows(index.relation)]
         return _distinct_rows(found, index)
+
+    def explain(self, relation: str, row: Any, *, shortest: bool = False) -> Explanation:
+        """Why a row is there: a proof from facts, read off the committed state.
+
+        With `shortest`, the proof of least height, where any other is the first that is found. Raises UsageError for a
+        row that is not there, DataError for one that does not fit the relation.
+        """
+        from tidelog.database.explain import explanation, row_not_there
+
+        name, values = self._row_of(relation, row)
+        with self._session.inquiry() as inquiry:
+            proof = inquiry.prove(name, values, shortest=shortest)
+        if proof is None:
+            raise row_not_there(self._session.program, name, values)
+        return explanation(proof, self._session.program)
+
+    def why_not(self, relation: str, row: Any) -> WhyNot:
+        """Why a row is not there: for each rule that could derive it, the first literal that no binding gets past.
+
+        A row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
+        """
+        from tidelog.database.why_not import why_not
+
+        name, values = self._row_of(relation, row)
+        with self._session.inquiry() as inquiry:
+            attempts = inquiry.attempts(name, values)
+        return why_not(name, values, attempts, self._session.program)
+
+    def query(self, text: str) -> Answer:
+        """The rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
+
+            db.query('Reach("a", x), not Blocked(x)').rows
+
+        It is checked against the program and sees the last committed epoch; nothing changes. Raises ProgramError, with
+        places in the query's text, for a query that is wrong, and EvaluationError for one that fails.
+        """
+        from tidelog.database.query import answer, compile_query
+
+        assert self._typed is not None, "a database that a program opened has it"
+        query = compile_query(text, self._typed, self._session.program)
+        with self._session.inquiry() as inquiry:
+            found = inquiry.ask(query)
+        return answer(query, found)
 
     def cancel(self) -> bool:
         """Ends the epoch that another thread is committing: its commit raises EvaluationError and nothing has changed.
@@ -98,6 +146,16 @@ class Database:
     def __repr__(self) -> str:
         state = "closed" if self._session.is_closed else f"epoch {self.report.epoch}"
         return f"<Database on {self._session.engine_name}, {state}>"
+
+    def _relation(self, name: str) -> Relation:
+        relations = declared(self._session.program)
+        if name not in relations:
+            raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
+        return relations[name]
+
+    def _row_of(self, name: str, row: Any) -> tuple[str, Row]:
+        relation = self._relation(name)
+        return relation.name, to_row(row, relation, self._session.definitions)
 
     def _index(self, name: str) -> Index:
         indexes = self._session.program.indexes

@@ -68,7 +68,7 @@ class Program:
             max_rows=max_rows,
             deadline=deadline,
         )
-        return Database(self.stages.rules, self._engine(engine, spark, asked))
+        return Database(self.stages.rules, self._engine(engine, spark, asked), self.stages.typed)
 
     @property
     def types(self) -> Types:

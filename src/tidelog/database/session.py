@@ -17,7 +17,7 @@ from typing import Any
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport
+from tidelog.engine.interface import Engine, EpochReport, Inquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.io.tables import is_spark_frame
 from tidelog.rules.ir import Relation, Role, RuleProgram
@@ -57,6 +57,13 @@ class Session:
                     "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
                 )
             yield self._engine
+
+    @contextmanager
+    def inquiry(self) -> Iterator[Inquiry]:
+        """For questions about the committed state, for this block alone. Raises UsageError as `engine` does, and where
+        the engine answers none."""
+        with self.engine() as engine:
+            yield engine.inquiry()
 
     def holding_interrupts(self) -> AbstractContextManager[None]:
         """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.

@@ -14,9 +14,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from tidelog.engine.proof import Attempt, Proof
 from tidelog.maintain.report import EpochReport, StratumReport
+from tidelog.rules.lower_query import Query
 
-__all__ = ["ChangeRows", "Engine", "EpochReport", "Operation", "Outcome", "Row", "StratumReport"]
+__all__ = ["ChangeRows", "Engine", "EpochReport", "Inquiry", "Operation", "Outcome", "Row", "StratumReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,19 @@ class Outcome:
     report: EpochReport
 
 
+class Inquiry(Protocol):
+    """Answers questions about the committed state; what it is told and says are Python values."""
+
+    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+        """A proof of a row; None where it is not there."""
+
+    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+        """How far each rule of the relation gets for a row that is not there; None where it is."""
+
+    def ask(self, query: Query) -> list[Row]:
+        """The distinct rows that a query has, in no particular order."""
+
+
 class Engine(Protocol):
     """The state of one database. Not thread-safe: `Database` holds the lock."""
 
@@ -91,6 +106,9 @@ class Engine(Protocol):
     def count(self, relation: str) -> int: ...
 
     def contains(self, relation: str, row: Row) -> bool: ...
+
+    def inquiry(self) -> Inquiry:
+        """For questions, until the next epoch. Raises UsageError where the engine answers none."""
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""

@@ -54,6 +54,12 @@ class Callees:
         self._externs = externs
         self.signatures: dict[str, Signature] = {}
 
+    def extended(
+        self, functions: Mapping[str, Function]
+    ) -> tuple[Mapping[str, Function], Mapping[str, Callable[..., Any]]]:
+        """All functions with these, and the Python functions of the extern ones."""
+        return {**self._functions, **functions}, self._externs
+
     def resolve(self, id_: str, type_arguments: tuple[Type, ...]) -> tuple[str, tuple[Type, ...]]:
         """The function that a call means in the end, and the types of its type variables."""
         seen = {id_}

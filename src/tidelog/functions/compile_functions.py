@@ -82,6 +82,10 @@ class CompiledFunctions:
         """Compiles what the expressions call."""
         self.require([id_ for expression in expressions for id_ in self.callees.called(expression)])
 
+    def extended(self, functions: Mapping[str, Function]) -> CompiledFunctions:
+        """The same with more functions to compile, for a query that calls what the program does not."""
+        return CompiledFunctions(self.definitions, *self.callees.extended(functions)) if functions else self
+
     def function(self, id_: str) -> Callable[..., Any]:
         """A function by its id, to be called with the types that it needs, then its arguments.
 

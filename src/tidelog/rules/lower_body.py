@@ -198,7 +198,7 @@ class RuleLowering:
         names = {key.name for key in keys}
         record: tuple[Variable, ...] = ()
         if self._lowering.options.keep_duplicates:
-            record = tuple(variable for variable in self._variables(_UNNAMED) if variable.name not in names)
+            record = tuple(variable for variable in self.variables(_UNNAMED) if variable.name not in names)
         members = self._lowering.fresh_name(self._head, "members")
         key_columns = tuple(Column(f"k{place}", key.type) for place, key in enumerate(keys))
         record_columns = tuple(Column(f"r{place}", each.type) for place, each in enumerate(record))
@@ -215,14 +215,14 @@ class RuleLowering:
 
     def _inspect(self, expression: typed.Expression, span: Span) -> None:
         """Everything so far becomes the body of a hidden relation, whose changes are shown."""
-        variables = self._variables()
+        variables = self.variables()
         name = self._lowering.fresh_name(self._head, "inspect")
         columns = tuple(Column(variable.name, variable.type) for variable in variables)
         self._lowering.hide(name, columns, variables, self.body)
         self._lowering.inspect(name, expression)
         self._body = [Positive(Atom(name, variables, span))]
 
-    def _variables(self, prefix: str | None = None) -> tuple[Variable, ...]:
+    def variables(self, prefix: str | None = None) -> tuple[Variable, ...]:
         """The variables that are bound so far: those that the program names, and those of the prefix."""
         return tuple(
             Variable(name, type_)

@@ -17,11 +17,13 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
+from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
+from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
@@ -94,6 +96,7 @@ class LocalEngine:
         self._inspector = Inspector(program, self._tables, self._values)
         self._reclaim = Reclaim(program, self._numbers, self._desk, self._tables, self._delays, self._values)
         self._track_state = track_state
+        self._inquiry: LocalInquiry | None = None
         self._asked = Maintenance(strategy, switch, threads)
         self._state_changes: dict[str, pa.Table] = {}
         self._arrived: WeakSet[Arrived] = WeakSet()
@@ -119,6 +122,7 @@ class LocalEngine:
     def commit(self, operations: Sequence[Operation]) -> Outcome | None:
         started = perf_counter()
         with self._interrupts.held():
+            self._end_inquiry()
             self._reclaim.before_an_epoch()
             facts, given = self._net(operations)
             if not facts and not given:
@@ -172,8 +176,17 @@ class LocalEngine:
         """Ends the epoch that runs in another thread; False when none does."""
         return self._interrupts.cancel()
 
+    def inquiry(self) -> LocalInquiry:
+        """Answers questions about the committed state, until the next epoch."""
+        if self._inquiry is None:
+            tables = {name: stratum.table for name, stratum in self._weighted.items()}
+            committed = Committed(self.program, self._desk, self._numbers, self._values, tables)
+            self._inquiry = LocalInquiry(committed, self._strata)
+        return self._inquiry
+
     def close(self) -> None:
         """Gives the memory back."""
+        self._end_inquiry()
         self._desk.close()
         self._desk = Desk([])
         self._strata = []
@@ -368,6 +381,11 @@ class LocalEngine:
             pa.array(meta & k.INPUT_BIT != 0),
         ]
         return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))
+
+    def _end_inquiry(self) -> None:
+        if self._inquiry is not None:
+            self._inquiry.release()
+            self._inquiry = None
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]

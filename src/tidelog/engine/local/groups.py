@@ -7,7 +7,7 @@ takes them over; the groups of a stream are a stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,17 @@ from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.tables import Bag, Row, Tables
 from tidelog.engine.local.values import Values, Words
-from tidelog.rules.ir import Group, Relation, RuleProgram, Variable
+from tidelog.rules.ir import Group, Relation, Variable
 from tidelog.values import Group as GroupValue
 
 
 class Grouping:
     """Makes groups of a rule `G(k, …, g) :- group of H(k, …, value)`."""
 
-    def __init__(self, literal: Group, program: RuleProgram, values: Values) -> None:
+    def __init__(self, literal: Group, relations: Mapping[str, Relation], values: Values) -> None:
         self.literal = literal
         self.keys = tuple(range(sum(isinstance(term, Variable) for term in literal.atom.terms)))
-        members: Relation = program.relations[literal.atom.relation]
-        types = [column.type for column in members.columns]
+        types = [column.type for column in relations[literal.atom.relation].columns]
         self._decoders = [values.decoder(type_) for type_ in types]
         self._encode = values.encoder(literal.variable.type)
 
@@ -64,7 +63,7 @@ class GroupStratum(HeldStratum):
     def derive(self) -> Facts:
         (rule,) = self.stratum.rules
         assert rule.group is not None
-        grouping = Grouping(rule.group, self.program, self.values)
+        grouping = Grouping(rule.group, self.program.relations, self.values)
         groups = self.desk.stores[self.numbers[rule.head.relation]]
         inserted: list[Row] = []
         deleted: list[Words] = []

@@ -38,7 +38,7 @@ class RoundsStratum(HeldStratum):
         )
         self._runs = {rule.id: self._compiled(rule, interpreter) for rule in self.stratum.rules if rule.group is None}
         self._groupings = {
-            rule.id: Grouping(rule.group, self.program, self.values)
+            rule.id: Grouping(rule.group, self.program.relations, self.values)
             for rule in self.stratum.rules
             if rule.group is not None
         }
@@ -87,6 +87,10 @@ class RoundsStratum(HeldStratum):
             number = self.numbers[name]
             facts |= self.exchange(number, self.rows_to_words(list(table.weights), self.desk.stores[number].columns))
         return facts
+
+    def is_given(self, name: str, row: Row) -> bool:
+        """Whether a row is an input fact of the committed state."""
+        return row in self._given[name]
 
     def keep(self) -> None:
         super().keep()

@@ -52,6 +52,8 @@ from tidelog.engine.local.kernels.layout import (
     POOL_CAPACITY,
     POOL_USED,
     POOL_WASTE,
+    RANK_MASK,
+    RANK_SHIFT,
     RELATION,
     ROW_EXTRA,
     ROWS,
@@ -254,6 +256,19 @@ class Store:
         self._build(number, SMALLEST)
         self.line[FIRST_ARRANGEMENT] = number
 
+    def disarrange(self, keys: tuple[int, ...]) -> None:
+        """Gives the arrangement by these columns back, if there is one: epochs no longer keep it up to date."""
+        number = self.desk.arrangement(self.relation, keys)
+        if self.arrangements.pop(number, None) is None:
+            return
+        after = self.desk.A[number, NEXT_ARRANGEMENT]
+        if self.line[FIRST_ARRANGEMENT] == number:
+            self.line[FIRST_ARRANGEMENT] = after
+            return
+        for other in self.arrangements:
+            if self.desk.A[other, NEXT_ARRANGEMENT] == number:
+                self.desk.A[other, NEXT_ARRANGEMENT] = after
+
     def grow_arrangement(self, number: int) -> None:
         """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
@@ -372,6 +387,11 @@ class Store:
         """The columns of some rows, copied."""
         copied: Words = self.rows[lines, : self.columns]
         return copied
+
+    def ranks_of(self, lines: Words) -> Words:
+        """The ranks of some rows."""
+        ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
+        return ranks
 
     def lines(self, count: int | None = None) -> Words:
         """The lines of all rows (among the first `count`, for a store that is detached)."""

@@ -111,7 +111,7 @@ class StreamGroupStratum(WeightedStratum):
         self._tables = tables
         self._is_fresh = False
         self._members = tables[rule.group.atom.relation]
-        self._grouping = Grouping(rule.group, self.program, self.values)
+        self._grouping = Grouping(rule.group, self.program.relations, self.values)
 
     def derive(self) -> Facts:
         for row in self._grouping.rows(self._members.delta):

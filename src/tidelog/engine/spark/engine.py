@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Operation, Outcome, Row
+from tidelog.engine.interface import ChangeRows, EpochReport, Inquiry, Operation, Outcome, Row
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
@@ -130,6 +130,13 @@ class SparkEngine:
             wanted = pa.scalar(str(value) if pa.types.is_string(type_) else value, type_)
             rows = rows.filter(pc.equal(rows[f"c{i}"], wanted))
         return bool(rows.num_rows)
+
+    def inquiry(self) -> Inquiry:
+        raise UsageError(
+            "the Spark engine does not answer questions about its state yet",
+            code=Code.NOT_YET,
+            help="open the program with `engine='local'` for `explain`, `why_not`, `query` and `profile`",
+        )
 
     def cancel(self) -> bool:
         return False

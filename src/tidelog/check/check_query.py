@@ -1,0 +1,59 @@
+"""A query and the program that it is asked of → its typed body and the functions that it needs.
+
+A query is checked like the body of a rule, with the names of the main module; the program is not checked again. What
+depends on the past or on the epoch under way has no answer between epochs, and is refused.
+"""
+
+from __future__ import annotations
+
+from tidelog.check import program
+from tidelog.check.check import ONE_AT_A_TIME
+from tidelog.check.reachable import Reachable
+from tidelog.check.rule.check_rule import check_rule
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.syntax import ast
+from tidelog.values.deep import deeply
+
+
+def check_query(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:
+    """The typed rule, without heads, and the functions that the program does not have yet.
+
+    Raises ProgramError with all that is wrong, in the order of the text.
+    """
+    with ONE_AT_A_TIME:
+        return deeply(_check, tree, source)
+
+
+def _check(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:
+    environment = source.environment
+    assert environment is not None, "a checked program has one"
+    diagnostics: list[Diagnostic] = []
+    rule = check_rule(tree, environment.modules[""], environment, diagnostics, recursive=False)
+    if rule is not None:
+        _refuse(rule, source, diagnostics)
+    if diagnostics or rule is None:
+        raise ProgramError(tuple(sorted(diagnostics, key=lambda each: each.span.start)))
+    return rule, Reachable(environment).missing_for(rule, source.functions)
+
+
+def _refuse(rule: program.Rule, source: program.TypedProgram, diagnostics: list[Diagnostic]) -> None:
+    """Reports the literals that have no meaning between epochs."""
+    for literal in rule.body:
+        if isinstance(literal, program.Inspect):
+            message = "`Inspect` shows changes, and a query has none"
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, literal.span, "not in a query"))
+        if not isinstance(literal, program.Positive | program.Negative):
+            continue
+        atom = literal.atom
+        relation = source.relations.get(atom.relation)
+        if relation is None:
+            message = f"the program does not use `{atom.relation}`, so it has no rows"
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "not a relation of the program"))
+        elif atom.delay or atom.latest:
+            message = "a query sees relations as they are now"
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "not what they were"))
+        elif relation.kind == "stream":
+            message = f"`{atom.relation}` is a stream, which keeps no rows between epochs"
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "nothing to look at"))

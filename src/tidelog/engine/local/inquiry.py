@@ -1,0 +1,47 @@
+"""Questions about the committed state of a local engine → answers: proofs, attempts, rows of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidelog.engine.interface import Row
+from tidelog.engine.local.ask import ask
+from tidelog.engine.local.attempts import attempts
+from tidelog.engine.local.committed import Committed
+from tidelog.engine.local.proofs import Proofs
+from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.proof import Attempt, Proof
+from tidelog.rules.lower_query import Query
+
+
+class LocalInquiry:
+    """Good until the next epoch; see `engine.interface.Inquiry`."""
+
+    def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
+        self._committed = committed
+        self._proofs = Proofs(committed, strata)
+
+    def release(self) -> None:
+        """Gives back what the questions needed."""
+        self._committed.release()
+
+    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+        words = self._words(relation, row)
+        if self._committed.weight(relation, words) == 0:
+            return None
+        return self._proofs.prove(relation, words, shortest=shortest)
+
+    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+        words = self._words(relation, row)
+        if self._committed.weight(relation, words) > 0:
+            return None
+        return attempts(self._proofs, relation, words)
+
+    def ask(self, query: Query) -> list[Row]:
+        return ask(query, self._committed)
+
+    def _words(self, relation: str, row: Row) -> tuple[int, ...]:
+        """The row as words. A value that no row has gets a word, too: rules may compute it."""
+        columns = self._committed.program.relations[relation].columns
+        encoder = self._committed.values.encoder
+        return tuple(encoder(column.type)(value) for value, column in zip(row, columns, strict=True))

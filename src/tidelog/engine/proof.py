@@ -1,0 +1,76 @@
+"""What an engine can say about a row: how it is derived, or where each rule that could derive it stops.
+
+A proof is a list of rows, each once, that name one another by number: a tree in which equal branches are shared, and
+which may be thousands of steps high. Values are in their Python form; `database.explain` gives them words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tidelog.rules.ir import Rule
+
+Row = tuple[Any, ...]
+
+
+class Origin(Enum):
+    """Why a row is there."""
+
+    INPUT = "input"  # a transaction inserted it
+    FACT = "fact"  # it stands in the program's text
+    RULE = "rule"  # a rule derives it
+    GROUP = "group"  # it groups the rows that it rests on
+    TRANSFORMER = "transformer"  # a transformer made it: nobody can look inside
+    DELAYED = "delayed"  # it was a row of its source some epochs ago
+    STREAM = "stream"  # the stream brought it in this epoch
+    CIRCLE = "circle"  # it only rests on itself: rounds with groups came to rest with it
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A row of a proof. `rows` are the numbers of the rows that it rests on, each with the place of its literal in the
+    rule's body (0 for the members of a group); `values` are those of the rule's variables.
+
+    `derivations` counts the rule instances that derive it now, where the state knows.
+    """
+
+    relation: str
+    row: Row
+    origin: Origin
+    rule: Rule | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[tuple[int, int], ...] = ()
+    weight: int = 1
+    derivations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`rows[0]` is what is proved. `is_shortest`: it is known that no proof is less high."""
+
+    rows: tuple[Proved, ...]
+    is_shortest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How far one rule gets for a row that is not there.
+
+    `fits` is false where the head cannot become the row. `place` is the literal of the body that no binding gets past,
+    `done` the places of those that the best binding got past, and `values` that binding. `instead` has what was
+    computed where the row wants another value. Where the literal stands for an earlier part of the rule (before a
+    `group_by` or an `Inspect`), `inner` says how far that part gets. Without a `place` the rule does derive the row,
+    and other weights take it away. `is_sure`: all bindings were tried.
+    """
+
+    rule: Rule
+    fits: bool
+    place: int | None = None
+    done: tuple[int, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    inner: Attempt | None = None
+    is_sure: bool = True

@@ -1,0 +1,48 @@
+"""The text of a query → a rule without a head: the literals of a body, with or without a `.` behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.report import Diagnostic
+from tidelog.diagnostics.spans import Source, Span
+from tidelog.syntax import ast
+from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.lex import lex
+from tidelog.syntax.rules import literal
+
+
+def parse_query(source: Source) -> ast.Rule:
+    """The rule. Raises ProgramError with all the syntax errors, in the order of the text."""
+    tokens, diagnostics = lex(source)
+    cursor = Cursor(source, tokens, diagnostics)
+    body: list[ast.Literal] = []
+    try:
+        _literals(cursor, body)
+    except Failure:
+        pass
+    except RecursionError:
+        cursor.report(Code.NESTED_TOO_DEEPLY, "the query is nested too deeply", cursor.span(cursor.token), "here")
+    if diagnostics:
+        raise ProgramError(tuple(map(_of_query, sorted(diagnostics, key=lambda each: each.span.start))))
+    return ast.Rule((), tuple(body), span=Span(source, 0, len(source.text)))
+
+
+def _literals(cursor: Cursor, body: list[ast.Literal]) -> None:
+    while True:
+        body.append(literal(cursor))
+        if cursor.at(":-"):
+            help = "leave out the head; the variables of the body are the columns of the answer"
+            cursor.fail(Code.BAD_QUERY, "a query has no head", "a rule begins here", help=help)
+        if not cursor.accept(","):
+            break
+    cursor.accept(".")
+    if not cursor.finished():
+        cursor.unexpected("`,` or the end of the query")
+
+
+def _of_query(diagnostic: Diagnostic) -> Diagnostic:
+    """The parser speaks of programs."""
+    return replace(diagnostic, message=diagnostic.message.replace("the end of the program", "the end of the query"))
