@@ -6,7 +6,7 @@ done: until then any failure drops all overlays, and the state is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Protocol
 
@@ -72,7 +72,7 @@ class StratumState(Protocol):
 
 
 def maintain(
-    strata: Sequence[StratumState],
+    strata: Iterable[StratumState],
     *,
     anew: bool = False,
     on_stratum: Callable[[StratumState, str], None] | None = None,

@@ -6,7 +6,7 @@ overlays (`maintain.epoch`), reads off what came and went, and keeps the overlay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
+from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
@@ -29,6 +30,7 @@ from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
+from tidelog.engine.local.sizes import Sizes
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
@@ -76,7 +78,6 @@ class LocalEngine:
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
         self._relations = list(program.relations.values())
-        self._shown = [relation.name for relation in self._relations if relation.role is not Role.HIDDEN]
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = Values()
         self._interrupts = Interrupts()
@@ -91,7 +92,9 @@ class LocalEngine:
             if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
                 stratum.connect(self._tables)
         self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
-        self._plain = {name: each for each in self._strata for name in each.relations if name not in self._weighted}
+        self._agenda = Agenda(self._strata, self._desk)
+        shown = {i: each.name for i, each in enumerate(self._relations) if each.role is not Role.HIDDEN}
+        self._sizes = Sizes(shown, self._desk)
         self._delays = Delays(program, self._tables)
         self._inspector = Inspector(program, self._tables, self._values)
         self._reclaim = Reclaim(program, self._numbers, self._desk, self._tables, self._delays, self._values)
@@ -107,7 +110,7 @@ class LocalEngine:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
         with self._interrupts.held():
-            return self._epoch(started, anew=True)
+            return self._epoch(started, self._agenda.all(), anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -132,13 +135,11 @@ class LocalEngine:
                     given[name] = bag
                 else:
                     facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
-            for stratum in self._strata:
-                stratum.facts = {
-                    number: facts[number] for name in stratum.relations if (number := self._numbers[name]) in facts
-                }
+            for number, rows in facts.items():
+                self._agenda.home(number).facts[number] = rows
             for name, bag in given.items():
                 self._weighted[name].given = bag
-            return self._epoch(started, anew=False)
+            return self._epoch(started, self._agenda.touched(facts), anew=False)
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)
@@ -239,38 +240,31 @@ class LocalEngine:
 
     # An epoch
 
-    def _epoch(self, started: float, *, anew: bool) -> Outcome:
-        """Brings all strata to the next epoch and commits."""
+    def _epoch(self, started: float, strata: Iterator[LocalStratum], *, anew: bool) -> Outcome:
+        """Brings the strata to the next epoch and commits."""
         with self._interrupts.running():
             self._watch.begin()
-            return self._held_epoch(started, anew)
+            return self._held_epoch(started, strata, anew)
 
-    def _held_epoch(self, started: float, anew: bool) -> Outcome:
-        for stratum in self._strata:
-            stratum.begin()
+    def _held_epoch(self, started: float, strata: Iterator[LocalStratum], anew: bool) -> Outcome:
         self._state_changes = {}
         self._copy_arrived()
         try:
-            reports = maintain(self._strata, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy)
+            begun = (stratum.begin() for stratum in strata)
+            reports = maintain(begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy)
             changes = self._changes()
             if self._track_state:
                 self._collect_state_changes()
-            self._inspector.show(self.epoch + 1, {name: self._store(name) for name in self._plain})
+            self._inspector.show(self.epoch + 1, self._store)
             for table in self._tables.values():
                 table.pull()
         except BaseException:
-            for stratum in self._strata:
-                stratum.drop()
-                stratum.facts = {}
-            for weighted in self._weighted.values():
-                weighted.given = {}
-            for table in self._tables.values():
-                table.drop()
+            self._undo()
             raise
         self._delays.keep()
         for table in self._tables.values():
             table.keep()
-        for stratum in self._strata:
+        for stratum in self._agenda.visited:
             stratum.keep()
         self.epoch += 1
         report = EpochReport(
@@ -279,10 +273,20 @@ class LocalEngine:
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            {name: self.count(name) for name in self._shown},
-            {name: self.bytes(name) for name in self._shown},
+            *self._sizes.after(self._agenda.visited),
         )
         return Outcome(changes, report)
+
+    def _undo(self) -> None:
+        """Goes back to the last commit; what was to be done in this epoch is forgotten."""
+        for stratum in self._agenda.visited:
+            stratum.drop()
+        for stratum in self._strata:
+            stratum.facts = {}
+        for weighted in self._weighted.values():
+            weighted.given = {}
+        for table in self._tables.values():
+            table.drop()
 
     def _copy_arrived(self) -> None:
         """Before rows change: who holds changes of earlier epochs gets a copy."""
@@ -338,8 +342,10 @@ class LocalEngine:
         return self._values.rows_to_words(rows, relation)
 
     def _changes(self) -> dict[str, LocalChanges]:
+        """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
-        for relation in self._relations:
+        for number in sorted(number for each in self._agenda.visited for number in each.relation_numbers):
+            relation = self._relations[number]
             if relation.role is not Role.OUTPUT:
                 continue
             if relation.kind is not Kind.SET and relation.name in self._weighted:
@@ -350,7 +356,7 @@ class LocalEngine:
                     rows = (Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
                     changes[relation.name] = LocalChanges(relation, self._values, *rows)
                 continue
-            store = self._store(relation.name)
+            store = self._desk.stores[number]
             if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT]:
                 arrived = Arrived(store.rows[:, : store.columns], store.places_that_came())
                 left = store.columns_of(store.lines_that_left())
@@ -361,7 +367,7 @@ class LocalEngine:
         return changes
 
     def _collect_state_changes(self) -> None:
-        for stratum in self._strata:
+        for stratum in self._agenda.visited:
             for store in stratum.stores():
                 # After a Bootstrap there is no log: every row has new numbers.
                 lines = store.lines() if store.relation in stratum.replaced else store.touched_lines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tidelog.check.types import NamedType
 from tidelog.engine.local.kernels import layout as k
@@ -49,11 +49,11 @@ class Inspector:
             name: [values.decoder(column.type) for column in program.relations[name].columns] for name in self._tables
         }
 
-    def show(self, epoch: int, stores: dict[str, Store]) -> None:
+    def show(self, epoch: int, store_of: Callable[[str], Store]) -> None:
         """Shows all changes of the epoch, in the order of the program, then of the rows."""
         for inspection in self._program.inspections:
             name = inspection.relation
-            rounds = {} if self._program.relations[name].weighted else _ranks(stores[name])
+            rounds = {} if self._program.relations[name].weighted else _ranks(store_of(name))
             decoders = self._decoders[name]
             changes = sorted(
                 ([decode(word) for decode, word in zip(decoders, row)], weight, rounds.get(row, 0))

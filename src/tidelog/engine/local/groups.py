@@ -93,6 +93,8 @@ class GroupStratum(HeldStratum):
 class WeightedGroupStratum(GroupStratum):
     """The groups of a relation whose weights are read."""
 
+    asked_always = True
+
     def connect(self, tables: Tables) -> None:
         """Takes the table of its members, before the first epoch."""
         (rule,) = self.stratum.rules

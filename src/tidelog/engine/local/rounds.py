@@ -23,6 +23,7 @@ class RoundsStratum(HeldStratum):
     """A recursive stratum with groups."""
 
     fixed = "rounds"
+    asked_always = True
 
     def connect(self, tables: Tables) -> None:
         """Takes the tables that its rules read, before the first epoch."""

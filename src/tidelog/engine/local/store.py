@@ -69,6 +69,7 @@ from tidelog.engine.local.kernels.layout import (
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 NO_LINES: Lines = np.empty(0, dtype=np.int32)
+FEW = 64
 
 
 class Desk:
@@ -83,6 +84,8 @@ class Desk:
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
         self._arrangements: dict[tuple[int, tuple[int, ...]], int] = {}
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
+        self.rearranged: set[int] = set()  # relations that got another arrangement, until somebody has taken note
+        self._scratches: dict[int, Store] = {}
 
     def arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
         """The line in A for an arrangement of a relation by these columns; it need not be built yet."""
@@ -113,14 +116,29 @@ class Desk:
     def close(self) -> None:
         """Gives the memory of all relations back; the desk is of no use after this."""
         self.stores.clear()
+        self._scratches.clear()
 
     def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
-        scratch = Store(self, len(self.S) - 1, rows.shape[1])
-        scratch.make_room(len(rows))
+        scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)
         settle.net(self.S, scratch.relation, relation, rows, signs, verdict)
         return rows[verdict > 0], rows[verdict < 0]
+
+    def _scratch(self, columns: int, rows: int) -> Store:
+        """An empty store in the last line of S, with room for so many rows; that for few is kept and emptied."""
+        if rows > FEW:
+            scratch = Store(self, len(self.S) - 1, columns)
+            scratch.make_row_room(rows)
+            return scratch
+        kept = self._scratches.get(columns)
+        if kept is None:
+            kept = self._scratches[columns] = Store(self, len(self.S) - 1, columns)
+            kept.make_row_room(FEW)
+            kept.detach()
+        else:
+            kept.empty()
+        return kept
 
 
 class Arrangement:
@@ -194,6 +212,11 @@ class Store:
         for number, arrangement in self.arrangements.items():
             self.desk.A[number] = arrangement.saved
 
+    def empty(self) -> None:
+        """Goes back to the lines kept by `detach` while there were no rows."""
+        self.attach()
+        self._slots.array.fill(0)
+
     # Room
 
     def make_room(self, rows: int) -> None:
@@ -249,6 +272,7 @@ class Store:
         number = self.desk.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
+        self.desk.rearranged.add(self.relation)
         self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
         line = self.desk.A[number]
         line[:] = 0

@@ -6,7 +6,8 @@ Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -31,12 +32,14 @@ IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATE
 class LocalStratum:
     """The state of one stratum in the local engine; see `maintain.epoch.StratumState`.
 
-    `joins` is false in subclasses whose rules the kernels do not run.
+    `joins` is false in subclasses whose rules the kernels do not run. `asked_always`: a subclass whose
+    `is_touched` looks at more than rows that come and go.
     """
 
     fixed: str | None = None
     joins = True
     keeps = "elastic"
+    asked_always = False
 
     def __init__(
         self,
@@ -58,7 +61,8 @@ class LocalStratum:
         self.numbers = numbers
         self.program = program
         self._rules = stratum.rules if self.joins else ()
-        self._inside = np.array([numbers[name] for name in stratum.relations], dtype=np.int64)
+        self.relation_numbers = tuple(numbers[name] for name in stratum.relations)
+        self._inside = np.array(self.relation_numbers, dtype=np.int64)
         self._below = sorted(
             {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
         )
@@ -69,6 +73,7 @@ class LocalStratum:
             for rule in each.rules
             for atom in rule.atoms
         }
+        self._negated = {numbers[atom.relation] for rule in stratum.rules for atom in rule.negatives}
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._variants: list[Encoded] = []
         self._planned_for: tuple[int, ...] | None = None
@@ -78,6 +83,11 @@ class LocalStratum:
     @property
     def relations(self) -> tuple[str, ...]:
         return self.stratum.relations
+
+    @property
+    def reads(self) -> Sequence[int]:
+        """The relations of lower strata that its rules read."""
+        return self._below
 
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
@@ -114,7 +124,7 @@ class LocalStratum:
         return int(self.desk.S[self._inside, k.TOP].max())
 
     def stores(self) -> list[Store]:
-        return [self.desk.stores[relation] for relation in self._inside.tolist()]
+        return [self.desk.stores[relation] for relation in self.relation_numbers]
 
     # The two ways
 
@@ -128,10 +138,12 @@ class LocalStratum:
             store.make_room(len(deleted))
             if entry.retract_facts(self.desk.S, relation, np.ascontiguousarray(deleted)) < 0:
                 raise self._broken()
-        killed = self._run(k.RETRACT, kill_limit, logging=True)
-        if killed is None:
-            return False
-        waves = self.waves
+        waves = killed = 0
+        if self._may_kill():
+            found = self._run(k.RETRACT, kill_limit, logging=True)
+            if found is None:
+                return False
+            waves, killed = self.waves, found
         for relation, (inserted, _) in self.facts.items():
             store = self.desk.stores[relation]
             store.make_room(len(inserted))
@@ -147,6 +159,15 @@ class LocalStratum:
                 raise self._broken()
             self._mark_changed(store)
         return True
+
+    def _may_kill(self) -> bool:
+        """Whether any instance can die: a fact is deleted, a row below left, or one came whose absence was read."""
+        if any(len(deleted) for _, deleted in self.facts.values()):
+            return True
+        lines = self.desk.S
+        return any(lines[each, k.LEFT_COUNT] for each in self._below) or any(
+            lines[each, k.CAME_COUNT] for each in self._negated
+        )
 
     def bootstrap(self) -> None:
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
@@ -211,9 +232,10 @@ class LocalStratum:
             store.line[k.CHANGED] = 0
         self.instances = self._committed_instances
 
-    def begin(self) -> None:
-        """Before an epoch: what `drop` goes back to."""
+    def begin(self) -> Self:
+        """Before an epoch: notes what `drop` goes back to."""
         self._committed_instances = self.instances
+        return self
 
     def _mark_changed(self, store: Store) -> None:
         store.line[k.CHANGED] = 1 if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT] else 0
@@ -294,7 +316,7 @@ class LocalStratum:
                 NO_INPUTS,
                 self._scratch,
             )
-            rule = self._running(control)
+            rule = None if status == k.DONE else self._running(control)
             self._look(rule)
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])

@@ -18,6 +18,7 @@ class WeightedStratum(HeldStratum):
     """A relation that is not recursive. `given` is what users add to the weights in this epoch."""
 
     fixed = "weights"
+    asked_always = True
 
     def connect(self, tables: Tables) -> None:
         """Takes the tables that its rules read, before the first epoch."""

@@ -1,0 +1,62 @@
+"""Which strata an epoch has to look at: those with new facts, and those that read what another has changed.
+
+A tiny commit to a large program must not pay for all of its strata. So nobody asks each of them: a stratum that has
+changed a relation calls those that read it, in the order of the strata. Only strata that go by more than which rows are
+there (by weights, by streams) are asked in every epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.store import Desk
+from tidelog.engine.local.stratum import LocalStratum
+
+
+class Agenda:
+    """The strata of an engine, and who reads whom. `visited` are those that the epoch has come to."""
+
+    def __init__(self, strata: Sequence[LocalStratum], desk: Desk) -> None:
+        self._strata = strata
+        self._desk = desk
+        self._homes = {number: place for place, each in enumerate(strata) for number in each.relation_numbers}
+        self._readers: dict[int, list[int]] = {}
+        for place, stratum in enumerate(strata):
+            for number in stratum.reads:
+                self._readers.setdefault(number, []).append(place)
+        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always]
+        self.visited: list[LocalStratum] = []
+
+    def home(self, relation: int) -> LocalStratum:
+        """The stratum that holds a relation."""
+        return self._strata[self._homes[relation]]
+
+    def all(self) -> Iterator[LocalStratum]:
+        """Every stratum, for the first epoch."""
+        self.visited = list(self._strata)
+        return iter(self._strata)
+
+    def touched(self, relations: Iterable[int]) -> Iterator[LocalStratum]:
+        """The strata that may have anything to do when these relations have new facts; each is done before the next."""
+        self.visited = []
+        return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always}])
+
+    def _walk(self, places: list[int]) -> Iterator[LocalStratum]:
+        heapify(places)
+        last = -1
+        while places:
+            place = heappop(places)
+            if place == last:
+                continue
+            last = place
+            stratum = self._strata[place]
+            self.visited.append(stratum)
+            yield stratum
+            for number in stratum.relation_numbers:
+                line = self._desk.S[number]
+                if line[k.CAME_COUNT] or line[k.LEFT_COUNT]:
+                    for reader in self._readers.get(number, ()):
+                        if reader != place:
+                            heappush(places, reader)
