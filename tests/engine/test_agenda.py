@@ -77,6 +77,14 @@ def test_a_report_has_the_rows_and_bytes_of_all_relations_after_its_epoch() -> N
         assert (run.report.rows, run.report.bytes) == sizes(run.engine)
 
 
+def test_a_report_counts_the_room_that_a_failed_epoch_has_left_behind() -> None:
+    run = Running("input relation A(x: u32) output relation B(x: u32) B(10 / x) :- A(x). input relation C(x: u32)")
+    with pytest.raises(tidelog.EvaluationError):
+        run.commit({"A": [(x,) for x in range(5_000)]})
+    run.commit({"C": [(1,)]})
+    assert (run.report.rows, run.report.bytes) == sizes(run.engine)
+
+
 def test_the_report_of_an_epoch_does_not_change_with_later_ones() -> None:
     run = Running(CHAINS)
     run.commit({"A": [(1, 2)]})

@@ -281,6 +281,7 @@ class LocalEngine:
         """Goes back to the last commit; what was to be done in this epoch is forgotten."""
         for stratum in self._agenda.visited:
             stratum.drop()
+            self._desk.resized.update(stratum.relation_numbers)
         for stratum in self._strata:
             stratum.facts = {}
         for weighted in self._weighted.values():

@@ -24,10 +24,10 @@ class Sizes:
         for stratum in visited:
             for number in stratum.relation_numbers:
                 self._measure(number)
-        # Rules arrange what they read, and look-ups what they look at, in strata that nothing else has touched.
-        for number in self._desk.rearranged:
+        # Rules arrange what they read, look-ups what they look at, and failed epochs leave room behind.
+        for number in self._desk.resized:
             self._measure(number)
-        self._desk.rearranged.clear()
+        self._desk.resized.clear()
         return dict(self._rows), dict(self._bytes)
 
     def _measure(self, number: int) -> None:

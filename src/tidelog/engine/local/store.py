@@ -84,7 +84,7 @@ class Desk:
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
         self._arrangements: dict[tuple[int, tuple[int, ...]], int] = {}
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
-        self.rearranged: set[int] = set()  # relations that got another arrangement, until somebody has taken note
+        self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
         self._scratches: dict[int, Store] = {}
 
     def arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
@@ -272,7 +272,7 @@ class Store:
         number = self.desk.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
-        self.desk.rearranged.add(self.relation)
+        self.desk.resized.add(self.relation)
         self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
         line = self.desk.A[number]
         line[:] = 0
