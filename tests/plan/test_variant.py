@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from tidelog.diagnostics.spans import Source
+from tidelog.plan.estimate import FromSizes
 from tidelog.plan.show import show_plan
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Variant, deltas, plan_variant
 from tidelog.rules.compile_rules import compile_rules
@@ -25,7 +26,7 @@ def rule(text: str) -> Rule:
 
 def variant(text: str, position: int, sizes: dict[str, int] | None = None) -> Variant:
     planned = rule(text)
-    return plan_variant(planned, deltas(planned)[position], lambda name: (sizes or {}).get(name, 100))
+    return plan_variant(planned, deltas(planned)[position], FromSizes(lambda name: (sizes or {}).get(name, 100)))
 
 
 def joins(planned: Variant) -> list[tuple[str, tuple[int, ...]]]:
@@ -78,7 +79,7 @@ def test_a_body_of_forty_literals_is_planned_in_milliseconds() -> None:
     body = ", ".join(f"A(x{i}, x{i + 1})" for i in range(40))
     long = rule(f"P(x0, x40) :- {body}.")
     started = perf_counter()
-    planned = plan_variant(long, deltas(long)[20], lambda _: 1000)
+    planned = plan_variant(long, deltas(long)[20], FromSizes(lambda _: 1000))
     # A bound two orders above what it takes: only an exponential search fails it.
     assert perf_counter() - started < 1.0
     assert all(keys for _, keys in joins(planned))

@@ -1,9 +1,12 @@
-"""Plans as text, for `tidelog show --stage plan`: one block a rule, one line a variant.
+"""Plans as text, for `tidelog show --stage plan`: one block a rule, one line a variant; then what is arranged.
 
     Reach(x, z) :- Reach(x, y), Edge(y, z).
-      Δ Reach(x, y)   probe Edge[src] → emit Reach(x, z)
-      Δ Edge(y, z)    probe Reach[dst] → emit Reach(x, z)
-      Δ rule          scan Edge → probe Reach[dst] → emit Reach(x, z)
+      Δ Reach(x, y)   probe Edge(y, z) by src → emit Reach(x, z)
+      Δ Edge(y, z)    probe Reach(x, y) by dst → emit Reach(x, z)
+      Δ rule          scan Reach(x, y) → probe Edge(y, z) by src → emit Reach(x, z)
+    arrangements
+      Edge by src
+      Reach by dst
 
 `Δ` is where the delta stands; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs it.
 """
@@ -11,28 +14,41 @@
 from __future__ import annotations
 
 from tidelog.check.show_expression import show_expression
-from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Sizes, Step, Take, deltas, plan_variant
+from tidelog.plan.estimate import Estimates, FromSizes, Keys
+from tidelog.plan.plan_rules import arrangements, plan_rules
+from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Step, Take, Variant
 from tidelog.rules.ir import Rule, RuleProgram, Unfold
 from tidelog.rules.show import show_atom, show_rule
 
 
-def show_plan(program: RuleProgram, sizes: Sizes | None = None) -> str:
-    """The plans of all rules, stratum by stratum; without `sizes` every relation counts as equally large."""
-    known = sizes or (lambda _: 1000)
-    parts = []
+def show_plan(program: RuleProgram, estimates: Estimates | None = None) -> str:
+    """The plans of all rules, stratum by stratum; without estimates every relation counts as equally large."""
+    known = estimates or FromSizes(lambda _: 1000)
+    parts, planned = [], list[Variant]()
     for number, stratum in enumerate(program.strata):
         if not stratum.rules:
             continue
         kind = "recursive" if stratum.recursive else "not recursive"
         parts.append(f"stratum {number}: {', '.join(stratum.relations)} ({kind})")
-        parts += [_show_rule(program, rule, known) for rule in stratum.rules]
+        variants = plan_rules([rule for rule in stratum.rules if _is_joined(rule)], known)
+        planned += variants
+        parts += [_show_rule(program, rule, [each for each in variants if each.rule is rule]) for rule in stratum.rules]
+    found = arrangements(planned)
+    if found:
+        parts.append("arrangements")
+        parts += [f"  {relation} by {_names(program, relation, keys)}" for relation, keys in sorted(found)]
     return "\n".join(parts) + "\n"
 
 
-def _show_rule(program: RuleProgram, rule: Rule, sizes: Sizes) -> str:
+def _is_joined(rule: Rule) -> bool:
+    return rule.group is None and rule.transform is None
+
+
+def _show_rule(program: RuleProgram, rule: Rule, variants: list[Variant]) -> str:
     if rule.group is not None:
         return f"  {show_rule(rule)}\n    group the touched keys of {rule.group.atom.relation}"
-    variants = [plan_variant(rule, delta, sizes) for delta in deltas(rule)]
+    if rule.transform is not None:
+        return f"  {show_rule(rule)}\n    transform whole relations"
     labels = [_show_delta(variant.delta) for variant in variants]
     width = max(map(len, labels))
     lines = [f"  {rule.text}"]
@@ -40,6 +56,11 @@ def _show_rule(program: RuleProgram, rule: Rule, sizes: Sizes) -> str:
         steps = [_show_step(program, step) for step in variant.steps]
         lines.append(f"    Δ {label:<{width}}   " + " → ".join([*steps, f"emit {show_atom(rule.head)}"]))
     return "\n".join(lines)
+
+
+def _names(program: RuleProgram, relation: str, keys: Keys) -> str:
+    columns = program.relations[relation].columns
+    return ", ".join(columns[i].name for i in keys)
 
 
 def _show_delta(delta: Delta) -> str:
@@ -55,8 +76,7 @@ def _show_step(program: RuleProgram, step: Step) -> str:
                 return f"find {show_atom(atom)}"
             if not keys:
                 return f"scan {show_atom(atom)}"
-            columns = program.relations[atom.relation].columns
-            return f"probe {show_atom(atom)} by {', '.join(columns[i].name for i in keys)}"
+            return f"probe {show_atom(atom)} by {_names(program, atom.relation, keys)}"
         case Antijoin(atom):
             return f"absent {show_atom(atom)}"
         case Let(variable, expression, compare):

@@ -2,8 +2,8 @@
 
 The positions of a body are its positive literals, then its negated ones, then the rule's own hidden fact. A variant
 starts from a delta at one position and joins forward: first what costs nothing (conditions, assignments, negations
-whose variables are bound), then the literal with the most bound columns in the smallest relation, never through a
-cross product while a literal is connected. Planning is quadratic in the length of the body.
+whose variables are bound), then the literal with the fewest rows to look at, as far as is known (`estimate`), never
+through a cross product while a literal is connected. Planning is quadratic in the length of the body.
 
     P(x, z) :- P(x, y), E(y, z).      delta at E(y, z):   batch of E, probe P by column 1, emit P(x, z)
 
@@ -12,11 +12,11 @@ An expression that may fail (a division) runs only after every literal that stan
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.check import typed
+from tidelog.plan.estimate import Estimates, Keys
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -32,8 +32,6 @@ from tidelog.rules.ir import (
     Unfold,
     Variable,
 )
-
-Sizes = Callable[[str], int]
 
 
 class DeltaKind(Enum):
@@ -55,11 +53,14 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Looks up the rows of a positive literal by the columns that are bound so far (`keys`: none means a scan)."""
+    """Looks up the rows of a positive literal by columns that are bound so far (`keys`: none means a scan).
+
+    `keys` are all bound columns, or as many as an arrangement that others use has; then the others are compared.
+    """
 
     atom: Atom
     position: int
-    keys: tuple[int, ...]
+    keys: Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +115,24 @@ def deltas(rule: Rule) -> tuple[Delta, ...]:
     return (*positives, *negatives, Delta(DeltaKind.RULE, offset + len(negatives), None))
 
 
-def plan_variant(rule: Rule, delta: Delta, sizes: Sizes) -> Variant:
-    """The steps for a delta at one position; `sizes` gives the present number of rows of a relation."""
+def plan_variant(rule: Rule, delta: Delta, estimates: Estimates) -> Variant:
+    """The steps for a delta at one position."""
     positions = _positions(rule)
     bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
     waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
     steps: list[Step] = []
     while waiting:
         ready = next((i for i in waiting if _is_ready(rule.body, i, waiting, bound)), None)
-        if ready is None:
-            ready = min(
-                (i for i in waiting if isinstance(rule.body[i], Positive)),
-                key=lambda i: _join_cost(rule.body[i], bound, sizes, i),
-            )
+        if ready is not None:
+            steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
+        else:
+            ready, keys = _cheapest(rule.body, waiting, bound, estimates)
+            steps.append(_join(rule.body[ready], positions[ready], keys, bound))
         waiting.remove(ready)
-        steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
     return Variant(rule, delta, tuple(steps))
 
 
-def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> tuple[int, ...]:
+def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
     """The columns of an atom whose value is known: constants, and variables that are bound."""
     return tuple(
         i
@@ -164,22 +164,40 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
             raise AssertionError("a rule that groups or transforms has no join plan")
 
 
-def _join_cost(literal: Literal, bound: set[str], sizes: Sizes, index: int) -> tuple[bool, float, int]:
-    """Smaller is better: connected before not, then an estimate of the rows met, then the order as written."""
+def _cheapest(body: tuple[Literal, ...], waiting: list[int], bound: set[str], estimates: Estimates) -> tuple[int, Keys]:
+    """The positive literal to join next, and the columns to look its rows up by."""
+    found = []
+    for index in waiting:
+        literal = body[index]
+        if isinstance(literal, Positive):
+            rows, keys = _access(literal.atom, bound, estimates)
+            is_product = not keys and len(literal.atom.terms) > 0
+            found.append((is_product, rows, index, keys))
+    _, _, index, keys = min(found)
+    return index, keys
+
+
+def _access(atom: Atom, bound: set[str], estimates: Estimates) -> tuple[float, Keys]:
+    """The best way to the rows of a literal: how many rows it looks at, and by which columns."""
+    known, columns = bound_columns(atom.terms, bound), len(atom.terms)
+    if not known or len(known) == columns:
+        rows = estimates.rows(atom.relation)
+        return (min(rows, 1.0) if len(known) == columns else rows), known
+    ways = [known, *(keys for keys in estimates.arranged(atom.relation) if set(keys) < set(known))]
+    return min(
+        (estimates.bucket(atom.relation, keys, columns) + estimates.setup(atom.relation, keys), keys) for keys in ways
+    )
+
+
+def _join(literal: Literal, position: int, keys: Keys, bound: set[str]) -> Join:
     assert isinstance(literal, Positive)
-    terms = literal.atom.terms
-    known = len(bound_columns(terms, bound))
-    rows = max(sizes(literal.atom.relation), 1)
-    share = 1.0 - known / len(terms) if terms else 0.0
-    return (known == 0 and len(terms) > 0, float(rows) ** share, index)
+    bound.update(term.name for term in literal.atom.terms if isinstance(term, Variable))
+    return Join(literal.atom, position, keys)
 
 
 def _step(literal: Literal, position: int, bound: set[str]) -> Step:
+    """The step of a literal that is ready."""
     match literal:
-        case Positive(atom):
-            keys = bound_columns(atom.terms, bound)
-            bound.update(term.name for term in atom.terms if isinstance(term, Variable))
-            return Join(atom, position, keys)
         case Negative(atom):
             return Antijoin(atom, position)
         case Condition(expression):
@@ -193,5 +211,5 @@ def _step(literal: Literal, position: int, bound: set[str]) -> Step:
             known = frozenset(names & bound)
             bound.update(names)
             return Take(literal, known)
-        case Group() | Transform():
-            raise AssertionError("a rule that groups or transforms has no join plan")
+        case Positive() | Group() | Transform():
+            raise AssertionError("a join is planned by its cost; a rule that groups or transforms has no join plan")

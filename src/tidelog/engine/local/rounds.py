@@ -15,6 +15,7 @@ from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, Run
 from tidelog.engine.local.tables import Bag, Row, Table, Tables
+from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Role, Rule
 
@@ -112,7 +113,7 @@ class RoundsStratum(HeldStratum):
 
     def _compiled(self, rule: Rule, interpreter: Interpreter) -> Run:
         (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
-        return interpreter.run(plan_variant(rule, delta, lambda _: 1), self._emit)
+        return interpreter.run(plan_variant(rule, delta, FromSizes(lambda _: 1)), self._emit)
 
     def _emit(self, row: Row, weight: int) -> None:
         self._emitted[row] = self._emitted.get(row, 0) + weight

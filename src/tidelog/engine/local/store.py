@@ -331,6 +331,10 @@ class Store:
                 return
             entries *= 4
 
+    def arranged(self) -> list[tuple[int, ...]]:
+        """The columns by which there are arrangements."""
+        return [tuple(each.keys[: each.key_count].tolist()) for each in self.arrangements.values()]
+
     # The overlay
 
     def settle(self) -> bool:

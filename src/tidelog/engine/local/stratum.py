@@ -13,13 +13,14 @@ import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
+from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
-from tidelog.plan.variant import deltas, plan_variant
+from tidelog.plan.plan_rules import plan_rules
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 YIELD_INSTANCES = 2_000_000
@@ -75,6 +76,7 @@ class LocalStratum:
         }
         self._negated = {numbers[atom.relation] for rule in stratum.rules for atom in rule.negatives}
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
+        self._estimates = StoreEstimates(desk, numbers, self._below)
         self._variants: list[Encoded] = []
         self._planned_for: tuple[int, ...] | None = None
         self.replaced: dict[int, Store] = {}
@@ -250,31 +252,37 @@ class LocalStratum:
 
     # Plans
 
-    def _prepare(self, active: Mapping[int, int]) -> None:
-        """Plans and encodes the variants for the present sizes, and builds the arrangements that will be probed."""
-        signature = tuple(len(self.desk.stores[r]).bit_length() // 3 for r in (*self._below, *self._inside.tolist()))
+    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
+        """Plans and encodes the variants for the present sizes, and builds the arrangements that will be probed.
+
+        A Bootstrap fills relations from nothing, so it is prepared anew while it runs, between its waves.
+        """
+        read = (*self._below, *self._inside.tolist())
+        signature = (active is IN_BOOTSTRAP, *(len(self.desk.stores[each]).bit_length() // 3 for each in read))
         if self._planned_for != signature:
             self._planned_for = signature
             self._encode()
         self._active = active
         for number, encoded in enumerate(self._variants):
-            self._table[number, k.ACTIVE] = active[encoded.kind]
-            if active[encoded.kind] == 0 or (
-                encoded.kind in (k.KIND_BELOW, k.KIND_NEGATED) and not self._is_changed(encoded.delta)
-            ):
-                continue
-            for relation, keys in encoded.probes:
-                self.desk.stores[relation].arrange(keys)
+            self._table[number, k.ACTIVE] = active[encoded.kind] if self._may_run(encoded, wave) else 0
+            if self._table[number, k.ACTIVE]:
+                for relation, keys in encoded.probes:
+                    self.desk.stores[relation].arrange(keys)
+
+    def _may_run(self, encoded: Encoded, wave: int) -> bool:
+        """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
+        if encoded.kind == k.KIND_RULE:
+            # It runs in wave 0, where the relations of the stratum have their facts alone, mostly none.
+            atoms = encoded.variant.rule.positives
+            return wave == 0 and all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in atoms)
+        if encoded.kind == k.KIND_INSIDE:
+            return wave > 0 or self._active is IN_UPDATE
+        return self._is_changed(encoded.delta)
 
     def _encode(self) -> None:
         inside = frozenset(self.relations)
-        names = {number: name for name, number in self.numbers.items()}
-        sizes = {names[i]: len(store) for i, store in enumerate(self.desk.stores)}
-        self._variants = [
-            self._encoder.encode(plan_variant(rule, delta, sizes.__getitem__), inside)
-            for rule in self._rules
-            for delta in deltas(rule)
-        ]
+        self._estimates.expect(self.replaced)
+        self._variants = [self._encoder.encode(variant, inside) for variant in plan_rules(self._rules, self._estimates)]
         segments = [segment for encoded in self._variants for segment in encoded.segments]
         self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
         for number, encoded in enumerate(self._variants):
@@ -299,7 +307,8 @@ class LocalStratum:
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.KILL_LIMIT], control[k.YIELD_AT] = kill_limit, YIELD_INSTANCES
         control[k.LOGGING] = 1 if logging else 0
-        control[k.LAST_WAVE] = self.watch.last_round
+        # A Bootstrap is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
+        control[k.LAST_WAVE] = self.watch.last_round if logging else 0
         control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
         desk = self.desk
         while True:
@@ -331,7 +340,11 @@ class LocalStratum:
             elif status == k.YIELD:
                 control[k.YIELD_AT] = control[k.INSTANCES] + YIELD_INSTANCES
             elif status == k.ROUNDS:
-                self.watch.rounds(int(control[k.WAVE]), rule)
+                wave = int(control[k.WAVE])
+                if wave > self.watch.last_round:
+                    self.watch.rounds(wave, rule)
+                self._prepare(IN_BOOTSTRAP, wave)
+                control[k.LAST_WAVE] = min(2 * wave, self.watch.last_round)
             elif status == k.SWITCH:
                 return None
             elif status == k.DIVISION:

@@ -10,6 +10,7 @@ from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, delta_rows
 from tidelog.engine.local.tables import Bag, Tables
+from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Atom, Kind
 
@@ -36,7 +37,7 @@ class WeightedStratum(HeldStratum):
                 # Only what a stream brings drives a rule that reads one.
                 if reads_stream and (delta.atom is None or not self._is_stream(delta.atom)):
                     continue
-                variant = plan_variant(rule, delta, lambda _: 1)
+                variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
                 run = interpreter.run(variant, self.table.add, all_new=reads_stream)
                 self._runs.append((rule, variant, run))
 

@@ -1,0 +1,53 @@
+"""What a planner asks about relations: how many rows there are, how many share a key, and what an index would cost.
+
+Everything is counted in rows looked at per probe, so that a short bucket behind an arrangement that must first be built
+can be compared with a longer one behind an arrangement that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+Keys = tuple[int, ...]
+
+
+class Estimates(Protocol):
+    """What is known about the relations now, or expected of them."""
+
+    def rows(self, relation: str) -> float:
+        """How many rows there are."""
+
+    def bucket(self, relation: str, keys: Keys, columns: int) -> float:
+        """How many rows, on average, have the same words in these of its `columns` columns."""
+
+    def setup(self, relation: str, keys: Keys) -> float:
+        """What building the arrangement by these columns adds to each probe that it will see; 0 where there is one."""
+
+    def arranged(self, relation: str) -> Collection[Keys]:
+        """The keys by which the relation is arranged."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromSizes:
+    """Estimates from the numbers of rows alone: each column tells an equal share of what there is to tell."""
+
+    sizes: Callable[[str], int]
+
+    def rows(self, relation: str) -> float:
+        return self.sizes(relation)
+
+    def bucket(self, relation: str, keys: Keys, columns: int) -> float:
+        return even_bucket(self.sizes(relation), keys, columns)
+
+    def setup(self, relation: str, keys: Keys) -> float:
+        return 0.0
+
+    def arranged(self, relation: str) -> Collection[Keys]:
+        return ()
+
+
+def even_bucket(rows: float, keys: Keys, columns: int) -> float:
+    """The rows that share a key where nothing is known but their number."""
+    return float(max(rows, 1) ** (1.0 - len(keys) / columns))

@@ -1,0 +1,88 @@
+"""The rules of a stratum → all their variants, planned together for few arrangements.
+
+Every arrangement is paid for with memory and with work for each new row. So a variant takes an arrangement that is
+there or that another one wants, where it serves almost as well as one of its own; the columns that it leaves out are
+compared row by row.
+
+    Δ Has(x, r, y): probe Some(what, role) …     each `what` has one or two roles, and another rule wants Some(what):
+                    probe Some(what) …           one arrangement less
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from tidelog.plan.estimate import Estimates, Keys
+from tidelog.plan.variant import Join, Step, Variant, deltas, plan_variant
+from tidelog.rules.ir import Rule
+
+# What keeping one more arrangement costs, in rows looked at per probe: as much as two rows more in every bucket.
+UPKEEP = 2.0
+
+
+def plan_rules(rules: Sequence[Rule], estimates: Estimates) -> list[Variant]:
+    """The variants of all rules, in the order of the rules and of `deltas`."""
+    wanted = _Wanted(estimates)
+    variants = []
+    for rule in rules:
+        for delta in deltas(rule):
+            variant = plan_variant(rule, delta, wanted)
+            wanted.add(variant)
+            variants.append(variant)
+    return [wanted.coarsen(variant) for variant in variants]
+
+
+def arrangements(variants: Sequence[Variant]) -> list[tuple[str, Keys]]:
+    """The arrangements that variants probe, each once, in the order in which they are met."""
+    return list(dict.fromkeys((step.atom.relation, step.keys) for each in variants for step in _probes(each)))
+
+
+def _probes(variant: Variant) -> list[Join]:
+    return [s for s in variant.steps if isinstance(s, Join) and 0 < len(s.keys) < len(s.atom.terms)]
+
+
+class _Wanted:
+    """Estimates in which the arrangements that earlier variants want count as existing."""
+
+    def __init__(self, estimates: Estimates) -> None:
+        self._estimates = estimates
+        self._keys: dict[str, set[Keys]] = {}
+
+    def rows(self, relation: str) -> float:
+        return self._estimates.rows(relation)
+
+    def bucket(self, relation: str, keys: Keys, columns: int) -> float:
+        return self._estimates.bucket(relation, keys, columns)
+
+    def setup(self, relation: str, keys: Keys) -> float:
+        if keys in self._keys.get(relation, ()) or keys in self._estimates.arranged(relation):
+            return 0.0
+        return UPKEEP + self._estimates.setup(relation, keys)
+
+    def arranged(self, relation: str) -> Collection[Keys]:
+        return self._keys.get(relation, set()) | set(self._estimates.arranged(relation))
+
+    def add(self, variant: Variant) -> None:
+        for step in _probes(variant):
+            self._keys.setdefault(step.atom.relation, set()).add(step.keys)
+
+    def coarsen(self, variant: Variant) -> Variant:
+        """The variant with each arrangement that does not exist replaced by one with fewer columns, where one is
+        wanted whose buckets are hardly longer."""
+        probes = _probes(variant)
+        steps: list[Step] = [self._coarsened(step) if step in probes else step for step in variant.steps]
+        return replace(variant, steps=tuple(steps))
+
+    def _coarsened(self, step: Step) -> Step:
+        assert isinstance(step, Join)
+        relation, columns = step.atom.relation, len(step.atom.terms)
+        if step.keys in self._estimates.arranged(relation):
+            return step
+        limit = UPKEEP + self.bucket(relation, step.keys, columns)
+        fewer = [
+            (bucket, keys)
+            for keys in sorted(self.arranged(relation))
+            if set(keys) < set(step.keys) and (bucket := self.bucket(relation, keys, columns)) <= limit
+        ]
+        return replace(step, keys=min(fewer)[1]) if fewer else step
