@@ -20,7 +20,7 @@ from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.kernels import counting as c
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Store
-from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.stratum import IN_BOOTSTRAP, LocalStratum
 from tidelog.engine.local.values import Words
 
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
@@ -131,6 +131,7 @@ class CountingStratum(LocalStratum):
     def _run(self, phase: int, kill_limit: int, *, logging: bool) -> int | None:
         """The whole of a Bootstrap; the instances that it met."""
         self._join(phase, 0, +1)
+        self._prepare(IN_BOOTSTRAP, 1)
         self._go_through()
         return self._born
 

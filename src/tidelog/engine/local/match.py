@@ -18,6 +18,7 @@ from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
+from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Step, Take, plan_variant
 from tidelog.rules.ir import (
     Assign,
@@ -105,7 +106,7 @@ class Matcher:
         names = sorted(set(known))
         types = variable_types(rule)
         start = Atom(rule.head.relation, tuple(Variable(name, types[name]) for name in names), rule.span)
-        planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, start), rows.size).steps
+        planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, start), FromSizes(rows.size)).steps
         self.steps = _absent_last(planned) if absent_last else planned
         self.places = _places(rule.body, self.steps)
         self.known = frozenset(names)

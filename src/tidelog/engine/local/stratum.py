@@ -276,7 +276,7 @@ class LocalStratum:
             atoms = encoded.variant.rule.positives
             return wave == 0 and all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in atoms)
         if encoded.kind == k.KIND_INSIDE:
-            return wave > 0 or self._active is IN_UPDATE
+            return wave > 0 or self._active is not IN_BOOTSTRAP
         return self._is_changed(encoded.delta)
 
     def _encode(self) -> None:
@@ -307,8 +307,8 @@ class LocalStratum:
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.KILL_LIMIT], control[k.YIELD_AT] = kill_limit, YIELD_INSTANCES
         control[k.LOGGING] = 1 if logging else 0
-        # A Bootstrap is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
-        control[k.LAST_WAVE] = self.watch.last_round if logging else 0
+        # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
+        control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
         control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
         desk = self.desk
         while True:
