@@ -13,6 +13,7 @@ import pytest
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.interrupt import Interrupts
 from tidelog.rules.compile_rules import compile_rules
 
 # Counts to four thousand million: it would run for hours.
@@ -46,3 +47,83 @@ def test_an_interrupt_ends_a_long_epoch_and_undoes_it() -> None:
     assert perf_counter() - began > 0.5
     assert (engine.count("Start"), engine.count("Count")) == (0, 0)
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_an_interrupt_inside_nested_blocks_waits_for_the_outermost() -> None:
+    inner, outer = Interrupts(), Interrupts()
+    passed = []
+
+    def work() -> None:
+        with outer.held():
+            with inner.held():
+                os.kill(os.getpid(), signal.SIGINT)
+                passed.append("inner")
+            passed.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert passed == ["inner", "outer"]
+    inner.check()
+
+
+def test_the_inner_of_two_nested_blocks_can_take_the_interrupt() -> None:
+    inner, outer = Interrupts(), Interrupts()
+
+    def work() -> None:
+        with inner.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            inner.check()
+
+    with outer.held():
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        outer.check()
+
+
+def test_an_interrupt_is_not_lost_when_the_block_fails_and_does_not_wait_for_the_next() -> None:
+    interrupts = Interrupts()
+
+    def fail() -> None:
+        with interrupts.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ValueError
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fail()
+    assert isinstance(caught.value.__context__, ValueError)
+    with interrupts.held():
+        interrupts.check()
+
+
+def test_another_thread_does_not_take_the_interrupt_of_the_main_one() -> None:
+    main, other = Interrupts(), Interrupts()
+    raised: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            with other.held():
+                other.check()
+        except BaseException as error:
+            raised.append(error)
+
+    def work() -> None:
+        with main.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+            main.check()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert raised == []
+
+
+def test_a_handler_that_is_no_function_stays() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interrupts().held():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

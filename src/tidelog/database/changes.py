@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.database.session import Session, unknown_relation
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.engine.interface import ChangeRows
@@ -148,8 +148,8 @@ class Changes(Mapping[str, Delta]):
 
     def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
         self._session = session
-        self._outputs = declared(session.program, Role.OUTPUT)
-        self._rows = {name: rows[name] for name in self._outputs if name in rows}
+        self._outputs = session.outputs
+        self._rows = rows
 
     def __getitem__(self, name: str) -> Delta:
         relation = self._outputs.get(name)
@@ -171,7 +171,7 @@ class Changes(Mapping[str, Delta]):
         return f"<Changes {', '.join(deltas) or 'none'}>"
 
     def _no_output(self, name: str) -> Exception:
-        relation = declared(self._session.program).get(name)
+        relation = self._session.relations.get(name)
         if relation is None:
             return unknown_relation(name, self._outputs, UsageError, Code.UNKNOWN_RELATION_NAME)
         return UsageError(

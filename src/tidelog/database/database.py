@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.changes import Changes
 from tidelog.database.relation import RelationView
-from tidelog.database.session import Session, declared, unknown_relation
+from tidelog.database.session import Session, unknown_relation
 from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -148,7 +148,7 @@ class Database:
         return f"<Database on {self._session.engine_name}, {state}>"
 
     def _relation(self, name: str) -> Relation:
-        relations = declared(self._session.program)
+        relations = self._session.relations
         if name not in relations:
             raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
         return relations[name]

@@ -28,10 +28,15 @@ Given = dict[Any, Any]
 
 
 class Session:
-    """The program, its engine, and who may use it now. `report` is that of the last epoch."""
+    """The program, its engine, and who may use it now. `report` is that of the last epoch.
+
+    `relations` are those that the user declared, `outputs` the output relations among them.
+    """
 
     def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport) -> None:
         self.program = program
+        self.relations = declared(program)
+        self.outputs = declared(program, Role.OUTPUT)
         self.engine_name = engine.name
         self.report = report
         self.lock = Lock()

@@ -209,8 +209,7 @@ class Transaction:
         raise TransactionError(message, code=Code.TRANSACTION_OVER, help=help_)
 
     def _input(self, name: str, verb: str) -> Relation:
-        relations = declared(self._session.program)
-        relation = relations.get(name)
+        relation = self._session.relations.get(name)
         if relation is None:
             raise unknown_relation(
                 name, declared(self._session.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION

@@ -54,7 +54,7 @@ class ChangeRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `commit` hands back. `changes` has an entry for each output relation that changed."""
+    """What `commit` hands back. `changes` has the output relations that changed, in the order of the program."""
 
     changes: Mapping[str, ChangeRows]
     report: EpochReport

@@ -291,9 +291,10 @@ class LocalEngine:
 
     def _copy_arrived(self) -> None:
         """Before rows change: who holds changes of earlier epochs gets a copy."""
-        for arrived in self._arrived:
-            arrived.words()
-        self._arrived.clear()
+        if self._arrived:
+            for arrived in self._arrived:
+                arrived.words()
+            self._arrived.clear()
 
     def _net(self, operations: Sequence[Operation]) -> tuple[dict[int, tuple[Words, Words]], dict[str, Bag]]:
         """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
@@ -310,7 +311,7 @@ class LocalEngine:
                 if bag:
                     given[name] = bag
                 continue
-            rows = np.ascontiguousarray(np.concatenate(words))
+            rows = words[0] if len(words) == 1 else np.concatenate(words)
             signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
             inserted, deleted = self._desk.net(self._numbers[name], rows, signs)
             if len(inserted) or len(deleted):

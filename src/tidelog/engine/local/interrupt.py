@@ -18,18 +18,25 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 
 
+class _Note:
+    """SIGINT belongs to the process and comes to the main thread: so there is one note, and one block that holds it."""
+
+    is_held = False
+    came = False
+
+
 class Interrupts:
     """Notes SIGINT while `held`; elsewhere, and in other threads than the main one, nothing is changed."""
 
     def __init__(self) -> None:
-        self._noted = False
+        self._is_holding = False
         self._cancelled = False
         self._is_running = False
 
     def check(self) -> None:
         """Raises the interrupt that was noted, if any."""
-        if self._noted:
-            self._noted = False
+        if _Note.came and self._is_holding:
+            _Note.came = False
             raise KeyboardInterrupt
         if self._cancelled:
             self._cancelled = False
@@ -53,23 +60,34 @@ class Interrupts:
     def held(self) -> Iterator[None]:
         """Holds interrupts back; one that nobody took with `check` is handed at the end to whoever handled them before.
 
-        So blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold.
+        Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
+        the outermost asks the system to be told, which takes longer than anything else in a small commit.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: Callable[[int, FrameType | None], Any] | int | None = signal.getsignal(signal.SIGINT)
+        if _Note.is_held:
+            self._is_holding = True
+            try:
+                yield
+            finally:
+                self._is_holding = False
+            return
+        before: Callable[[int, FrameType | None], Any] | int | None = signal.signal(signal.SIGINT, _note)
         if not callable(before):
+            signal.signal(signal.SIGINT, before)
             yield
             return
-        signal.signal(signal.SIGINT, self._note)
+        _Note.is_held = self._is_holding = True
         try:
             yield
         finally:
+            _Note.is_held = self._is_holding = False
+            came, _Note.came = _Note.came, False
             signal.signal(signal.SIGINT, before)
-        if self._noted:
-            self._noted = False
-            before(signal.SIGINT, None)
+            if came:
+                before(signal.SIGINT, None)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted = True
+
+def _note(number: int, frame: FrameType | None) -> None:
+    _Note.came = True
