@@ -12,6 +12,7 @@ import tidelog
 
 SURFACE = {
     "compile": None,
+    "open": None,
     "Program": {"open", "types"},
     "Database": {
         "cancel",
@@ -21,6 +22,7 @@ SURFACE = {
         "initial",
         "query",
         "query_index",
+        "refresh",
         "relation",
         "report",
         "transaction",
@@ -67,7 +69,7 @@ def test_each_class_has_exactly_these_public_members(name: str, members: set[str
 
 
 def test_a_program_knows_its_name_and_its_stages() -> None:
-    assert set(vars(tidelog.compile(TEXT))) == {"name", "stages"}
+    assert {name for name in vars(tidelog.compile(TEXT)) if not name.startswith("_")} == {"name", "stages"}
 
 
 def test_the_parameters_of_the_entry_points_are_these() -> None:
@@ -88,7 +90,12 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "max_rounds",
         "max_rows",
         "deadline",
+        "path",
+        "durability",
+        "read_only",
+        "migrate",
     ]
+    assert list(inspect.signature(tidelog.open).parameters) == ["path", "externs", "options"]
     assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete_key).parameters) == ["self", "relation", "key"]

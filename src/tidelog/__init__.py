@@ -29,6 +29,7 @@ from tidelog.diagnostics.errors import (
 if TYPE_CHECKING:
     from tidelog.database.changes import Changes, Delta
     from tidelog.database.database import Database
+    from tidelog.database.open import open
     from tidelog.database.program import Program, compile
     from tidelog.database.transaction import Transaction
     from tidelog.engine.interface import EpochReport
@@ -49,6 +50,7 @@ __all__ = [
     "TransactionError",
     "UsageError",
     "compile",
+    "open",
 ]
 
 _HOMES = {
@@ -59,6 +61,7 @@ _HOMES = {
     "Program": "tidelog.database.program",
     "Transaction": "tidelog.database.transaction",
     "compile": "tidelog.database.program",
+    "open": "tidelog.database.open",
 }
 
 

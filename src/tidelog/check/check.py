@@ -7,7 +7,7 @@ checked when something uses them, once for all programs of the process; only tho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -34,7 +34,9 @@ from tidelog.values.deep import deeply
 ONE_AT_A_TIME = RLock()
 
 
-def check(tree: ast.Program, search_path: Sequence[Path] = (), library: Path = modules.LIBRARY) -> program.TypedProgram:
+def check(
+    tree: ast.Program, search_path: modules.SearchPath = (), library: Path = modules.LIBRARY
+) -> program.TypedProgram:
     """The typed program. Raises ProgramError with all that is wrong, in the order of the text.
 
     Modules are looked for beside the program, then on the search path, then in the library.
@@ -44,12 +46,12 @@ def check(tree: ast.Program, search_path: Sequence[Path] = (), library: Path = m
         return deeply(_check, tree, search_path, library)
 
 
-def _check(tree: ast.Program, search_path: Sequence[Path], library: Path) -> program.TypedProgram:
+def _check(tree: ast.Program, search_path: modules.SearchPath, library: Path) -> program.TypedProgram:
     return _Checking(tree, search_path, library).typed()
 
 
 class _Checking:
-    def __init__(self, tree: ast.Program, search_path: Sequence[Path], library: Path) -> None:
+    def __init__(self, tree: ast.Program, search_path: modules.SearchPath, library: Path) -> None:
         self._diagnostics: list[Diagnostic] = []
         self._modules = modules.load(tree, search_path, self._diagnostics, library)
         self._environment = Environment({module.name: module for module in self._modules})
@@ -99,7 +101,9 @@ class _Checking:
             [application for application in applications if application is not None],
         )
         warnings = _in_order(recursion.warnings(), self._modules)
-        return replace(assembled, warnings=warnings, environment=environment)
+
+        sources = {module.name: module.program.span.source for module in self._own}
+        return replace(assembled, warnings=warnings, environment=environment, sources=sources)
 
     def _declare(self) -> None:
         new = [module for module in self._modules if not module.is_declared]

@@ -1,14 +1,15 @@
 """The main program → all modules that it needs, each with what it imports.
 
 `import a::b` is the file `a/b.dl` in the directory of the main program, in one of the given directories, or in the
-library; exactly one of them may have it. Modules may import each other in a circle, but not the main program. The
+library; exactly one of them may have it. A program that was stored comes with the texts of its modules instead, and no
+directory is looked at. Modules may import each other in a circle, but not the main program. The
 library's basic modules are imported everywhere. Library modules are read once for all programs of the process, so what
 is declared in them must not depend on the program that imports them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import listdir
 from os.path import isfile
 from pathlib import Path
@@ -25,11 +26,14 @@ from tidelog.syntax.parse import parse
 LIBRARY = Path(__file__).parent.parent / "library"
 EVERYWHERE = ("ddlog_rt", "ddlog_std", "ddlog_bigint", "ddlog_log", "debug", "internment")
 
+SearchPath = Sequence[Path] | Mapping[str, Source]
+"""The directories to look for modules in, or the texts of all modules by their names."""
+
 _libraries: dict[Path, dict[str, Module]] = {}
 
 
 def load(
-    program: ast.Program, search_path: Sequence[Path], diagnostics: list[Diagnostic], library: Path = LIBRARY
+    program: ast.Program, search_path: SearchPath, diagnostics: list[Diagnostic], library: Path = LIBRARY
 ) -> list[Module]:
     """The main module and all that it imports, however far; the main one is the last.
 
@@ -41,14 +45,16 @@ def load(
 
 class _Loading:
     def __init__(
-        self, program: ast.Program, search_path: Sequence[Path], diagnostics: list[Diagnostic], library: Path
+        self, program: ast.Program, search_path: SearchPath, diagnostics: list[Diagnostic], library: Path
     ) -> None:
         self._diagnostics = diagnostics
         self._library = library
         self._known = _libraries.setdefault(library, {})
         self._main_path = _path(program.span.source)
         own = [self._main_path.parent] if self._main_path else []
-        self._search_path = list({path.resolve(): path for path in [*reversed(search_path), *own]}.values())[::-1]
+        self._stored = search_path if isinstance(search_path, Mapping) else {}
+        directories = [] if isinstance(search_path, Mapping) else [*reversed(search_path), *own]
+        self._search_path = list({path.resolve(): path for path in directories}.values())[::-1]
         self._by_path: dict[Path, Module | None] = {}
         self.modules: dict[str, Module] = {}
         self.main = Module("", program)
@@ -80,6 +86,8 @@ class _Loading:
 
     def _find(self, item: ast.Import, importer: Module) -> Module | None:
         name = item.module.text
+        if name in self._stored and not importer.is_library:
+            return self._read(name, Path(self._stored[name].name), item)
         relative = Path(*name.split("::")).with_suffix(".dl")
         directories = [self._library] if importer.is_library else [*self._search_path, self._library]
         # `isfile`, unlike `is_file`, also answers for names that no file can have.
@@ -107,13 +115,14 @@ class _Loading:
         return self._read(name, path) if name in self._known or path.is_file() else None
 
     def _read(self, name: str, path: Path, item: ast.Import | None = None) -> Module | None:
-        is_library = self._is_library(path)
+        stored = self._stored.get(name)
+        is_library = stored is None and self._is_library(path)
         if is_library and name in self._known:
             return self._known[name]
         if path not in self._by_path:
             self._by_path[path] = None
             try:
-                program = parse(Source(str(path), path.read_text(encoding="utf-8-sig")))
+                program = parse(stored or Source(str(path), path.read_text(encoding="utf-8-sig")))
                 self._by_path[path] = Module(name, program, is_library)
             except ProgramError as error:
                 self._diagnostics += error.diagnostics

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tidelog.check.typed import Expression, Pattern, Value, Var
 from tidelog.check.types import Type
 from tidelog.diagnostics.report import Diagnostic
-from tidelog.diagnostics.spans import Span
+from tidelog.diagnostics.spans import Source, Span
 
 if TYPE_CHECKING:
     from tidelog.check.scope import Environment
@@ -293,7 +293,8 @@ class TypedProgram:
     """Everything by its qualified name, in the order of the text; what imported modules declare comes first.
 
     `warnings` are about a program that is right, and perhaps not as was meant. `environment` is what its names mean,
-    for queries that are checked later.
+    for queries that are checked later. `sources` are the texts that it was read from, by the names of their modules;
+    that of the main one is empty. The library's are not among them.
     """
 
     relations: Mapping[str, Relation]
@@ -305,3 +306,4 @@ class TypedProgram:
     applications: tuple[Apply, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     environment: Environment | None = field(default=None, compare=False, repr=False)
+    sources: Mapping[str, Source] = field(default_factory=dict, compare=False)

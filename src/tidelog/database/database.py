@@ -124,6 +124,10 @@ class Database:
             found = inquiry.ask(query)
         return answer(query, found)
 
+    def refresh(self) -> None:
+        """Brings a database that is open for reading only to its writer's last commit; others are there already."""
+        self._session.refresh()
+
     def cancel(self) -> bool:
         """Ends the epoch that another thread is committing: its commit raises EvaluationError and nothing has changed.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.check.modules import SearchPath
 from tidelog.check.not_yet import refuse_on_spark
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -26,12 +28,22 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a program is compiled, beside its text; see `compile`."""
+
+    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    keep_duplicates: bool = False
+    output_internal: bool = False
+
+
 class Program:
     """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it."""
 
-    def __init__(self, name: str, stages: CompiledRules) -> None:
+    def __init__(self, name: str, stages: CompiledRules, compilation: Compilation | None = None) -> None:
         self.name = name
         self.stages = stages
+        self._compilation = compilation or Compilation()
 
     def open(
         self,
@@ -44,8 +56,12 @@ class Program:
         max_rounds: int | None = None,
         max_rows: int | None = None,
         deadline: float | None = None,
+        path: str | os.PathLike[str] | None = None,
+        durability: str = "disk",
+        read_only: bool = False,
+        migrate: bool = False,
     ) -> Database:
-        """A new database, in memory, with the facts of the program's text applied.
+        """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
 
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
         one or a new local one. The rest is for the local engine. `strategy` is `"elastic"` (a change is repaired, or
@@ -56,7 +72,13 @@ class Program:
         to choose. An epoch that needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a
         relation, or more than `deadline` seconds, is undone with an EvaluationError.
 
-        Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts.
+        `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
+        unless `migrate` says that its facts go on with this one. With the `durability` `"disk"` a commit is on the disk
+        before it returns; with `"os"` it outlives the process, but perhaps not a power cut. One process may write to a
+        database; others may open it with `read_only`.
+
+        Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
+        DataError for a directory that is damaged.
         """
         from tidelog.database.database import Database
 
@@ -68,7 +90,17 @@ class Program:
             max_rows=max_rows,
             deadline=deadline,
         )
-        return Database(self.stages.rules, self._engine(engine, spark, asked), self.stages.typed)
+        if path is None:
+            return Database(self.stages.rules, self._engine(engine, spark, asked), self.stages.typed)
+        if engine != "local":
+            raise UsageError(
+                f"a database of the engine {engine!r} cannot be durable yet",
+                code=Code.NOT_YET,
+                help="open it with the local engine",
+            )
+        from tidelog.database.durable.open import open_durable
+
+        return open_durable(self, Path(path), asked, durability=durability, read_only=read_only, migrate=migrate)
 
     @property
     def types(self) -> Types:
@@ -137,14 +169,25 @@ def compile(
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
-    if not externs:
-        return Program(source.name, compile_rules(source, modules, Options({}, keep_duplicates, output_internal)))
+    return compile_source(source, modules, Compilation(externs or {}, keep_duplicates, output_internal))
+
+
+def compilation_of(program: Program) -> Compilation:
+    """How a program was compiled."""
+    return program._compilation
+
+
+def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
+    """`compile` for a text that was read."""
+    if not how.externs:
+        options = Options({}, how.keep_duplicates, how.output_internal)
+        return Program(source.name, compile_rules(source, modules, options), how)
     from tidelog.database.externs import FittedExterns
 
-    fitted = FittedExterns(externs)
-    stages = compile_rules(source, modules, Options(fitted.functions, keep_duplicates, output_internal))
+    fitted = FittedExterns(how.externs)
+    stages = compile_rules(source, modules, Options(fitted.functions, how.keep_duplicates, how.output_internal))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
-    return Program(source.name, stages)
+    return Program(source.name, stages, how)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

@@ -15,11 +15,12 @@ from threading import Lock
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
+from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport, Inquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.io.tables import is_spark_frame
+from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
 from tidelog.values import Definitions
 
@@ -79,7 +80,8 @@ class Session:
 
     def begin(self, transaction: object) -> None:
         """Makes the transaction the open one. Raises TransactionError when there is one already."""
-        with self.engine():
+        with self.engine() as engine:
+            engine.check_writable()
             if self._writer is not None:
                 raise TransactionError(
                     "another transaction of this database is open",
@@ -96,9 +98,26 @@ class Session:
     def given(self, relation: Relation) -> Given:
         """The committed facts of a relation with a key, or of a multiset; the writer changes them at its commit.
 
-        A database starts without such facts, and all that come are written down here: there is nothing to build.
+        All that come are written down here; those that a reopened database starts with are read when first asked for.
         """
-        return self._given.setdefault(relation.name, {})
+        found = self._given.get(relation.name)
+        if found is None:
+            with self.engine() as engine:
+                facts = engine.facts(relation.name)
+            found = dict(facts) if relation.key is None else {self.key(relation, row): row for row, _ in facts}
+            self._given[relation.name] = found
+        return found
+
+    def key(self, relation: Relation, row: Row) -> Value:
+        """The primary key of a row. Raises EvaluationError where a division by zero leaves it without one."""
+        assert relation.key is not None
+        try:
+            return relation.key.call(self.program.row_value(relation, row))
+        except ZeroDivisionError:
+            raise EvaluationError(
+                f"division by zero in the primary key of `{relation.name}`, for {quoted(row)}",
+                code=Code.DIVISION_BY_ZERO,
+            ) from None
 
     def is_frame(self, rows: object) -> bool:
         """True for a Spark DataFrame. Raises UsageError when the engine cannot take one."""
@@ -116,6 +135,13 @@ class Session:
         """Ends the epoch that another thread is committing; False when there is none."""
         engine = self._engine  # not behind the lock: the commit has it
         return engine is not None and engine.cancel()
+
+    def refresh(self) -> None:
+        """Makes the last commit of another process, where there is one, the state that readers see."""
+        with self.engine() as engine:
+            found = engine.refresh()
+            if found is not None:
+                self._engine, self.report = found
 
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tidelog.database.session import Given, Session
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import EvaluationError, TransactionError
+from tidelog.diagnostics.errors import TransactionError
 from tidelog.engine.interface import Operation
 from tidelog.io.rows import to_batch, to_rows, to_table
 from tidelog.io.values import Row, Value, quoted
@@ -192,15 +192,7 @@ class KeyedWrites:
         return [(self._key(row), row) for row in _python_rows(self._session, self._relation, rows)]
 
     def _key(self, row: Row) -> Value:
-        key = self._relation.key
-        assert key is not None
-        try:
-            return key.call(self._session.program.row_value(self._relation, row))
-        except ZeroDivisionError:
-            raise EvaluationError(
-                f"division by zero in the primary key of `{self._relation.name}`, for {quoted(row)}",
-                code=Code.DIVISION_BY_ZERO,
-            ) from None
+        return self._session.key(self._relation, row)
 
     def _not_found(self, key: Value, verb: str) -> TransactionError:
         return TransactionError(

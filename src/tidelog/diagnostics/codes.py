@@ -9,6 +9,7 @@ says which stage speaks:
     E6xx  a rule failed while it ran            EvaluationError
     E7xx  what an engine needs                  UsageError, MissingDependencyError, EvaluationError
     E8xx  calls and options that cannot be      UsageError, MissingDependencyError
+    E85x  databases on disk                     UsageError, DataError, TransactionError
     E9xx  our bug                               InternalError
 
 `docs/reference/errors.md` explains each; a test holds the two lists equal. A code is never given a second meaning.
@@ -157,6 +158,16 @@ class Code(StrEnum):
     UNKNOWN_PEER = "E818"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
+
+    DATABASE_IN_USE = "E851"
+    NOT_A_DATABASE = "E852"
+    DAMAGED_DATABASE = "E853"
+    COMMIT_NOT_WRITTEN = "E854"
+    DIFFERENT_PROGRAM = "E855"
+    READ_ONLY_DATABASE = "E856"
+    OTHER_FORMAT = "E857"
+    NOT_STORABLE = "E858"
+    FOREIGN_PROCESS = "E859"
 
     WRONG_COUNTS = "E901"
     CHANGED_BY_FORMATTING = "E902"

@@ -110,6 +110,16 @@ class Engine(Protocol):
     def inquiry(self) -> Inquiry:
         """For questions, until the next epoch. Raises UsageError where the engine answers none."""
 
+    def facts(self, relation: str) -> list[tuple[Row, int]]:
+        """The committed facts that transactions gave to an input relation, each with its weight."""
+
+    def check_writable(self) -> None:
+        """Raises where the database can only be read."""
+
+    def refresh(self) -> tuple[Engine, EpochReport] | None:
+        """The engine with the last commit of the process that writes, this one or another that takes its place; None
+        where that process is this one."""
+
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""
 

@@ -6,12 +6,12 @@ parse → check → lower (with stratify)
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from tidelog.check.check import check
+from tidelog.check.modules import SearchPath
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import RuleProgram
@@ -29,7 +29,7 @@ class CompiledRules:
     rules: RuleProgram
 
 
-def check_source(source: Source, search_path: Sequence[Path] = ()) -> TypedProgram:
+def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
     """The typed program, whether an engine can run it or not. Raises ProgramError with all that is wrong.
 
     Modules are looked for beside the source, then on the search path, then in the library.
@@ -38,7 +38,7 @@ def check_source(source: Source, search_path: Sequence[Path] = ()) -> TypedProgr
         return check(parse(source), search_path)
 
 
-def compile_rules(source: Source, search_path: Sequence[Path] = (), options: Options | None = None) -> CompiledRules:
+def compile_rules(source: Source, search_path: SearchPath = (), options: Options | None = None) -> CompiledRules:
     """All stages of the front end. Raises ProgramError with all errors of the first stage that has any, UsageError
     when an extern function that a rule needs has no Python function."""
     with _collector_paused():

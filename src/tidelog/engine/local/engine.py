@@ -7,6 +7,7 @@ overlays (`maintain.epoch`), reads off what came and went, and keeps the overlay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -24,10 +25,12 @@ from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
+from tidelog.engine.local.image import GIVEN, Capture, Image, bags_of, load_stores, load_tables
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.look_up import find_line, look_up
 from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.sizes import Sizes
@@ -60,7 +63,10 @@ def state_schema(relation: Relation) -> pa.Schema:
 
 
 class LocalEngine:
-    """The state of one database in memory. `track_state` keeps, per epoch, the rows whose numbers changed."""
+    """The state of one database in memory. `track_state` keeps, per epoch, the rows whose numbers changed.
+
+    `values` are those of a state that will be loaded.
+    """
 
     name = "local"
 
@@ -73,13 +79,14 @@ class LocalEngine:
         strategy: str = DEFAULT_STRATEGY,
         switch: float = DEFAULT_SWITCH,
         threads: int | None = None,
+        values: Values | None = None,
     ) -> None:
         self.program = program
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
         self._relations = list(program.relations.values())
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
-        self._values = Values()
+        self._values = values or Values()
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
         self._desk = Desk([len(relation.columns) for relation in self._relations])
@@ -97,7 +104,10 @@ class LocalEngine:
         self._sizes = Sizes(shown, self._desk)
         self._delays = Delays(program, self._tables)
         self._inspector = Inspector(program, self._tables, self._values)
-        self._reclaim = Reclaim(program, self._numbers, self._desk, self._tables, self._delays, self._values)
+        self._reclaim = Reclaim(
+            program, self._numbers, self._desk, self._tables, self._delays, self._values, self._strata
+        )
+        self._capture: Capture | None = None
         self._track_state = track_state
         self._inquiry: LocalInquiry | None = None
         self._asked = Maintenance(strategy, switch, threads)
@@ -110,7 +120,7 @@ class LocalEngine:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
         with self._interrupts.held():
-            return self._epoch(started, self._agenda.all(), anew=True)
+            return self._epoch(started, self._agenda.all(), None, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -122,7 +132,11 @@ class LocalEngine:
             )
         return rows
 
-    def commit(self, operations: Sequence[Operation]) -> Outcome | None:
+    def commit(
+        self, operations: Sequence[Operation], before_keeping: Callable[[int], object] | None = None
+    ) -> Outcome | None:
+        """See `Engine.commit`. `before_keeping` is called with the epoch's number when nothing else can fail any more;
+        if it raises, the epoch is undone."""
         started = perf_counter()
         with self._interrupts.held():
             self._end_inquiry()
@@ -139,7 +153,7 @@ class LocalEngine:
                 self._agenda.home(number).facts[number] = rows
             for name, bag in given.items():
                 self._weighted[name].given = bag
-            return self._epoch(started, self._agenda.touched(facts), anew=False)
+            return self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)
@@ -157,7 +171,7 @@ class LocalEngine:
         words = [self._values.find(value, declared.columns[i].type) for i, value in zip(columns, key, strict=True)]
         if any(word is None for word in words):
             return []
-        lines = store.bucket(columns, np.array(words, dtype=np.int64))
+        lines = look_up(store, columns, np.array(words, dtype=np.int64))
         return self._values.words_to_rows(store.columns_of(lines), declared)
 
     def frame(self, relation: str) -> Any:
@@ -171,7 +185,18 @@ class LocalEngine:
         words = [self._values.find(value, column.type) for value, column in zip(row, columns, strict=True)]
         if any(word is None for word in words):
             return False
-        return self._store(relation).find(np.array([*words, 0], dtype=np.int64)) >= 0
+        return find_line(self._store(relation), np.array([*words, 0], dtype=np.int64)) >= 0
+
+    def facts(self, relation: str) -> list[tuple[Row, int]]:
+        words = self._agenda.home(self._numbers[relation]).given_to(relation)
+        rows = self._values.words_to_rows(words[:, :-1], self.program.relations[relation])
+        return list(zip(rows, words[:, -1].tolist()))
+
+    def check_writable(self) -> None:
+        pass
+
+    def refresh(self) -> tuple[LocalEngine, EpochReport] | None:
+        return None
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does."""
@@ -191,6 +216,45 @@ class LocalEngine:
         self._desk.close()
         self._desk = Desk([])
         self._strata = []
+
+    # Snapshots
+
+    @contextmanager
+    def replaying(self) -> Iterator[None]:
+        """For epochs that were committed before: in here `Inspect` shows nothing, and there are no limits."""
+        limits = self._watch.limits
+        self._watch.limits, self._inspector.is_silent = Limits(), True
+        try:
+            yield
+        finally:
+            self._watch.limits, self._inspector.is_silent = limits, False
+
+    def capture(self) -> Capture:
+        """The state as of now, to be read while later epochs commit; until `release`, or another one is made."""
+        pools = self._values.interned(column.type for relation in self._relations for column in relation.columns)
+        self._capture = Capture(
+            self.epoch,
+            self._desk,
+            list(self._numbers),
+            self._strata,
+            bags_of(self._weighted, self._tables, self._strata, self._delays),
+            [(type_, pool.copy_values()) for type_, pool in pools.items()],
+        )
+        return self._capture
+
+    def release(self) -> None:
+        """The capture is not read any more."""
+        self._capture = None
+
+    def restore(self, image: Image) -> None:
+        """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
+        load_stores(image, self._desk, self._numbers)
+        load_tables(image, self._desk, self._numbers, self._tables)
+        for stratum, instances in zip(self._strata, image.instances, strict=True):
+            stratum.instances = instances
+            stratum.resume(image.bags(GIVEN))
+        self._delays.resume(image.queues())
+        self.epoch = image.epoch
 
     # State
 
@@ -234,19 +298,36 @@ class LocalEngine:
         rows = self._values.words_to_rows(store.columns_of(lines), self.program.relations[relation])
         return list(zip(rows, map(store.beside.of, lines.tolist()), strict=True))
 
+    def sizes(self, visited: Sequence[LocalStratum] = ()) -> tuple[dict[str, int], dict[str, int]]:
+        """The rows and the bytes of each relation that the user declared, after an epoch that came to these strata."""
+        return self._sizes.after(visited)
+
     def bytes(self, relation: str) -> int:
         """The memory that a relation takes."""
         return self._store(relation).bytes()
 
     # An epoch
 
-    def _epoch(self, started: float, strata: Iterator[LocalStratum], *, anew: bool) -> Outcome:
+    def _epoch(
+        self,
+        started: float,
+        strata: Iterator[LocalStratum],
+        before_keeping: Callable[[int], object] | None,
+        *,
+        anew: bool,
+    ) -> Outcome:
         """Brings the strata to the next epoch and commits."""
         with self._interrupts.running():
             self._watch.begin()
-            return self._held_epoch(started, strata, anew)
+            return self._held_epoch(started, strata, before_keeping, anew)
 
-    def _held_epoch(self, started: float, strata: Iterator[LocalStratum], anew: bool) -> Outcome:
+    def _held_epoch(
+        self,
+        started: float,
+        strata: Iterator[LocalStratum],
+        before_keeping: Callable[[int], object] | None,
+        anew: bool,
+    ) -> Outcome:
         self._state_changes = {}
         self._copy_arrived()
         try:
@@ -258,9 +339,13 @@ class LocalEngine:
             self._inspector.show(self.epoch + 1, self._store)
             for table in self._tables.values():
                 table.pull()
+            if before_keeping is not None:
+                before_keeping(self.epoch + 1)
         except BaseException:
             self._undo()
             raise
+        if self._capture is not None:
+            self._capture.before_keeping(self._agenda.visited)
         self._delays.keep()
         for table in self._tables.values():
             table.keep()
@@ -273,7 +358,7 @@ class LocalEngine:
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            *self._sizes.after(self._agenda.visited),
+            *self.sizes(self._agenda.visited),
         )
         return Outcome(changes, report)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tidelog.check.types import NamedType
 from tidelog.engine.local.kernels import layout as k
@@ -31,6 +31,16 @@ class Delays:
         """All that is still to come: the delayed relation, and what will be added to it."""
         return ((feed.relation, bag) for feed, waiting in self._waiting for bag in waiting)
 
+    def queues(self) -> Iterator[tuple[str, list[Bag]]]:
+        """For each delayed relation what it gets, in the order of the epochs."""
+        return ((feed.relation, list(waiting)) for feed, waiting in self._waiting)
+
+    def resume(self, queues: Mapping[str, list[Bag]]) -> None:
+        """Takes over what `queues` gave."""
+        for feed, waiting in self._waiting:
+            waiting.clear()
+            waiting.extend(queues.get(feed.relation, ()))
+
     def keep(self) -> None:
         """Notes what this epoch changed; to be called before the tables take it over."""
         for feed, waiting in self._waiting:
@@ -40,9 +50,10 @@ class Delays:
 
 
 class Inspector:
-    """Calls the functions of `Inspect` for what an epoch changed."""
+    """Calls the functions of `Inspect` for what an epoch changed, unless it `is_silent`."""
 
     def __init__(self, program: RuleProgram, tables: Tables, values: Values) -> None:
+        self.is_silent = False
         self._program = program
         self._tables = {each.relation: tables[each.relation] for each in program.inspections}
         self._decoders = {
@@ -51,7 +62,7 @@ class Inspector:
 
     def show(self, epoch: int, store_of: Callable[[str], Store]) -> None:
         """Shows all changes of the epoch, in the order of the program, then of the rows."""
-        for inspection in self._program.inspections:
+        for inspection in () if self.is_silent else self._program.inspections:
             name = inspection.relation
             rounds = {} if self._program.relations[name].weighted else _ranks(store_of(name))
             decoders = self._decoders[name]

@@ -46,6 +46,10 @@ class Growing(Generic[Scalar]):
         """Where the first number lies; 0 when there is none."""
         return int(self.array.ctypes.data) if len(self.array) else 0
 
+    def adopt(self, array: npt.NDArray[Scalar]) -> None:
+        """Makes memory of somebody else, which nobody else writes to, that of these lines; to grow, it is copied."""
+        self._map, self.array = None, array
+
     def make_room(self, wanted: int) -> None:
         """Room for `wanted` lines in all and, so that growth is rare, for twice as many as there were."""
         if wanted > len(self.array):

@@ -10,7 +10,7 @@ a sweep costs constant time per value interned, and unused values take no more m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from weakref import WeakSet
 
 import numpy as np
@@ -22,6 +22,7 @@ from tidelog.engine.local.changes import LocalChanges
 from tidelog.engine.local.feeds import Delays
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.values import Pool, Values, Words
 from tidelog.rules.ir import RuleProgram
@@ -45,7 +46,9 @@ class Reclaim:
         tables: Tables,
         delays: Delays,
         values: Values,
+        strata: Sequence[LocalStratum],
     ) -> None:
+        self._strata = strata
         self._desk = desk
         self._tables = tables
         self._delays = delays
@@ -122,7 +125,8 @@ class Reclaim:
     def _bags(self) -> Iterator[tuple[str, Bag]]:
         """The rows that Python holds, of relations with interned columns. (Other tables mirror a store.)"""
         held = [(name, table.weights) for name, table in self._tables.items() if name in self._weighted]
-        for name, bag in (*held, *self._delays.waiting()):
+        given = (each for stratum in self._strata for each in stratum.given_apart())
+        for name, bag in (*held, *given, *self._delays.waiting()):
             if bag and name in self._columns:
                 yield name, bag
 

@@ -7,6 +7,7 @@ forever: that is an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 
 from tidelog.diagnostics.codes import Code
@@ -14,7 +15,8 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, Run
-from tidelog.engine.local.tables import Bag, Row, Table, Tables
+from tidelog.engine.local.tables import Bag, Row, Table, Tables, bag_to_words
+from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Role, Rule
@@ -102,6 +104,17 @@ class RoundsStratum(HeldStratum):
     def drop(self) -> None:
         super().drop()
         self._next_given = self._given
+
+    def given_to(self, relation: str) -> Words:
+        return bag_to_words(dict.fromkeys(self._given[relation], 1), len(self.program.relations[relation].columns))
+
+    def given_apart(self) -> Iterator[tuple[str, Bag]]:
+        return ((name, dict.fromkeys(rows, 1)) for name, rows in self._given.items() if rows)
+
+    def resume(self, given: Mapping[str, Bag]) -> None:
+        super().resume(given)
+        self._given = self._next_given = {name: set(given.get(name, ())) for name in self.relations}
+        self._is_fresh = False
 
     def _facts_of(self, name: str) -> set[Row]:
         """The input facts of a relation after this epoch."""

@@ -62,6 +62,7 @@ from tidelog.engine.local.kernels.layout import (
     STORE_FIELDS,
     TABLE,
     TABLE_MASK,
+    TOP,
     USED,
     WIDTH,
 )
@@ -103,6 +104,7 @@ class Desk:
     def replace(self, relation: int) -> Store:
         """Puts a fresh, empty store in the relation's place, the old one in its shadow line; returns the old one."""
         old = self.stores[relation]
+        old.index()
         old.detach()
         self.S[self.shadow(relation)] = old.line
         self.stores[relation] = Store(self, relation, old.columns)
@@ -120,6 +122,7 @@ class Desk:
 
     def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
+        self.stores[relation].index()
         scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)
         settle.net(self.S, scratch.relation, relation, rows, signs, verdict)
@@ -179,6 +182,8 @@ class Store:
         self.arrangements: dict[int, Arrangement] = {}
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
+        self.is_indexed = True
+        self.scans = 0  # see `look_up`
         line = self.line
         line[:] = 0
         line[WIDTH] = self.width
@@ -217,6 +222,28 @@ class Store:
         self.attach()
         self._slots.array.fill(0)
 
+    def adopt(self, rows: Words, free: Words, live: int, top: int) -> None:
+        """Makes the rows (with unused lines among them: `free`) those of this empty store.
+
+        They may be a mapped file. They are indexed when something needs it: to look at all of them takes seconds.
+        """
+        line = self.line
+        self._rows.adopt(rows)
+        self._free.adopt(free)
+        line[ROWS], line[CAPACITY], line[USED] = self._rows.address, len(rows), len(rows)
+        line[FREE], line[FREE_CAPACITY], line[FREE_COUNT] = self._free.address, len(free), len(free)
+        line[LIVE], line[TOP] = live, top
+        self.is_indexed = False
+
+    def index(self) -> None:
+        """Indexes adopted rows; to be called before a kernel looks for whole rows."""
+        if not self.is_indexed:
+            self.is_indexed = True
+            size = 1 << (2 * len(self) + SMALLEST).bit_length()
+            self._slots = Growing(np.int64, size)
+            self.line[SLOTS], self.line[MASK] = self._slots.address, size - 1
+            entry.reindex(self.desk.S, self.relation)
+
     # Room
 
     def make_room(self, rows: int) -> None:
@@ -231,6 +258,7 @@ class Store:
 
     def make_row_room(self, rows: int) -> None:
         """Room for `rows` more rows in the rows and in the index."""
+        self.index()
         line = self.line
         wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
         if wanted > line[CAPACITY]:
@@ -431,12 +459,21 @@ class Store:
         stamps = self.rows[: int(self.line[USED]), self.columns + META] >> STAMP_SHIFT
         return np.flatnonzero((stamps >= 0) & (stamps != FREED))
 
+    def free_lines(self) -> Words:
+        """The lines to reuse, copied."""
+        return self._free.array[: int(self.line[FREE_COUNT])].copy()
+
+    def logged(self) -> Words:
+        """The overlay's log: lines with their numbers before the epoch. Not to be kept."""
+        return self._log.array[: int(self.line[LOG_COUNT])]
+
     def touched_lines(self) -> Words:
         """The lines in the overlay's log."""
-        return self._log.array[: int(self.line[LOG_COUNT]), 0].copy()
+        return self.logged()[:, 0].copy()
 
     def find(self, row: Words) -> int:
         """The line of a row, or -1."""
+        self.index()
         return int(entry.look_up(self.desk.S, self.relation, row))
 
     def bucket(self, columns: tuple[int, ...], key: Words) -> Words:

@@ -6,7 +6,7 @@ Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wav
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -127,6 +127,23 @@ class LocalStratum:
 
     def stores(self) -> list[Store]:
         return [self.desk.stores[relation] for relation in self.relation_numbers]
+
+    # What a snapshot holds beside the stores
+
+    def given_to(self, relation: str) -> Words:
+        """The facts that transactions gave to a relation, each with its weight behind its columns."""
+        store = self.desk.stores[self.numbers[relation]]
+        lines = store.lines()
+        lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
+        return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
+
+    def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
+        """What `given_to` gives for the relations whose rows in the store do not tell it."""
+        return iter(())
+
+    def resume(self, given: Mapping[str, dict[tuple[int, ...], int]]) -> None:
+        """The stores and tables were loaded, with `given_apart` as it was: goes on from there."""
+        self.begin()
 
     # The two ways
 
@@ -262,6 +279,8 @@ class LocalStratum:
         if self._planned_for != signature:
             self._planned_for = signature
             self._encode()
+        for relation in (*self._inside.tolist(), *(self._below if self._rules else ())):
+            self.desk.stores[relation].index()
         self._active = active
         for number, encoded in enumerate(self._variants):
             self._table[number, k.ACTIVE] = active[encoded.kind] if self._may_run(encoded, wave) else 0

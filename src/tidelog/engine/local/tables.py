@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import numpy as np
+
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Desk, Store, Words
 from tidelog.rules.ir import Kind, RuleProgram
 
 Row = tuple[int, ...]
@@ -30,6 +32,11 @@ class Table:
         self._delta_indexes: dict[tuple[int, ...], _Index] = {}
 
     @property
+    def is_mirror(self) -> bool:
+        """Whether the rows are those of a store."""
+        return self._read is not None
+
+    @property
     def delta(self) -> Bag:
         """What the epoch adds to the weights; no zeros."""
         if self._delta is None:
@@ -43,7 +50,7 @@ class Table:
 
     def add(self, row: Row, weight: int) -> None:
         """Adds to the weight of a row in this epoch."""
-        _add(self.delta, row, weight)
+        add_weight(self.delta, row, weight)
         self._delta_indexes.clear()
 
     def weight(self, row: Row, *, new: bool) -> int:
@@ -80,12 +87,12 @@ class Table:
         """The delta becomes part of the weights; a stream forgets it."""
         if not self.is_stream:
             for row, change in self.delta.items():
-                _add(self.weights, row, change)
+                add_weight(self.weights, row, change)
             for columns, index in self._indexes.items():
                 for row, change in self.delta.items():
                     key = tuple(row[i] for i in columns)
                     bucket = index.setdefault(key, {})
-                    _add(bucket, row, change)
+                    add_weight(bucket, row, change)
                     if not bucket:
                         del index[key]
         self.drop()
@@ -155,13 +162,27 @@ def _indexed(rows: Bag, columns: tuple[int, ...]) -> _Index:
 def _sum(old: Bag, delta: Bag) -> Bag:
     total = dict(old)
     for row, change in delta.items():
-        _add(total, row, change)
+        add_weight(total, row, change)
     return total
 
 
-def _add(bag: Bag, row: Row, weight: int) -> None:
+def add_weight(bag: Bag, row: Row, weight: int) -> None:
+    """Adds to the weight of a row; no zero stays."""
     total = bag.get(row, 0) + weight
     if total:
         bag[row] = total
     else:
         bag.pop(row, None)
+
+
+def bag_to_words(bag: Bag, columns: int) -> Words:
+    """A line for each row: its words, then its weight."""
+    words = np.empty((len(bag), columns + 1), dtype=np.int64)
+    words[:, :columns] = np.array(list(bag), dtype=np.int64).reshape(len(bag), columns)
+    words[:, columns] = np.fromiter(bag.values(), np.int64, len(bag))
+    return words
+
+
+def words_to_bag(words: Words) -> Bag:
+    """The bag of what `bag_to_words` gave."""
+    return {tuple(row[:-1]): row[-1] for row in words.tolist()}

@@ -8,7 +8,7 @@ that nothing uses it any more; then it is given to another value. A value holds 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -70,6 +70,20 @@ class Pool:
             self.ids[value] = known
         return known
 
+    def copy_values(self) -> list[Value]:
+        """The values by their ids; None for an id that was given back."""
+        if not self._free:
+            return self.values.copy()
+        return [None if value is _GIVEN_BACK else value for value in self.values]
+
+    def fill(self, values: list[Value]) -> None:
+        """Takes over what `copy_values` gave; the pool is empty."""
+        self.values = [_GIVEN_BACK if value is None else value for value in values]
+        self.ids = {value: number for number, value in enumerate(values) if value is not None}
+        self.limit = max(SMALLEST_SWEEP, 2 * len(self.ids))
+        if len(self.ids) < len(values):
+            self._free = array("q", [number for number, value in enumerate(values) if value is None][::-1])
+
     def constant(self, value: Value) -> int:
         """The id of a value that is never given back."""
         known = self.intern(value)
@@ -116,6 +130,10 @@ class Values:
                 pool = self.pool(bare)
             self._pools[type_] = pool
         return pool
+
+    def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
+        """The pools of those of the types that are interned, by the type that shares the pool."""
+        return {bare: self.pool(bare) for bare in map(_bare, types) if not is_word(bare)}
 
     def word(self, value: Value, type_: Type) -> int:
         """The word of a constant of a rule, which keeps it for good."""

@@ -6,13 +6,16 @@ change of a weight is the sum, over the positions of a rule's body, of what a de
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, delta_rows
-from tidelog.engine.local.tables import Bag, Tables
+from tidelog.engine.local.tables import Bag, Tables, add_weight, bag_to_words
+from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
-from tidelog.rules.ir import Atom, Kind
+from tidelog.rules.ir import Atom, Kind, Role
 
 
 class WeightedStratum(HeldStratum):
@@ -29,6 +32,7 @@ class WeightedStratum(HeldStratum):
         self.given: Bag = {}
         self._tables = tables
         self._is_fresh = True
+        self._given_before: Bag | None = {} if self.relation.role is Role.INPUT and self.has_rules() else None
         interpreter = Interpreter(tables, self.values, self.program.functions)
         self._runs = []
         for rule in self.stratum.rules:
@@ -63,11 +67,28 @@ class WeightedStratum(HeldStratum):
     def keep(self) -> None:
         super().keep()
         self._is_fresh = False
+        if self._given_before is not None:
+            for row, weight in self.given.items():
+                add_weight(self._given_before, row, weight)
         self.given = {}
 
     def drop(self) -> None:
         super().drop()
         self.table.drop()
+
+    def given_to(self, relation: str) -> Words:
+        given = self.table.weights if self._given_before is None else self._given_before
+        return bag_to_words(given, len(self.relation.columns))
+
+    def given_apart(self) -> Iterator[tuple[str, Bag]]:
+        if self._given_before is not None:
+            yield self.relation.name, self._given_before
+
+    def resume(self, given: Mapping[str, Bag]) -> None:
+        super().resume(given)
+        self._is_fresh = False
+        if self._given_before is not None:
+            self._given_before = given.get(self.relation.name, {})
 
     def _is_stream(self, atom: Atom) -> bool:
         return self.program.relations[atom.relation].kind is Kind.STREAM
@@ -112,6 +133,7 @@ class StreamGroupStratum(WeightedStratum):
         self.given = {}
         self._tables = tables
         self._is_fresh = False
+        self._given_before = None
         self._members = tables[rule.group.atom.relation]
         self._grouping = Grouping(rule.group, self.program.relations, self.values)
 

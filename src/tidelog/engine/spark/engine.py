@@ -138,6 +138,16 @@ class SparkEngine:
             help="open the program with `engine='local'` for `explain`, `why_not`, `query` and `profile`",
         )
 
+    def facts(self, relation: str) -> list[tuple[Row, int]]:
+        """None: who needs them has noted them since the database was opened, which begins empty."""
+        return []
+
+    def check_writable(self) -> None:
+        pass
+
+    def refresh(self) -> None:
+        return None
+
     def cancel(self) -> bool:
         return False
 

@@ -1,0 +1,63 @@
+"""The errors of databases on disk, made in one place so that all of them read alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
+from tidelog.rules.ir import Column, Relation
+
+
+def damaged(place: Path, what: str) -> DataError:
+    """For files that are not as they were written; `what` says how."""
+    return DataError(
+        f"the database {place} is damaged: {what}",
+        code=Code.DAMAGED_DATABASE,
+        help="restore the directory from a copy; nothing in it has been changed",
+    )
+
+
+def not_a_database(place: Path, what: str, help: str | None = None) -> UsageError:
+    return UsageError(f"{place} is not a Tidelog database: {what}", code=Code.NOT_A_DATABASE, help=help)
+
+
+def not_written(place: Path, reason: object) -> TransactionError:
+    """For an epoch whose entry could not be written."""
+    return TransactionError(
+        f"the commit could not be written to {place} ({reason}); the last commit is intact",
+        code=Code.COMMIT_NOT_WRITTEN,
+        help="make room on the disk, or see to its permissions, and commit again",
+    )
+
+
+def read_only(place: Path) -> TransactionError:
+    return TransactionError(
+        f"the database {place} is open for reading only",
+        code=Code.READ_ONLY_DATABASE,
+        help="open it without `read_only=True` to write",
+    )
+
+
+def not_storable(relation: Relation, column: Column) -> UsageError:
+    return UsageError(
+        f"the values of `{relation.name}.{column.name}`, of type `{column.type}`, cannot be kept on disk",
+        code=Code.NOT_STORABLE,
+        help="open the database in memory, without `path`",
+    )
+
+
+def foreign_process(place: Path, owner: int) -> UsageError:
+    return UsageError(
+        f"the database {place} was opened by process {owner}, and this is a child of it",
+        code=Code.FOREIGN_PROCESS,
+        help="open a database in the process that writes to it",
+    )
+
+
+def other_format(place: Path, found: object, known: int) -> UsageError:
+    return UsageError(
+        f"the database {place} has format {found}; this version of Tidelog reads format {known}",
+        code=Code.OTHER_FORMAT,
+        help="open it with the version that made it",
+    )

@@ -1,0 +1,96 @@
+"""A directory → a database: made, reopened, or read beside its writer.
+
+new directory           the program's texts are stored, and the database is empty but for the program's own facts
+directory of a database the program that was given must be the stored one, up to the names of its files
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidelog.database.database import Database
+from tidelog.database.durable.engine import DurableEngine
+from tidelog.database.durable.failures import not_a_database, not_storable
+from tidelog.database.durable.journal import DURABILITIES, Journal, is_database
+from tidelog.database.durable.lock import WriterLock
+from tidelog.database.durable.migrate import migrate as migrate_database
+from tidelog.database.durable.storable import unstorable_column
+from tidelog.database.durable.stored_program import StoredProgram, extern_versions
+from tidelog.database.program import Program, compilation_of
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.maintain.options import Maintenance
+
+
+def open_durable(
+    program: Program, directory: Path, asked: Maintenance, *, durability: str, read_only: bool, migrate: bool
+) -> Database:
+    """See `Program.open`."""
+    if durability not in DURABILITIES:
+        meant = suggest(durability, DURABILITIES)
+        raise UsageError(
+            f"there is no durability {durability!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else "it is 'disk' or 'os'",
+        )
+    column = unstorable_column(program.stages.rules)
+    if column is not None:
+        raise not_storable(*column)
+    if read_only:
+        return _open(program, directory, asked, durability, None, migrating=False)
+    _make(directory)
+    lock = WriterLock(directory)
+    try:
+        return _open(program, directory, asked, durability, lock, migrating=migrate)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def read_program(directory: Path) -> StoredProgram:
+    """The program that a database was made with. Raises UsageError where there is no database."""
+    journal = Journal(directory, read_only=True)
+    try:
+        return StoredProgram.of_document(journal.document("program"))
+    finally:
+        journal.close()
+
+
+def _open(
+    program: Program,
+    directory: Path,
+    asked: Maintenance,
+    durability: str,
+    lock: WriterLock | None,
+    *,
+    migrating: bool,
+) -> Database:
+    given = StoredProgram.of(program)
+    if lock is None or is_database(directory):
+        stored = read_program(directory)
+        if migrating and lock is not None and stored.digest != given.digest:
+            stored = migrate_database(directory, stored, program, lock)
+        stored.check_same(given, directory)
+        if stored.names != given.names:
+            program = stored.compile(compilation_of(program).externs)
+    else:
+        stored = given
+    versions = extern_versions(compilation_of(program).externs)
+    rules = program.stages.rules
+    engine = DurableEngine(directory, rules, stored, versions, asked, durability=durability, lock=lock)
+    return Database(rules, engine, program.stages.typed)
+
+
+def _make(directory: Path) -> None:
+    """Makes the directory of a new database. Raises UsageError where something else is in it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in directory.iterdir())
+    except OSError as error:
+        raise not_a_database(directory, f"the directory cannot be made or read: {error.strerror}") from error
+    own = ("lock", "journal.sqlite.partial")
+    if not is_database(directory) and (foreign := [name for name in others if name not in own]):
+        raise not_a_database(
+            directory, f"there is no journal in it, but `{foreign[0]}`", "give a new or an empty directory"
+        )

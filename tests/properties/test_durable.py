@@ -1,0 +1,34 @@
+"""Databases that are closed and opened again against the oracle. Fixed seeds; `make soak` goes on from there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.oracle.compose import FEATURES, PLAIN, Features, random_language_case
+from tests.oracle.generate import random_case
+from tests.oracle.instances import TooLargeError
+from tests.properties.durable import captured_while_written, survives_reopening
+from tests.properties.test_language import names
+
+CASES = 6
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=names)
+def test_oracle_agrees_with_a_database_that_is_opened_again_and_again(features: Features) -> None:
+    for seed in range(200, 200 + CASES):
+        try:
+            survives_reopening(random_language_case(random.Random(seed), features), seed)
+        except TooLargeError:
+            continue
+
+
+def test_invariants_of_the_ranked_state_outlast_closing_and_opening() -> None:
+    for seed in range(CASES):
+        survives_reopening(random_language_case(random.Random(seed), PLAIN), seed, recounted=True)
+
+
+def test_a_snapshot_read_while_epochs_commit_is_of_the_epoch_it_was_begun_in() -> None:
+    for seed in range(CASES):
+        captured_while_written(random_case(random.Random(seed)), seed)
