@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock, Thread
@@ -32,7 +32,7 @@ from tidelog.database.durable.storable import know_functions
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import EpochReport, Operation, Outcome
-from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.engine import Hook, LocalEngine
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, RuleProgram
 
@@ -110,9 +110,7 @@ class DurableEngine(LocalEngine):
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
 
-    def commit(
-        self, operations: Sequence[Operation], before_keeping: Callable[[int], object] | None = None
-    ) -> Outcome | None:
+    def commit(self, operations: Sequence[Operation], before_keeping: Hook = None) -> Outcome | None:
         """See `LocalEngine.commit`. Raises TransactionError when the journal cannot be written."""
         self.check_writable()
         journal = self._journal

@@ -53,6 +53,7 @@ STATE_FIELDS = (
     pa.field("_input", pa.bool_(), nullable=False),
 )
 
+Hook = Callable[[int], object] | None
 # The strategies with a state of their own.
 STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum}
 
@@ -132,9 +133,7 @@ class LocalEngine:
             )
         return rows
 
-    def commit(
-        self, operations: Sequence[Operation], before_keeping: Callable[[int], object] | None = None
-    ) -> Outcome | None:
+    def commit(self, operations: Sequence[Operation], before_keeping: Hook = None) -> Outcome | None:
         """See `Engine.commit`. `before_keeping` is called with the epoch's number when nothing else can fail any more;
         if it raises, the epoch is undone."""
         started = perf_counter()
@@ -308,26 +307,13 @@ class LocalEngine:
 
     # An epoch
 
-    def _epoch(
-        self,
-        started: float,
-        strata: Iterator[LocalStratum],
-        before_keeping: Callable[[int], object] | None,
-        *,
-        anew: bool,
-    ) -> Outcome:
+    def _epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, *, anew: bool) -> Outcome:
         """Brings the strata to the next epoch and commits."""
         with self._interrupts.running():
             self._watch.begin()
             return self._held_epoch(started, strata, before_keeping, anew)
 
-    def _held_epoch(
-        self,
-        started: float,
-        strata: Iterator[LocalStratum],
-        before_keeping: Callable[[int], object] | None,
-        anew: bool,
-    ) -> Outcome:
+    def _held_epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, anew: bool) -> Outcome:
         self._state_changes = {}
         self._copy_arrived()
         try:
