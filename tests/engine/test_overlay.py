@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from tests.maintain.giving_up import giving_up
 
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.maintain import switch
 from tidelog.rules.compile_rules import compile_rules
 
 CLOSURE = """
@@ -89,14 +89,6 @@ def test_a_failed_first_load_leaves_an_empty_database() -> None:
     assert engine.count("Edge") == 0
 
 
-@pytest.fixture
-def always_switch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """RETRACT gives up at its first killed instance."""
-    monkeypatch.setattr(switch, "ALWAYS_UPDATE", 0)
-    monkeypatch.setattr(switch, "GONE_SHARE", 2.0)  # Update is always tried first
-    monkeypatch.setattr(switch, "KILLED_SHARE", 0.0)
-
-
 def histories(commit: Callable[[list[Operation]], object]) -> None:
     rng = random.Random(11)
     held: set[tuple[int, int]] = set()
@@ -107,8 +99,8 @@ def histories(commit: Callable[[list[Operation]], object]) -> None:
         commit([edges(-1, *sorted(old)), edges(1, *sorted(new))])
 
 
-@pytest.mark.usefixtures("always_switch")
-def test_bootstrap_after_a_dropped_update_gives_what_update_gives() -> None:
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+def test_bootstrap_after_a_dropped_update_gives_what_update_gives(share: float) -> None:
     switching, results = opened(CLOSURE), []
 
     def commit(operations: list[Operation]) -> None:
@@ -118,9 +110,9 @@ def test_bootstrap_after_a_dropped_update_gives_what_update_gives() -> None:
             strategies.update(report.strategy for report in outcome.report.strata)
 
     strategies: set[str] = set()
-    histories(commit)
+    with giving_up(share):
+        histories(commit)
     assert "bootstrap" in strategies
-    switch.ALWAYS_UPDATE = 1 << 60
     updating, position = opened(CLOSURE), iter(results)
 
     def compare(operations: list[Operation]) -> None:
@@ -130,17 +122,17 @@ def test_bootstrap_after_a_dropped_update_gives_what_update_gives() -> None:
     histories(compare)
 
 
-@pytest.mark.usefixtures("always_switch")
 def test_changes_of_a_bootstrap_are_differences_of_presence() -> None:
     engine = opened(CLOSURE)
     engine.commit([edges(1, (1, 2), (2, 3), (3, 4))])
-    outcome = engine.commit([edges(-1, (2, 3)), edges(1, (1, 3))])
+    with giving_up(0.0):
+        outcome = engine.commit([edges(-1, (2, 3)), edges(1, (1, 3))])
     assert outcome is not None
     reach = outcome.changes["Reach"]
     assert rows_of_table(reach.inserted()) == set()
     assert rows_of_table(reach.deleted()) == {(2, 3), (2, 4)}
     assert outcome.report.strata[0].strategy == "bootstrap"
-    assert "killed more than" in outcome.report.strata[0].reason
+    assert "Update was given up" in outcome.report.strata[0].reason
 
 
 def test_state_goes_out_and_comes_back_and_the_next_epoch_is_the_same() -> None:

@@ -1,57 +1,296 @@
-"""What the switch decides, from the numbers alone and in the engine."""
+"""What the switch decides: from the change alone, from the past, and while an Update runs, by a clock of the test's."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+
+import pytest
 
 import tidelog
-from tidelog.maintain.switch import ALWAYS_UPDATE, KILLED_SHARE, decide
+from tidelog.engine.interface import EpochReport, Operation
+from tidelog.engine.local.engine import LocalEngine
+from tidelog.maintain.report import regret
+from tidelog.maintain.switch import (
+    ALWAYS_UPDATE,
+    NO_LIMIT,
+    RANK_LIMIT,
+    SKIPS_IN_A_ROW,
+    UPDATE_RATE,
+    Decision,
+    Meter,
+    Progress,
+    Switch,
+    Touched,
+    events_of,
+)
 
 MANY = 1_000_000
+STRATUM = ("Reach",)
 
 
-def test_a_small_change_is_repaired_up_to_a_share_of_all_instances() -> None:
-    decision = decide(instances=MANY, new_below=3, gone_below=2, rows_below=1000, top_rank=5)
-    assert decision.strategy == "update"
-    assert decision.kill_limit == int(KILLED_SHARE * MANY)
+def edges(*, came: int = 0, left: int = 0, rows: int = 1000) -> list[Touched]:
+    return [Touched("Edge", rows, came, left)]
 
 
-def test_what_is_small_is_always_repaired() -> None:
-    decision = decide(instances=ALWAYS_UPDATE, new_below=0, gone_below=900, rows_below=1000, top_rank=5)
-    assert decision.strategy == "update"
-    assert decision.kill_limit == ALWAYS_UPDATE
+def decide(
+    switch: Switch, touched: Sequence[Touched], *, instances: int = MANY, rows: int = 1000, rank: int = 5
+) -> Decision:
+    came = sum(each.came for each in touched)
+    return switch.decide(STRATUM, instances, rows + came, touched, rank)
 
 
-def test_where_much_is_gone_the_stratum_starts_anew_without_a_try() -> None:
-    decision = decide(instances=MANY, new_below=0, gone_below=250, rows_below=1000, top_rank=5)
-    assert decision.strategy == "bootstrap"
-    assert decision.reason == "25% of what the rules read is gone"
-    # New rows do not count among those that were there.
-    assert decide(instances=MANY, new_below=500, gone_below=125, rows_below=1000, top_rank=5).is_anew
-    assert not decide(instances=MANY, new_below=500, gone_below=124, rows_below=1000, top_rank=5).is_anew
+def measured(bootstrap: float = 1.0, update: float = 1.0) -> Switch:
+    """A switch that has seen a Bootstrap and an Update of a million instances in so many seconds."""
+    switch = Switch(0.2, Clock())
+    switch.history(STRATUM).note_bootstrap(bootstrap, MANY)
+    switch.history(STRATUM).note_update(update, MANY, {("Seen", 1): MANY}, MANY)
+    return switch
+
+
+class Clock:
+    """Time passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# The change alone
 
 
 def test_an_empty_stratum_and_high_ranks_start_anew() -> None:
-    assert decide(instances=0, new_below=10, gone_below=0, rows_below=10, top_rank=0).strategy == "bootstrap"
-    assert decide(instances=MANY, new_below=0, gone_below=0, rows_below=10, top_rank=1 << 29).strategy == "bootstrap"
+    assert decide(Switch(), edges(came=10, rows=0), instances=0, rows=0).strategy == "bootstrap"
+    assert decide(Switch(), edges(came=1), rank=RANK_LIMIT).strategy == "bootstrap"
 
 
-def test_the_report_says_why() -> None:
-    db = tidelog.compile("""
-        input relation Edge(a: u32, b: u32)
-        output relation Reach(a: u32, b: u32)
-        Reach(x, y) :- Edge(x, y).
-        Reach(x, z) :- Reach(x, y), Edge(y, z).
-    """).open()
-    edges = [(a, b) for a in range(40) for b in range(40)]
-    random.Random(1).shuffle(edges)
-    with db.transaction() as tx:
-        tx.insert("Edge", edges)
-    found = []
-    for gone in (edges[:10], edges[10:500], edges[500:510]):
-        with db.transaction() as tx:
-            tx.delete("Edge", gone)
-        assert tx.report is not None
-        found += [(report.strategy, report.reason) for report in tx.report.strata]
-    assert [strategy for strategy, _ in found] == ["update", "bootstrap", "update"]
-    assert found[1][1] == "31% of what the rules read is gone"
+def test_what_is_small_is_repaired_without_a_budget() -> None:
+    decision = decide(Switch(), edges(left=900), instances=ALWAYS_UPDATE)
+    assert decision.strategy == "update"
+    assert Switch().meter(decision, ALWAYS_UPDATE).stride == NO_LIMIT
+
+
+def test_where_much_is_gone_the_stratum_starts_anew_without_a_try() -> None:
+    decision = decide(Switch(), edges(left=250))
+    assert (decision.strategy, decision.reason) == ("bootstrap", "25% of what the rules read is gone")
+    # New rows do not count among those that were there.
+    assert decide(Switch(), edges(came=500, left=250)).is_anew
+    assert not decide(Switch(), edges(came=500, left=249)).is_anew
+
+
+def test_a_relation_that_is_replaced_starts_the_stratum_anew() -> None:
+    replaced = [Touched("Edge", 100, 100, 100)]
+    decision = decide(Switch(), replaced)
+    assert (decision.strategy, decision.reason) == ("bootstrap", "100% of `Edge` is gone")
+    # Not so a relation that is next to nothing of what the rules read.
+    assert not decide(Switch(), [Touched("Edge", 10, 10, 10)]).is_anew
+
+
+def test_the_past_can_say_that_it_is_harmless_that_much_is_gone() -> None:
+    switch = measured()
+    switch.history(STRATUM).note_update(0.1, 10, {("Edge", -1): 10}, MANY)
+    decision = decide(switch, edges(left=400))
+    assert decision.strategy == "update"
+    assert decision.expected_update == pytest.approx(400e-6, rel=0.01)
+    assert decision.expected_bootstrap == pytest.approx(0.6)
+
+
+# The past
+
+
+def test_without_a_past_the_budget_is_a_share_of_a_bootstrap() -> None:
+    decision = decide(measured(bootstrap=2.0), edges(left=10))
+    assert decision.reason == "nothing is known of such changes"
+    assert decision.expected_update is None
+    assert decision.expected_bootstrap == pytest.approx(1.98)
+    assert decision.budget == pytest.approx(0.2 * 1.98)
+    unmeasured = decide(Switch(0.3), edges(came=10))
+    assert unmeasured.expected_bootstrap is None
+    assert unmeasured.budget == pytest.approx(0.3 * MANY)
+
+
+def test_an_update_that_is_expected_to_lose_is_not_tried_but_now_and_then() -> None:
+    switch = measured()
+    switch.history(STRATUM).note_update(1.3, 1_300_000, {("Edge", -1): 100}, MANY)
+    found = [decide(switch, edges(left=100)) for _ in range(SKIPS_IN_A_ROW + 1)]
+    assert [each.strategy for each in found] == ["bootstrap"] * SKIPS_IN_A_ROW + ["update"]
+    assert found[0].reason == "an Update was expected to cost 1.4 Bootstraps"
+    assert found[-1].budget == pytest.approx(0.2 * 0.9)
+    switch.history(STRATUM).note_given_up(0.2, 200_000, {("Edge", -1): 100}, MANY)
+    assert decide(switch, edges(left=100)).is_anew
+
+
+def test_an_update_that_is_expected_to_win_may_take_half_as_much_again() -> None:
+    switch = measured()
+    switch.history(STRATUM).note_update(0.5, 500_000, {("Edge", 1): 100}, MANY)
+    decision = decide(switch, edges(came=100))
+    assert decision.strategy == "update"
+    assert decision.budget == pytest.approx(0.75)
+    assert decision.bootstrap == pytest.approx(1.5)
+
+
+def test_cheap_updates_win_where_dear_ones_lose() -> None:
+    events = edges(left=100)
+    for seconds, strategy in ((0.5, "update"), (1.5, "bootstrap")):
+        switch = measured(update=seconds)
+        switch.history(STRATUM).note_update(seconds, MANY, {("Edge", -1): 100}, MANY)
+        assert decide(switch, events).strategy == strategy
+
+
+# The Update while it runs
+
+
+def running(budget: float = 0.2, clock: Clock | None = None) -> tuple[Meter, Clock]:
+    clock = clock or Clock()
+    meter = Meter(Decision("update", "", budget=budget, bootstrap=1.0), MANY, clock, by_clock=True)
+    meter.begin()
+    return meter, clock
+
+
+def test_within_its_budget_an_update_goes_on() -> None:
+    meter, clock = running()
+    clock.now = 0.2
+    assert meter.goes_on(Progress(200_000, 3, batch=1000, waiting=1000, rows=MANY))
+
+
+def test_beyond_its_budget_it_goes_on_only_near_its_end() -> None:
+    for waiting, goes_on in ((100_000, False), (1_000, True)):
+        meter, clock = running()
+        meter.goes_on(Progress(100_000, 3, batch=100_000, waiting=0, rows=MANY))
+        clock.now = 0.21
+        assert meter.goes_on(Progress(200_000, 3, batch=100_000, waiting=waiting, rows=MANY)) == goes_on
+    assert "Bootstrap" not in meter.why
+
+
+def test_waves_that_do_not_shrink_are_not_near_their_end() -> None:
+    # A chain: every wave has a few rows, and there have been many.
+    meter, clock = running()
+    clock.now = 0.21
+    assert not meter.goes_on(Progress(200_000, 200, batch=1000, waiting=1000, rows=MANY))
+    assert meter.why == "it was not near its end after 200000 rule instances, 21% of a Bootstrap"
+
+
+def test_what_waits_for_the_next_wave_can_be_too_much_at_once() -> None:
+    meter, clock = running(budget=5.0)
+    clock.now = 0.01
+    assert not meter.goes_on(Progress(5_000, 0, batch=0, waiting=600_000, rows=MANY))
+    assert meter.why == "what is to come would cost more, after 5000 rule instances"
+
+
+def test_both_phases_count_and_preparing_them_does_not() -> None:
+    clock = Clock()
+    meter = Meter(Decision("update", "", budget=0.2, bootstrap=1.0), MANY, clock, by_clock=True)
+    clock.now = 7.0  # arrangements are built
+    meter.begin()
+    clock.now = 7.15
+    meter.end(100_000)
+    meter.begin()
+    clock.now = 7.25
+    assert not meter.goes_on(Progress(50_000, 5, batch=50_000, waiting=50_000, rows=MANY))
+    meter.end(50_000)
+    assert meter.work == 150_000
+    assert meter.seconds == pytest.approx(0.25)
+
+
+def test_without_a_clock_instances_are_counted() -> None:
+    for instances, goes_on in ((int(0.19 * MANY / UPDATE_RATE), True), (int(0.21 * MANY / UPDATE_RATE), False)):
+        meter = Meter(Decision("update", "", budget=0.2 * MANY, bootstrap=MANY), MANY)
+        meter.begin()
+        assert meter.goes_on(Progress(instances, 40, batch=9000, waiting=9000, rows=MANY)) == goes_on
+
+
+# In the engine
+
+PROGRAM = """
+    input relation Edge(a: u32, b: u32)
+    output relation Reach(a: u32, b: u32)
+    Reach(x, y) :- Edge(x, y).
+    Reach(x, z) :- Reach(x, y), Edge(y, z).
+"""
+CHAIN = [(at, at + 1) for at in range(400)]
+
+
+class Ticking:
+    """A clock that goes a second at each look at it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def engine(strategy: str = "elastic") -> LocalEngine:
+    opened = LocalEngine(tidelog.compile(PROGRAM).stages.rules, strategy=strategy, clock=Ticking())
+    opened.open()
+    return opened
+
+
+def commit(engine: LocalEngine, *operations: tuple[int, list[tuple[int, int]]]) -> EpochReport:
+    outcome = engine.commit([Operation("Edge", sign, rows) for sign, rows in operations])
+    assert outcome is not None
+    return outcome.report
+
+
+def test_the_report_says_what_was_decided_and_why() -> None:
+    db = engine()
+    dense = [(a, b) for a in range(40) for b in range(40)]
+    random.Random(1).shuffle(dense)
+    (first,) = commit(db, (+1, dense)).strata
+    assert (first.strategy, first.expected_update, first.regret) == ("bootstrap", None, None)
+    found = [commit(db, (-1, gone)).strata[0] for gone in (dense[:10], dense[10:500], dense[500:510])]
+    assert [each.strategy for each in found] == ["update", "bootstrap", "update"]
+    assert found[0].reason == "nothing is known of such changes"
+    assert found[1].reason == "31% of what the rules read is gone"
+    assert found[2].reason.startswith("an Update was expected to cost")
+    assert found[2].expected_bootstrap is not None
+    assert all(each.given_up == 0 for each in found)
+
+
+def test_an_update_that_is_given_up_is_reported_and_remembered() -> None:
+    db = engine()
+    commit(db, (+1, CHAIN))
+    middle = [CHAIN[200]]
+    (given_up,) = commit(db, (-1, middle)).strata
+    assert given_up.strategy == "bootstrap"
+    assert given_up.reason.startswith("Update was given up: it was not near its end")
+    assert 0 < given_up.given_up < given_up.seconds
+    assert given_up.expected_bootstrap is not None
+    assert given_up.regret == regret(given_up.seconds, given_up.expected_bootstrap)
+    commit(db, (+1, middle))
+    (next_time,) = commit(db, (-1, middle)).strata
+    assert next_time.strategy == "bootstrap"
+    assert next_time.reason.startswith("an Update was expected to cost")
+    assert next_time.given_up == 0
+    assert db.count("Reach") == 200 * 201 // 2 + 199 * 200 // 2
+
+
+def test_the_strategy_update_never_gives_up() -> None:
+    db = engine("update")
+    commit(db, (+1, CHAIN))
+    for rows in ([CHAIN[200]], CHAIN[:200], CHAIN[201:]):
+        (report,) = commit(db, (-1, rows)).strata
+        assert (report.strategy, report.reason) == ("update", "so asked for")
+    assert db.count("Reach") == 0
+
+
+def test_a_relation_that_is_replaced_is_derived_anew_at_once() -> None:
+    db = engine()
+    commit(db, (+1, CHAIN))
+    (report,) = commit(db, (-1, CHAIN), (+1, [(a + 1000, b + 1000) for a, b in CHAIN])).strata
+    assert (report.strategy, report.reason) == ("bootstrap", "100% of what the rules read is gone")
+
+
+def test_regret_is_what_was_taken_above_the_better_expectation() -> None:
+    assert regret(3.0, None, None) is None
+    assert regret(3.0, 2.0, None) == 1.0
+    assert regret(3.0, 2.0, 0.5) == 2.5
+    assert regret(1.0, 2.0, 3.0) == 0.0
+
+
+def test_events_are_counted_by_relation_and_sign() -> None:
+    touched = [Touched("A", 5, 2, 0), Touched("B", 5, 1, 3)]
+    assert events_of(touched) == {("A", 1): 2, ("B", 1): 1, ("B", -1): 3}

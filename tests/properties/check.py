@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import pytest
 
 import tidelog
+from tests.maintain.giving_up import giving_up
 from tests.oracle.case import Case
 from tests.oracle.evaluate import evaluate
 from tests.oracle.history import Transaction, Write, apply, difference
@@ -31,7 +31,6 @@ from tests.oracle.recount import recount, recount_iterations
 from tests.oracle.types import Relations, Row, bit
 from tests.properties.replay import Changes, Replay
 from tidelog.engine.interface import Engine
-from tidelog.maintain import switch
 from tidelog.rules.ir import RuleProgram
 
 INSTANCE_LIMIT = 20_000
@@ -92,12 +91,8 @@ def mistakes_in_state(replay: Replay, facts: Relations) -> list[str]:
 
 
 def agrees_when_giving_up(case: Case, share: float) -> Replay:
-    """The same with a switch that leaves Update as soon as it has killed this share of a stratum's instances."""
-    with (
-        mock.patch.object(switch, "ALWAYS_UPDATE", 0),
-        mock.patch.object(switch, "GONE_SHARE", 2.0),
-        mock.patch.object(switch, "KILLED_SHARE", share),
-    ):
+    """The same with a switch that leaves Update as soon as it has met this share of a stratum's instances."""
+    with giving_up(share):
         return agrees_with_oracle(case, recounted=True)
 
 

@@ -6,12 +6,11 @@ done: until then any failure drops all overlays, and the state is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from time import perf_counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from tidelog.maintain.report import StratumReport
-from tidelog.maintain.switch import Decision, decide, gave_up
+from tidelog.maintain.report import StratumReport, regret
+from tidelog.maintain.switch import RANK_LIMIT, Decision, Meter, Switch, Touched, events_of
 
 
 class StratumState(Protocol):
@@ -51,19 +50,16 @@ class StratumState(Protocol):
     def can_derive(self) -> bool:
         """False where no rule can have an instance, because every one reads something that is empty."""
 
-    def events(self) -> int:
-        """The facts of the stratum and the rows that its rules read that changed in this epoch."""
+    def touched(self) -> tuple[Touched, ...]:
+        """The facts of the stratum and the rows that its rules read that changed in this epoch, by relation."""
 
-    def new_below(self) -> int: ...
-
-    def gone_below(self) -> int: ...
-
-    def rows_below(self) -> int: ...
+    def rows_below(self) -> int:
+        """The rows that the rules read, those that leave in this epoch among them, and the facts that come."""
 
     def top_rank(self) -> int: ...
 
-    def update(self, kill_limit: int) -> bool:
-        """The ranked Update; False when it gave up at the limit. Then `drop` must follow."""
+    def update(self, meter: Meter) -> bool:
+        """The ranked Update; False when the meter had it given up. Then `drop` must follow."""
 
     def bootstrap(self) -> None: ...
 
@@ -77,70 +73,91 @@ def maintain(
     anew: bool = False,
     on_stratum: Callable[[StratumState, str], None] | None = None,
     strategy: str = "elastic",
+    switch: Switch | None = None,
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
 
-    `strategy` is one of `maintain.strategies`.
+    `strategy` is one of `maintain.strategies`; `switch` is what learns from one epoch to the next.
     `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
+    switch = switch or Switch()
     reports = []
     for stratum in strata:
         if not (anew and stratum.can_derive()) and not stratum.is_touched():
             continue
-        started = perf_counter()
-        before, events = stratum.instances, stratum.events()
-        decision = _decide(stratum, anew, strategy)
-        if on_stratum is not None:
-            on_stratum(stratum, decision.strategy)
-        if not decision.is_anew and not stratum.update(decision.kill_limit):
-            stratum.drop()
-            decision = Decision("bootstrap", gave_up(decision, stratum.instances), 0)
-        if decision.is_anew:
-            stratum.bootstrap()
+        report = _bring(stratum, anew, strategy, switch, on_stratum)
         if stratum.has_rules():
-            reports.append(
-                StratumReport(
-                    stratum.relations,
-                    decision.strategy,
-                    "local",
-                    decision.reason,
-                    stratum.waves,
-                    stratum.work,
-                    perf_counter() - started,
-                    events,
-                    stratum.work / max(before, 1),
-                )
-            )
+            reports.append(report)
     return tuple(reports)
 
 
-def _decide(stratum: StratumState, anew: bool, strategy: str) -> Decision:
+def _bring(
+    stratum: StratumState,
+    anew: bool,
+    strategy: str,
+    switch: Switch,
+    on_stratum: Callable[[StratumState, str], None] | None,
+) -> StratumReport:
+    """Brings one stratum to the new epoch; the switch learns what it took."""
+    started = switch.clock()
+    before, touched = stratum.instances, stratum.touched()
+    decision, events = _decide(stratum, touched, anew, strategy, switch), events_of(touched)
+    history = switch.history(stratum.relations)
+    if on_stratum is not None:
+        on_stratum(stratum, decision.strategy)
+    how, reason, given_up, is_anew = decision.strategy, decision.reason, 0.0, decision.is_anew
+    if not is_anew:
+        meter = switch.meter(decision, before)
+        if stratum.update(meter):
+            if stratum.fixed is None and stratum.keeps == "elastic":
+                history.note_update(meter.seconds, meter.work, events, before)
+        else:
+            stratum.drop()
+            history.note_given_up(meter.seconds, meter.work, events, before)
+            given_up = switch.clock() - started
+            how, reason, is_anew = "bootstrap", f"Update was given up: {meter.why}", True
+    if is_anew:
+        begun = switch.clock()
+        stratum.bootstrap()
+        history.note_bootstrap(switch.clock() - begun, stratum.instances)
+    seconds = switch.clock() - started
+    expected = decision.expected_update, decision.expected_bootstrap
+    return StratumReport(
+        stratum.relations,
+        how,
+        "local",
+        reason,
+        stratum.waves,
+        stratum.work,
+        seconds,
+        sum(events.values()),
+        stratum.work / max(before, 1),
+        *expected,
+        given_up,
+        regret(seconds, *expected),
+    )
+
+
+def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strategy: str, switch: Switch) -> Decision:
     if stratum.fixed is not None:
-        return Decision(stratum.fixed, "the only way for this stratum", 1 << 62)
+        return Decision(stratum.fixed, "the only way for this stratum")
     if not stratum.has_rules():
-        return Decision("update", "input facts", 1 << 62)
+        return Decision("update", "input facts")
     if strategy == "recompute":
-        return Decision("recompute", "so asked for", 0)
+        return Decision("recompute", "so asked for")
     if anew:
-        return Decision("bootstrap", "the database is opened", 0)
+        return Decision("bootstrap", "the database is opened")
     if stratum.keeps != "elastic":
         return _decide_without_switch(stratum)
-    decision = decide(
-        instances=stratum.instances,
-        new_below=stratum.new_below(),
-        gone_below=stratum.gone_below(),
-        rows_below=stratum.rows_below(),
-        top_rank=stratum.top_rank(),
-    )
-    if strategy == "update" and not decision.is_anew:
-        return Decision("update", "so asked for", 1 << 62)
-    return decision
+    if strategy == "update" and stratum.top_rank() < RANK_LIMIT:
+        return Decision("update", "so asked for")
+    return switch.decide(stratum.relations, stratum.instances, stratum.rows_below(), touched, stratum.top_rank())
 
 
 def _decide_without_switch(stratum: StratumState) -> Decision:
     """For strategies that always repair what they have."""
     if stratum.instances == 0:
-        return Decision("bootstrap", "nothing was derived yet", 0)
+        return Decision("bootstrap", "nothing was derived yet")
     if not stratum.can_update():
-        return Decision("bootstrap", f"`{stratum.keeps}` has no state of these rows yet", 0)
-    return Decision(stratum.keeps, "what is there is always repaired", 1 << 62)
+        return Decision("bootstrap", f"`{stratum.keeps}` has no state of these rows yet")
+    return Decision(stratum.keeps, "what is there is always repaired")

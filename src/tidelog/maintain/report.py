@@ -19,6 +19,16 @@ class StratumReport:
     seconds: float
     events: int = 0  # facts and rows of lower strata that changed
     impact: float = 0.0  # instances born or killed, as a share of those that there were
+    expected_update: float | None = None  # seconds, as past epochs foretold; None where they could not
+    expected_bootstrap: float | None = None
+    given_up: float = 0.0  # seconds spent in an Update that was given up; they are part of `seconds`
+    regret: float | None = None  # seconds above the better of the two that were expected; None where none was
+
+
+def regret(seconds: float, *expected: float | None) -> float | None:
+    """What was taken above the better of what was expected; None where nothing was."""
+    known = [each for each in expected if each is not None]
+    return max(seconds - min(known), 0.0) if known else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,76 @@
 """The switch: whether a stratum is repaired (Update) or derived anew (Bootstrap) in this epoch.
 
-Update's cost is the rule instances that die or are born; Bootstrap's is all of them. While RETRACT runs, the share of
-all instances that it has killed says which will win, without a clock: up to 0.42 Update was measured to win, at 0.5
-they tie, past 0.7 Update loses several times over (`docs/decisions/0002-ranked-update.md`).
+Update's cost is the rule instances that die or are born; Bootstrap's is all that there will be. Three things speak:
 
-Where much of what the rules read is gone, that share is sure to be reached, and the time until then would be lost: on
-random graphs Update and Bootstrap tie when a tenth (sparse) to a quarter (dense) of the edges is deleted.
+- *The past* (`history`): seconds per instance of both ways, and what events of this kind did. An Update that is
+  expected to cost more than a Bootstrap is not tried; now and then one is, or nothing more would ever be learnt.
+- *The change*: where much of what the rules read is gone and the past does not say that this is harmless, an Update is
+  bound to lose.
+- *The Update itself*, while it runs (`Meter`): what it has cost, and the rows that wait for the next wave. It works in
+  an overlay, so it can be given up at any moment. Without a past its budget is the paper's: the share `switch` of a
+  Bootstrap's time.
+
+Where no Bootstrap was ever measured, costs are counted in instances instead of seconds: an instance that dies or is
+born costs as much as `UPDATE_RATE` of a Bootstrap's (`docs/decisions/0008-a-switch-that-learns.md`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
-KILLED_SHARE = 0.45
+from tidelog.maintain.history import Event, History
+from tidelog.maintain.options import DEFAULT_SWITCH
+
+# An Update's instance costs so many of Bootstrap's until both were measured; seen: 0.7 (sparse) to 1.5 (dense graphs).
+UPDATE_RATE = 1.2
+# This share of all that the rules read is gone: most rules have lost an instance's row.
 GONE_SHARE = 0.25
+# This share of one relation is gone: it was replaced; of a relation that is at least so much of what the rules read.
+REPLACED_SHARE, NOTABLE_SHARE = 0.75, 0.05
 # Below this many instances both are faster than the difference could be noticed.
-ALWAYS_UPDATE = 20_000
+ALWAYS_UPDATE = 5_000
+# After so many Updates in a row that were not tried, one is.
+SKIPS_IN_A_ROW = 4
 RANK_LIMIT = 1 << 29
+NO_LIMIT = 1 << 62
+# How often an Update is looked at: this many times while it meets as many instances as there are, and not more often
+# than every so many instances.
+LOOKS, LOOK_EVERY = 64, 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A relation that a stratum's rules read, or its own facts: rows before the epoch, and those that came and left."""
+
+    relation: str
+    rows: int
+    came: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an Update is: the instances met in this phase, the wave, its rows, those that wait, all of the stratum."""
+
+    instances: int
+    wave: int
+    batch: int
+    waiting: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`kill_limit`: RETRACT gives up when it has killed more instances than this."""
+    """What to do, and why. `expected_update` and `expected_bootstrap` are seconds, None where nothing was measured."""
 
     strategy: str
     reason: str
-    kill_limit: int
+    expected_update: float | None = None
+    expected_bootstrap: float | None = None
+    budget: float = float("inf")  # what Update may cost before it has to show that it is near its end
+    bootstrap: float = float("inf")  # what Bootstrap would cost, in the same unit
 
     @property
     def is_anew(self) -> bool:
@@ -33,23 +78,160 @@ class Decision:
         return self.strategy in ("bootstrap", "recompute")
 
 
-def decide(*, instances: int, new_below: int, gone_below: int, rows_below: int, top_rank: int) -> Decision:
-    """What to try first for a stratum with so many instances, of whose lower rows so many are new.
+class Meter:
+    """Watches one Update and says when to give it up.
 
-    `gone_below` lower rows are leaving; they are still among `rows_below`.
+    Costs are seconds, or, where `by_clock` is false, instances of a Bootstrap.
     """
-    if top_rank >= RANK_LIMIT:
-        return Decision("bootstrap", "the ranks have grown near their limit", 0)
-    if instances == 0 and new_below * 2 >= rows_below:
-        return Decision("bootstrap", "nothing was derived yet and most of what the rules read is new", 0)
-    before = max(rows_below - new_below, gone_below, 1)
-    if instances > ALWAYS_UPDATE and gone_below >= GONE_SHARE * before:
-        return Decision("bootstrap", f"{gone_below / before:.0%} of what the rules read is gone", 0)
-    limit = max(ALWAYS_UPDATE, int(KILLED_SHARE * instances))
-    return Decision("update", "the change is repaired", limit)
+
+    def __init__(
+        self, decision: Decision, instances: int, clock: Callable[[], float] = perf_counter, *, by_clock: bool = False
+    ) -> None:
+        self._decision = decision
+        self._instances = instances
+        self._clock = clock
+        self._by_clock = by_clock
+        self._started: float | None = None
+        self._earlier = 0  # instances of the phases before this one
+        self._wave = -1
+        self._at_wave = 0
+        self.seconds = 0.0
+        self.work = 0
+        self.why = ""
+
+    @property
+    def stride(self) -> int:
+        """So many instances from one look to the next."""
+        if self._decision.budget == float("inf"):
+            return NO_LIMIT
+        return max(LOOK_EVERY, self._instances // LOOKS)
+
+    def begin(self) -> None:
+        """The waves of a phase begin."""
+        if self._started is None:
+            self._started = self._clock()
+        self._wave = -1
+
+    def end(self, instances: int) -> None:
+        """A phase is done, or given up, after so many instances."""
+        assert self._started is not None
+        self._earlier += instances
+        self.work = self._earlier
+        self.seconds = self._clock() - self._started
+
+    def goes_on(self, now: Progress) -> bool:
+        """Whether Update is still worth it."""
+        work = self._earlier + now.instances
+        if self._decision.budget == float("inf") or work == 0:
+            return True
+        if now.wave != self._wave:
+            self._wave, self._at_wave = now.wave, now.instances
+        spent = self._spent(work)
+        soon, later = self._to_come(now)
+        if spent / work * soon > self._decision.bootstrap:
+            self.why = f"what is to come would cost more, after {work} rule instances"
+            return False
+        if spent > self._decision.budget and spent / work * (soon + later) > spent / 2:
+            self.why = f"it was not near its end after {work} rule instances, {spent / self._decision.bootstrap:.0%}"
+            self.why += " of a Bootstrap"
+            return False
+        return True
+
+    def _spent(self, work: int) -> float:
+        if not self._by_clock:
+            return UPDATE_RATE * work
+        assert self._started is not None
+        return self._clock() - self._started
+
+    def _to_come(self, now: Progress) -> tuple[float, float]:
+        """The instances to be met in this wave and the next, and in those behind it.
+
+        A row meets as many as rows do here on average. Waves go on to shrink, or to grow, as this one did; how long is
+        known only by how many there were: there will not be more of them than that.
+        """
+        per_row = self._instances / max(now.rows, 1)
+        here = now.batch * per_row
+        met = now.instances - self._at_wave
+        rest = max(here - met, 0.0)
+        waiting = now.waiting * per_row
+        if here <= 0:
+            return waiting, waiting
+        following = waiting * max(here / max(met, 1), 1.0) if met else waiting
+        shrinks = min(following / here, 1 - 1 / (now.wave + 2))
+        return rest + waiting, following * shrinks / (1 - shrinks) + following - waiting
 
 
-def gave_up(decision: Decision, instances: int) -> str:
-    """Why Bootstrap follows an Update that hit its limit."""
-    share = decision.kill_limit / instances if instances else 1.0
-    return f"Update had killed more than {share:.0%} of {instances} rule instances"
+class Switch:
+    """The switch of one database: what is known of each of its strata, and a clock."""
+
+    def __init__(self, share: float = DEFAULT_SWITCH, clock: Callable[[], float] = perf_counter) -> None:
+        self.clock = clock
+        self._share = share
+        self._histories: dict[tuple[str, ...], History] = {}
+
+    def history(self, relations: tuple[str, ...]) -> History:
+        """What is known of the stratum of these relations."""
+        return self._histories.setdefault(relations, History())
+
+    def decide(
+        self, relations: tuple[str, ...], instances: int, rows_below: int, touched: Sequence[Touched], top_rank: int
+    ) -> Decision:
+        """What to try first for a stratum with so many instances, whose rules read so many rows."""
+        if top_rank >= RANK_LIMIT:
+            return Decision("bootstrap", "the ranks have grown near their limit")
+        came, left = sum(each.came for each in touched), sum(each.left for each in touched)
+        if instances == 0 and came * 2 >= rows_below:
+            return Decision("bootstrap", "nothing was derived yet and most of what the rules read is new")
+        if instances <= ALWAYS_UPDATE:
+            return Decision("update", "the stratum is small")
+        return self._weigh(self.history(relations), instances, max(rows_below - came, left, 1), touched)
+
+    def _weigh(self, history: History, instances: int, rows: int, touched: Sequence[Touched]) -> Decision:
+        events = events_of(touched)
+        work = history.expected_work(events, instances)
+        gone = max((each.left / max(each.rows, each.left) for each in touched if each.left), default=0.0)
+        rate = history.bootstrap_rate
+        # In seconds, or in instances of a Bootstrap.
+        per_instance = 1.0 if rate is None else rate
+        per_work = UPDATE_RATE * per_instance if rate is None else history.update_rate or UPDATE_RATE * rate
+        born = 0.0 if work is None else min(work, sum(each.came for each in touched) * work / sum(events.values()))
+        bootstrap = per_instance * max(instances * (1 - gone) + born, 1.0)
+        update = None if work is None else per_work * work
+        expected = (None, None) if rate is None else (update, bootstrap)
+        lost = _bound_to_lose(rows, touched)
+        if lost and (update is None or update > bootstrap / 2):
+            return Decision("bootstrap", lost, *expected)
+        budget = self._share * bootstrap
+        if update is None:
+            reason = "nothing is known of such changes"
+        elif update <= bootstrap:
+            reason = f"an Update was expected to cost {update / bootstrap:.2g} Bootstraps"
+            budget = max(budget, 1.5 * update)
+        elif history.skipped < SKIPS_IN_A_ROW:
+            history.skipped += 1
+            return Decision(
+                "bootstrap", f"an Update was expected to cost {update / bootstrap:.1f} Bootstraps", *expected
+            )
+        else:
+            reason = "an Update was expected to lose, and is tried to learn whether it does"
+        return Decision("update", reason, expected[0], expected[1], budget, bootstrap)
+
+    def meter(self, decision: Decision, instances: int) -> Meter:
+        return Meter(decision, instances, self.clock, by_clock=decision.expected_bootstrap is not None)
+
+
+def events_of(touched: Sequence[Touched]) -> Mapping[Event, int]:
+    """The events of an epoch, by kind."""
+    counted = {(each.relation, sign): count for each in touched for sign, count in ((1, each.came), (-1, each.left))}
+    return {event: count for event, count in counted.items() if count}
+
+
+def _bound_to_lose(rows: int, touched: Sequence[Touched]) -> str:
+    """Why an Update of this change is bound to lose, unless the past says otherwise; empty where it is not."""
+    left = sum(each.left for each in touched)
+    if left >= GONE_SHARE * rows:
+        return f"{left / rows:.0%} of what the rules read is gone"
+    for each in touched:
+        if each.left >= REPLACED_SHARE * max(each.rows, 1) and each.rows >= NOTABLE_SHARE * rows:
+            return f"{each.left / max(each.rows, 1):.0%} of `{each.relation}` is gone"
+    return ""

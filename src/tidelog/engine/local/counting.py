@@ -22,6 +22,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import IN_BOOTSTRAP, LocalStratum
 from tidelog.engine.local.values import Words
+from tidelog.maintain.switch import Meter
 
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 
@@ -35,7 +36,7 @@ class CountingStratum(LocalStratum):
         """Not after rows were loaded that nobody has counted."""
         return all(isinstance(store.beside, Counts) or not len(store) for store in self.stores())
 
-    def update(self, kill_limit: int) -> bool:
+    def update(self, meter: Meter) -> bool:
         """Repairs the counts; never gives up."""
         self._prepare(IN_UPDATE)
         self._begin(logging=True)
@@ -128,7 +129,7 @@ class CountingStratum(LocalStratum):
 
     # Steps
 
-    def _run(self, phase: int, kill_limit: int, *, logging: bool) -> int | None:
+    def _run(self, phase: int, meter: Meter | None, *, logging: bool) -> int | None:
         """The whole of a Bootstrap; the instances that it met."""
         self._join(phase, 0, +1)
         self._prepare(IN_BOOTSTRAP, 1)

@@ -43,6 +43,7 @@ from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 from tidelog.rules.schema import arrow_schema
 
@@ -66,7 +67,7 @@ def state_schema(relation: Relation) -> pa.Schema:
 class LocalEngine:
     """The state of one database in memory. `track_state` keeps, per epoch, the rows whose numbers changed.
 
-    `values` are those of a state that will be loaded.
+    `values` are those of a state that will be loaded; `clock` is what the switch measures Updates and Bootstraps with.
     """
 
     name = "local"
@@ -81,6 +82,7 @@ class LocalEngine:
         switch: float = DEFAULT_SWITCH,
         threads: int | None = None,
         values: Values | None = None,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         self.program = program
         self.epoch = -1
@@ -112,6 +114,7 @@ class LocalEngine:
         self._track_state = track_state
         self._inquiry: LocalInquiry | None = None
         self._asked = Maintenance(strategy, switch, threads)
+        self._switch = Switch(switch, clock)
         self._state_changes: dict[str, pa.Table] = {}
         self._arrived: WeakSet[Arrived] = WeakSet()
 
@@ -318,7 +321,9 @@ class LocalEngine:
         self._copy_arrived()
         try:
             begun = (stratum.begin() for stratum in strata)
-            reports = maintain(begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy)
+            reports = maintain(
+                begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
+            )
             changes = self._changes()
             if self._track_state:
                 self._collect_state_changes()

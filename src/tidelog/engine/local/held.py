@@ -11,6 +11,7 @@ from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Words
 from tidelog.functions.scalar import ScalarFunction
+from tidelog.maintain.switch import Meter
 from tidelog.rules.ir import Rule
 from tidelog.values.structs import field_values
 
@@ -23,10 +24,10 @@ class HeldStratum(LocalStratum):
     fixed = "held"
     joins = False
 
-    def update(self, kill_limit: int) -> bool:
+    def update(self, meter: Meter) -> bool:
         """Derives and exchanges the rows; see `LocalStratum.update`."""
         self.facts = self.derive()
-        done = super().update(kill_limit)
+        done = super().update(meter)
         self.waves = 1
         self.work = sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
         return done

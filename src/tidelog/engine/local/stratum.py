@@ -20,6 +20,7 @@ from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
+from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.plan.plan_rules import plan_rules
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
@@ -75,6 +76,8 @@ class LocalStratum:
             for atom in rule.atoms
         }
         self._negated = {numbers[atom.relation] for rule in stratum.rules for atom in rule.negatives}
+        self._names = {numbers[name]: name for rule in stratum.rules for name in (atom.relation for atom in rule.atoms)}
+        self._names |= {numbers[name]: name for name in stratum.relations}
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._estimates = StoreEstimates(desk, numbers, self._below)
         self._variants: list[Encoded] = []
@@ -104,19 +107,18 @@ class LocalStratum:
     def is_touched(self) -> bool:
         return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
 
-    def events(self) -> int:
-        changed = sum(
-            int(self.desk.S[relation, k.CAME_COUNT] + self.desk.S[relation, k.LEFT_COUNT]) for relation in self._below
-        )
-        return changed + sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
-
-    def new_below(self) -> int:
-        new = sum(int(self.desk.S[relation, k.CAME_COUNT]) for relation in self._below)
-        return new + sum(len(inserted) for inserted, _ in self.facts.values())
-
-    def gone_below(self) -> int:
-        gone = sum(int(self.desk.S[relation, k.LEFT_COUNT]) for relation in self._below)
-        return gone + sum(len(deleted) for _, deleted in self.facts.values())
+    def touched(self) -> tuple[Touched, ...]:
+        below = []
+        for relation in self._below:
+            line = self.desk.S[relation]
+            came, left = int(line[k.CAME_COUNT]), int(line[k.LEFT_COUNT])
+            if came or left:
+                below.append(Touched(self._names[relation], int(line[k.LIVE]) - came, came, left))
+        own = [
+            Touched(self._names[relation], len(self.desk.stores[relation]), len(inserted), len(deleted))
+            for relation, (inserted, deleted) in self.facts.items()
+        ]
+        return (*below, *own)
 
     def rows_below(self) -> int:
         rows = sum(len(self.desk.stores[relation]) for relation in self._below)
@@ -147,8 +149,8 @@ class LocalStratum:
 
     # The two ways
 
-    def update(self, kill_limit: int) -> bool:
-        """The ranked Update: RETRACT, then INSERT. False when RETRACT passed the limit: then `drop` must follow."""
+    def update(self, meter: Meter) -> bool:
+        """The ranked Update: RETRACT, then INSERT. False when the meter had it given up: then `drop` must follow."""
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1
@@ -159,7 +161,7 @@ class LocalStratum:
                 raise self._broken()
         waves = killed = 0
         if self._may_kill():
-            found = self._run(k.RETRACT, kill_limit, logging=True)
+            found = self._run(k.RETRACT, meter, logging=True)
             if found is None:
                 return False
             waves, killed = self.waves, found
@@ -167,8 +169,9 @@ class LocalStratum:
             store = self.desk.stores[relation]
             store.make_room(len(inserted))
             entry.insert_facts(self.desk.S, relation, np.ascontiguousarray(inserted), 1)
-        born = self._run(k.INSERT, 1 << 62, logging=True)
-        assert born is not None
+        born = self._run(k.INSERT, meter, logging=True)
+        if born is None:
+            return False
         self.waves += waves
         self.work = killed + born
         facts = sum(len(inserted) - len(deleted) for inserted, deleted in self.facts.values())
@@ -202,7 +205,7 @@ class LocalStratum:
                     self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
         self._prepare(IN_BOOTSTRAP)
-        born = self._run(k.INSERT, 1 << 62, logging=False)
+        born = self._run(k.INSERT, None, logging=False)
         assert born is not None
         self.work = born
         self.instances = born + facts
@@ -320,11 +323,15 @@ class LocalStratum:
 
     # Waves
 
-    def _run(self, phase: int, kill_limit: int, *, logging: bool) -> int | None:
-        """Runs one phase to its end; the instances that it met, or None when it gave up at the limit."""
+    def _run(self, phase: int, meter: Meter | None, *, logging: bool) -> int | None:
+        """Runs one phase to its end; the instances that it met, or None when the meter had it given up."""
+        stride = YIELD_INSTANCES
+        if meter is not None:
+            meter.begin()
+            stride = min(stride, meter.stride)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
-        control[k.KILL_LIMIT], control[k.YIELD_AT] = kill_limit, YIELD_INSTANCES
+        control[k.KILL_LIMIT], control[k.YIELD_AT] = 1 << 62, stride
         control[k.LOGGING] = 1 if logging else 0
         # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
         control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
@@ -348,6 +355,8 @@ class LocalStratum:
             self._look(rule)
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
+                if meter is not None:
+                    meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
             if status == k.GROW:
                 desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
@@ -357,19 +366,24 @@ class LocalStratum:
             elif status == k.PYTHON:
                 self._run_in_python(control)
             elif status == k.YIELD:
-                control[k.YIELD_AT] = control[k.INSTANCES] + YIELD_INSTANCES
+                control[k.YIELD_AT] = control[k.INSTANCES] + stride
+                if meter is not None and not meter.goes_on(self._progress(control)):
+                    meter.end(int(control[k.INSTANCES]))
+                    return None
             elif status == k.ROUNDS:
                 wave = int(control[k.WAVE])
                 if wave > self.watch.last_round:
                     self.watch.rounds(wave, rule)
                 self._prepare(IN_BOOTSTRAP, wave)
                 control[k.LAST_WAVE] = min(2 * wave, self.watch.last_round)
-            elif status == k.SWITCH:
-                return None
             elif status == k.DIVISION:
                 raise self.division(self._variants[int(control[k.VARIANT])].variant.rule)
             else:
                 raise self._broken()
+
+    def _progress(self, control: Words) -> Progress:
+        batch, waiting, rows = self.desk.S[self._inside][:, [k.BATCH_COUNT, k.PENDING_COUNT, k.LIVE]].sum(axis=0)
+        return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
 
     def _running(self, control: Words) -> Rule | None:
         """The rule that is running, or that will run next."""
