@@ -38,11 +38,12 @@ PYTHON_TYPES = {"bool": bool, "string": str, "bit": int, "signed": int, "bigint"
 class EngineReplay:
     """One engine, open. Answers are checked for duplicates and for values of the wrong Python class."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, strategy: str = "elastic") -> None:
         compiled = tidelog.compile(write(program))
         self._relations = {relation.name: relation for relation in program.relations}
+        self.typed = compiled.stages.typed
         self._definitions = compiled.stages.rules.functions.definitions
-        self.engine = LocalEngine(compiled.stages.rules)
+        self.engine = LocalEngine(compiled.stages.rules, strategy=strategy)
 
     def open(self) -> Weights:
         """The changes of opening."""
@@ -70,6 +71,14 @@ class EngineReplay:
     def state(self) -> dict[str, dict[Row, RowState]]:
         """The ranked state of every relation of a program without weights."""
         return {name: self._state(relation) for name, relation in self._relations.items()}
+
+    def row_in(self, name: str, row: Row) -> Row:
+        """A row of the oracle as one of the engine."""
+        return self._row_in(self._relations[name], row)
+
+    def row_out(self, name: str, row: Row) -> Row:
+        """A row of the engine as one of the oracle."""
+        return self._row_out(self._relations[name], row)
 
     def ranked(self) -> set[str]:
         """The relations whose rules the kernels join: only their numbers count rule instances."""
@@ -150,7 +159,8 @@ def from_engine(value: Any, type_: Type, definitions: Definitions) -> Value:
         raise AssertionError(f"{value!r} is not a {type_.text or type_.kind}")
     found: Value = value
     assert type(found) is PYTHON_TYPES[type_.kind], f"{value!r} is not a {type_.kind}"
-    assert not type_.is_integer or 0 <= cast(int, found) < 1 << type_.width, f"{value!r} does not fit {type_}"
+    low = -(1 << (type_.width - 1)) if type_.kind == "signed" else 0
+    assert not type_.is_integer or 0 <= cast(int, found) - low < 1 << type_.width, f"{value!r} does not fit {type_}"
     return found
 
 

@@ -74,7 +74,7 @@ class Proofs:
         leaf = self._leaf(key)
         if leaf is not None:
             return {key: leaf}
-        if type(stratum) is LocalStratum:
+        if stratum.joins:
             below = self.committed.rank(relation, row)
             found = next(self._derivations(key, below), None)
             if found is not None:
@@ -131,7 +131,7 @@ class Proofs:
         stratum = self._stratum[relation]
         if isinstance(stratum, RoundsStratum):
             return stratum.is_given(relation, row)
-        return type(stratum) is LocalStratum and self.committed.is_input(relation, row)
+        return stratum.joins and self.committed.is_input(relation, row)
 
     def _group(self, key: Key) -> Node:
         relation, row = key
@@ -181,7 +181,7 @@ class Proofs:
         relation, row = node.key
         committed = self.committed
         derivations = None
-        if type(self._stratum[relation]) is LocalStratum and relation in self._rules:
+        if self._stratum[relation].joins and relation in self._rules:
             derivations = committed.total(relation, row) - committed.is_input(relation, row)
         return Proved(
             relation,
