@@ -27,7 +27,7 @@ from tidelog.rules.ir import Positive, Rule
 from tidelog.rules.variables import variable_types
 
 # What the search for the shortest proof may look at; some seconds of work.
-MOST_INSTANCES = 300_000
+MOST_INSTANCES = 100_000
 
 
 class Proofs:
