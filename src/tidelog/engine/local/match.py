@@ -189,15 +189,15 @@ class Matcher:
         is_inside = relation in self._inside
         reads = [self._read(atom.terms[column]) for column in keys]
         binds: list[tuple[int, str]] = []
-        equals: list[tuple[int, str]] = []
+        equals: list[tuple[int, Callable[[Words], int]]] = []
         for column, term in enumerate(atom.terms):
-            if column in keys or not isinstance(term, Variable):
+            if column in keys or isinstance(term, Wildcard):
                 continue
-            if term.name in self._bound:
-                equals.append((column, term.name))
-            else:
+            if isinstance(term, Variable) and term.name not in self._bound:
                 self._bound.add(term.name)
                 binds.append((column, term.name))
+            else:
+                equals.append((column, self._read(term)))
 
         def ways(words: Words, below: int | None) -> Iterator[Way]:
             key = tuple([read(words) for read in reads])
@@ -205,7 +205,7 @@ class Matcher:
                 row = way[0]
                 for column, name in binds:
                     words[name] = row[column]
-                if all(row[column] == words[name] for column, name in equals):
+                if all(row[column] == read(words) for column, read in equals):
                     yield way
 
         return ways
