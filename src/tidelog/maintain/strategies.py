@@ -16,6 +16,7 @@ STRATEGIES = {
     "recompute": "what a change touches is always derived anew",
     "update": "a change is always repaired, whatever it costs",
     "counting": "a count per row and iteration, always repaired, as in differential dataflow",
+    "elastic-paper": "a count per row in its first iteration, repaired round by round as the elastic paper does",
 }
 
 

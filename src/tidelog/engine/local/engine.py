@@ -31,6 +31,7 @@ from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.look_up import find_line, look_up
+from tidelog.engine.local.paper import PaperStratum
 from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.sizes import Sizes
@@ -56,7 +57,7 @@ STATE_FIELDS = (
 
 Hook = Callable[[int], object] | None
 # The strategies with a state of their own.
-STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum}
+STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum, "elastic-paper": PaperStratum}
 
 
 def state_schema(relation: Relation) -> pa.Schema:

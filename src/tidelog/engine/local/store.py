@@ -471,6 +471,11 @@ class Store:
         """The lines in the overlay's log."""
         return self.logged()[:, 0].copy()
 
+    def logged_totals(self) -> Words:
+        """The totals that the lines in the overlay's log had before the epoch; 0 for a row that was not there."""
+        totals: Words = np.maximum(self._log.array[: int(self.line[LOG_COUNT]), 1], 0)
+        return totals
+
     def find(self, row: Words) -> int:
         """The line of a row, or -1."""
         self.index()
