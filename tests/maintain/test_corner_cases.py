@@ -49,7 +49,7 @@ P(x) :- C(x), not B(x), not D(x).
 """
 # The two tests that these mark are about what only the ranked state promises.
 only_elastic = pytest.mark.parametrize("strategy", ["elastic"], indirect=True)
-every_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting"], indirect=True)
+every_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting", "elastic-paper"], indirect=True)
 
 
 @pytest.fixture(autouse=True, params=["elastic", "counting"])

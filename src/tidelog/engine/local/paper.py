@@ -72,6 +72,10 @@ class Rounds:
         """The iterations of the touched rows in the new epoch, as far as they are known."""
         return self._new.array[: int(self._store.line[k.LOG_COUNT])]
 
+    def is_any_gone(self, round_: int) -> bool:
+        """Whether a row that was there before a round has not come so far."""
+        return bool(np.any((self.old < round_) & (self.new == p.NEVER)))
+
     def untouched(self, rank: int, *, above: bool = False) -> Words:
         """The lines of the rows of a round (or of all after it) that the epoch has not touched."""
         if self._by_rank is None:
@@ -138,7 +142,9 @@ class PaperStratum(LocalStratum):
             self._round += 1
             self._join(p.DELETED)
             self._join(p.INSERTED)
-            if any(np.any((each.old < self._round) & (each.new == p.NEVER)) for each in map(self._rounds, self.stores())):
+            if any(
+                np.any((each.old < self._round) & (each.new == p.NEVER)) for each in map(self._rounds, self.stores())
+            ):
                 self._rediscover()
             if not self._decide_round():
                 break
@@ -275,7 +281,7 @@ class PaperStratum(LocalStratum):
         rounds = self._rounds(self.desk.stores[head])
         arguments = (self.desk.S, rounds.line, head, out, count, self._hashes, self._round, self._term)
         counted = int(p.count_round(*arguments))
-        if counted < -1:
+        if counted == p.NO_ROOM:
             rounds.make_room(count)
             counted = int(p.count_round(*arguments))
         if counted < 0:

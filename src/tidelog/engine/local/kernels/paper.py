@@ -30,6 +30,7 @@ PLACES_FIELDS = 3
 
 DELETED, INSERTED, REDISCOVERED = 0, 1, 2
 NEVER = 1 << 29  # above every rank
+BROKEN, NO_ROOM = -1, -2
 
 
 @kernel
@@ -129,9 +130,9 @@ def rediscover_one(S, p, relation, head, hashed, round_):
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64[::1], int64, int64)")
 def count_round(S, p, relation, out, count, hashes, round_, term):
-    """Counts the instances (head, level) of a buffer; how many of them did, GROW - 100 (nothing done), or -1: broken."""
+    """Counts the instances (head, level) of a buffer. How many of them mattered, NO_ROOM (nothing done), or BROKEN."""
     if not has_places(S, p, relation, count):
-        return k.GROW - 100
+        return NO_ROOM
     columns = S[relation, k.COLUMNS]
     counted = 0
     done = 0
@@ -150,7 +151,7 @@ def count_round(S, p, relation, out, count, hashes, round_, term):
             else:
                 found = rediscover_one(S, p, relation, head, hashes[i], round_)
             if found < 0:
-                return -1
+                return BROKEN
             counted += found
         done += piece
     return counted
