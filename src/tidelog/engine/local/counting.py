@@ -132,7 +132,6 @@ class CountingStratum(LocalStratum):
     def _run(self, phase: int, meter: Meter | None, *, logging: bool) -> int | None:
         """The whole of a Bootstrap; the instances that it met."""
         self._join(phase, 0, +1)
-        self._prepare(IN_BOOTSTRAP, 1)
         self._go_through()
         return self._born
 
@@ -145,6 +144,9 @@ class CountingStratum(LocalStratum):
             step = min((each for each in coming if each >= 0), default=-1)
             if step < 0:
                 break
+            if not self._logging and self.waves & (self.waves + 1) == 0:
+                # A Bootstrap is prepared again after 0, 1, 3, 7 … steps, when its relations have grown.
+                self._prepare(IN_BOOTSTRAP, 1)
             self._step(step)
         self.work = self._born + self._killed
 
