@@ -27,6 +27,7 @@ from tidelog.engine.local.kernels import paper as p
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
+from tidelog.maintain.switch import Meter
 from tidelog.rules.ir import Rule
 
 # Bits of layout.ACTIVE: DELETED is wave 0 of RETRACT, INSERTED wave 0 of INSERT, REDISCOVERED wave 1 of RETRACT.
@@ -128,7 +129,7 @@ class PaperStratum(LocalStratum):
         """Not after rows were loaded whose ranks may be others than their iterations."""
         return all(isinstance(store.beside, Rounds) or not len(store) for store in self.stores())
 
-    def update(self, kill_limit: int) -> bool:
+    def update(self, meter: Meter) -> bool:
         """Algorithm 3; never gives up."""
         self._prepare(IN_UPDATE)
         self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
