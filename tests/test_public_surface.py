@@ -20,6 +20,7 @@ SURFACE = {
         "dump_index",
         "explain",
         "initial",
+        "profile",
         "query",
         "query_index",
         "refresh",

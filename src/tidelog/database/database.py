@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tidelog.database.explain import Explanation
     from tidelog.database.query import Answer
     from tidelog.database.why_not import WhyNot
+    from tidelog.maintain.profile import Profile
 
 
 class Database:
@@ -127,6 +128,11 @@ class Database:
     def refresh(self) -> None:
         """Brings a database that is open for reading only to its writer's last commit; others are there already."""
         self._session.refresh()
+
+    def profile(self) -> Profile:
+        """What epochs have cost, per stratum and rule, and what relations and arrangements take."""
+        with self._session.engine() as engine:
+            return engine.profile()
 
     def cancel(self) -> bool:
         """Ends the epoch that another thread is committing: its commit raises EvaluationError and nothing has changed.

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tidelog.engine.proof import Attempt, Proof
+from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.lower_query import Query
 
@@ -119,6 +120,9 @@ class Engine(Protocol):
     def refresh(self) -> tuple[Engine, EpochReport] | None:
         """The engine with the last commit of the process that writes, this one or another that takes its place; None
         where that process is this one."""
+
+    def profile(self) -> Profile:
+        """What epochs have cost, and what the state takes. Raises UsageError where the engine does not know."""
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""

@@ -32,6 +32,7 @@ from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.look_up import find_line, look_up
 from tidelog.engine.local.paper import PaperStratum
+from tidelog.engine.local.profiler import Profiler
 from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.sizes import Sizes
@@ -43,6 +44,7 @@ from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, Wei
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
+from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
@@ -113,7 +115,10 @@ class LocalEngine:
         )
         self._capture: Capture | None = None
         self._track_state = track_state
-        self._inquiry: LocalInquiry | None = None
+        tables = {name: stratum.table for name, stratum in self._weighted.items()}
+        committed = Committed(program, self._desk, self._numbers, self._values, tables)
+        self._inquiry = LocalInquiry(committed, self._strata)
+        self._profiler = Profiler(program)
         self._asked = Maintenance(strategy, switch, threads)
         self._switch = Switch(switch, clock)
         self._state_changes: dict[str, pa.Table] = {}
@@ -142,7 +147,7 @@ class LocalEngine:
         if it raises, the epoch is undone."""
         started = perf_counter()
         with self._interrupts.held():
-            self._end_inquiry()
+            self._inquiry.release()
             self._reclaim.before_an_epoch()
             facts, given = self._net(operations)
             if not facts and not given:
@@ -201,21 +206,20 @@ class LocalEngine:
     def refresh(self) -> tuple[LocalEngine, EpochReport] | None:
         return None
 
+    def profile(self) -> Profile:
+        """What the epochs have cost, and what the state takes."""
+        return self._profiler.profile(self._desk, self._numbers)
+
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does."""
         return self._interrupts.cancel()
 
     def inquiry(self) -> LocalInquiry:
-        """Answers questions about the committed state, until the next epoch."""
-        if self._inquiry is None:
-            tables = {name: stratum.table for name, stratum in self._weighted.items()}
-            committed = Committed(self.program, self._desk, self._numbers, self._values, tables)
-            self._inquiry = LocalInquiry(committed, self._strata)
         return self._inquiry
 
     def close(self) -> None:
         """Gives the memory back."""
-        self._end_inquiry()
+        self._inquiry.release()
         self._desk.close()
         self._desk = Desk([])
         self._strata = []
@@ -352,6 +356,7 @@ class LocalEngine:
             sum(change.deleted_count() for change in changes.values()),
             *self.sizes(self._agenda.visited),
         )
+        self._profiler.note(report, self._agenda.visited)
         return Outcome(changes, report)
 
     def _undo(self) -> None:
@@ -466,11 +471,6 @@ class LocalEngine:
             pa.array(meta & k.INPUT_BIT != 0),
         ]
         return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))
-
-    def _end_inquiry(self) -> None:
-        if self._inquiry is not None:
-            self._inquiry.release()
-            self._inquiry = None
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]

@@ -15,15 +15,23 @@ from tidelog.rules.lower_query import Query
 
 
 class LocalInquiry:
-    """Good until the next epoch; see `engine.interface.Inquiry`."""
+    """See `engine.interface.Inquiry`. What questions need is kept for the next one, until `release`."""
 
     def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
         self._committed = committed
-        self._proofs = Proofs(committed, strata)
+        self._strata = strata
+        self._kept: Proofs | None = None
 
     def release(self) -> None:
-        """Gives back what the questions needed."""
+        """Gives back what the questions needed; to be called before the next epoch."""
         self._committed.release()
+        self._kept = None
+
+    @property
+    def _proofs(self) -> Proofs:
+        if self._kept is None:
+            self._kept = Proofs(self._committed, self._strata)
+        return self._kept
 
     def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         words = self._words(relation, row)

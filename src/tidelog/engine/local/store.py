@@ -313,6 +313,7 @@ class Store:
         number = self.desk.arrangement(self.relation, keys)
         if self.arrangements.pop(number, None) is None:
             return
+        self.desk.resized.add(self.relation)
         after = self.desk.A[number, NEXT_ARRANGEMENT]
         if self.line[FIRST_ARRANGEMENT] == number:
             self.line[FIRST_ARRANGEMENT] = after
@@ -499,10 +500,12 @@ class Store:
 
         Room that was never used takes none.
         """
-        used = int(self.line[USED])
-        words = used * self.width + len(self._slots)
-        for number, arrangement in self.arrangements.items():
-            line = self.desk.A[number]
-            words += int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
-            words += (used + int(line[POOL_USED])) // 2
-        return 8 * words + (self.beside.bytes() if self.beside else 0)
+        words = int(self.line[USED]) * self.width + len(self._slots)
+        arranged = sum(map(self.arrangement_bytes, self.arrangements))
+        return 8 * words + arranged + (self.beside.bytes() if self.beside else 0)
+
+    def arrangement_bytes(self, number: int) -> int:
+        """The memory that one of its arrangements takes."""
+        arrangement, line = self.arrangements[number], self.desk.A[number]
+        words = int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
+        return 8 * (words + (int(self.line[USED]) + int(line[POOL_USED])) // 2)

@@ -20,6 +20,7 @@ from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
+from tidelog.maintain.profile import Cost
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.plan.plan_rules import plan_rules
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
@@ -58,6 +59,7 @@ class LocalStratum:
         self.instances = 0
         self.waves = 0
         self.work = 0
+        self._costs: dict[int, Cost] = {}
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self.watch = watch
         self.numbers = numbers
@@ -93,6 +95,11 @@ class LocalStratum:
     def reads(self) -> Sequence[int]:
         """The relations of lower strata that its rules read."""
         return self._below
+
+    def take_costs(self) -> dict[int, Cost]:
+        """What each rule has cost since the last call, by the rule's id."""
+        costs, self._costs = self._costs, {}
+        return costs
 
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)

@@ -36,6 +36,7 @@ from tidelog.engine.spark.session import local_session, require_pyspark
 from tidelog.engine.spark.stage import stage
 from tidelog.engine.spark.state import Cut, Manifest, Stored, read_rows
 from tidelog.engine.spark.task import Workers
+from tidelog.maintain.profile import Profile
 from tidelog.rules.ir import Constant, Role, RuleProgram
 from tidelog.rules.schema import arrow_type, table_to_rows
 
@@ -132,11 +133,10 @@ class SparkEngine:
         return bool(rows.num_rows)
 
     def inquiry(self) -> Inquiry:
-        raise UsageError(
-            "the Spark engine does not answer questions about its state yet",
-            code=Code.NOT_YET,
-            help="open the program with `engine='local'` for `explain`, `why_not`, `query` and `profile`",
-        )
+        raise _no_answers()
+
+    def profile(self) -> Profile:
+        raise _no_answers()
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         """None: who needs them has noted them since the database was opened, which begins empty."""
@@ -247,3 +247,11 @@ def _temporary_directory(spark: Any) -> StateDirectory:
             help="give one, for example `path='hdfs:///tidelog/reach'`",
         )
     return StateDirectory.temporary()
+
+
+def _no_answers() -> UsageError:
+    return UsageError(
+        "the Spark engine does not answer questions about its state yet",
+        code=Code.NOT_YET,
+        help="open the program with `engine='local'` for `explain`, `why_not`, `query` and `profile`",
+    )

@@ -1,0 +1,156 @@
+"""What a database has cost: time and rule instances per stratum and rule, rows and bytes per relation and arrangement.
+
+Costs are of the last epoch and of all epochs since the database was opened; sizes are those of now.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Rule instances that were born or died, and the time that this took."""
+
+    instances: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.instances + other.instances, self.seconds + other.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class StratumProfile:
+    """Relations that are kept up to date together. `strategy` and `rounds` are those of its last epoch."""
+
+    relations: tuple[str, ...]
+    strategy: str
+    rounds: int
+    epochs: int
+    last: Cost
+    total: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProfile:
+    """A rule as the program has it, and its place. Rules that only the compiler knows have a `#` in their text."""
+
+    rule: str
+    place: str
+    relation: str
+    last: Cost
+    total: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class RelationProfile:
+    """`bytes` is all that the relation takes: rows, index and arrangements."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangementProfile:
+    """An index that plans probe: the rows of the relation by some of its columns. `keys` counts the distinct ones."""
+
+    relation: str
+    columns: tuple[str, ...]
+    keys: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are left out."""
+
+    epoch: int
+    last_seconds: float
+    total_seconds: float
+    strata: tuple[StratumProfile, ...]
+    rules: tuple[RuleProfile, ...]
+    relations: tuple[RelationProfile, ...]
+    arrangements: tuple[ArrangementProfile, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The profile as plain objects."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """The profile as JSON text, on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_text(self) -> str:
+        """Tables, those with the highest cost first."""
+        head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
+        return "\n\n".join([head, *self._tables()])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _tables(self) -> Iterator[str]:
+        cost = ("last instances", "seconds", "all instances", "seconds")
+        strata = sorted(self.strata, key=lambda each: -each.total.seconds)
+        yield from _table(
+            ("stratum", "strategy", "rounds", "epochs", *cost),
+            [
+                (", ".join(each.relations), each.strategy, str(each.rounds), str(each.epochs), *_costs(each))
+                for each in strata
+            ],
+        )
+        rules = sorted(self.rules, key=lambda each: (-each.total.seconds, -each.total.instances))
+        yield from _table(("rule", "place", *cost), [(each.rule, each.place, *_costs(each)) for each in rules])
+        relations = sorted(self.relations, key=lambda each: -each.bytes)
+        yield from _table(
+            ("relation", "rows", "bytes"), [(each.name, f"{each.rows:,}", f"{each.bytes:,}") for each in relations]
+        )
+        arrangements = sorted(self.arrangements, key=lambda each: -each.bytes)
+        yield from _table(
+            ("arrangement", "by", "keys", "rows", "bytes"),
+            [
+                (each.relation, ", ".join(each.columns), f"{each.keys:,}", f"{each.rows:,}", f"{each.bytes:,}")
+                for each in arrangements
+            ],
+        )
+
+
+def _costs(of: StratumProfile | RuleProfile) -> tuple[str, str, str, str]:
+    return (
+        f"{of.last.instances:,}",
+        _seconds(of.last.seconds),
+        f"{of.total.instances:,}",
+        _seconds(of.total.seconds),
+    )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.6f}"
+
+
+_WIDEST = 60
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table, or nothing where it would be empty; the first column is cut, numbers stand to the right."""
+    rows = [(_cut(line[0]), *line[1:]) for line in lines]
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    is_number = [
+        all(row[place].replace(",", "").replace(".", "").isdigit() for row in rows) for place in range(len(head))
+    ]
+    yield "\n".join(
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, is_number)
+        ).rstrip()
+        for row in (head, *rows)
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
