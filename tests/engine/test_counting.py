@@ -217,7 +217,8 @@ def test_the_report_says_that_there_is_no_switch() -> None:
     edges: Rows = [(x, y) for x in range(40) for y in range(40)]
     run = counted(CLOSURE)
     run.commit({"Edge": edges})
-    assert [(s.strategy, s.reason) for s in run.report.strata] == [("bootstrap", "nothing was derived yet")]
+    (first,) = run.report.strata
+    assert (first.strategy, first.reason.split(" and ")[0]) == ("bootstrap", "nothing was derived yet")
     run.commit(delete={"Edge": edges[::2]})
     assert [(s.strategy, s.reason) for s in run.report.strata] == [("counting", "what is there is always repaired")]
 

@@ -36,6 +36,9 @@ from tests.properties.language import (
     language_survives_failures,
     shell_prints_the_same,
 )
+from tests.properties.strategies import strategies_agree
+
+OTHER_STRATEGIES = ("counting", "elastic-paper")
 
 
 def agrees_on_local_spark(case: Case, plan: str) -> None:
@@ -52,11 +55,16 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
     "undo": undone,
     "rollback": rolled_back,
     "cuts": cut_differently,
+    "strategies": strategies_agree,
+    **{f"undo, {name}": partial(undone, strategy=name) for name in OTHER_STRATEGIES},
+    **{f"cuts, {name}": partial(cut_differently, strategy=name) for name in OTHER_STRATEGIES},
+    **{f"failure, {name}": partial(survives_failures, strategy=name) for name in OTHER_STRATEGIES},
 }
 LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
     "language": language_agrees_with_oracle,
     "language failure": language_survives_failures,
     "language shell": shell_prints_the_same,
+    **{f"language, {name}": partial(language_agrees_with_oracle, strategy=name) for name in OTHER_STRATEGIES},
 }
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")

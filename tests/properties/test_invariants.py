@@ -10,7 +10,7 @@ from tests.oracle.instances import TooLargeError
 from tests.properties.check import agrees_with_oracle
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(cases())
 def test_invariants_of_the_ranked_state_hold_after_every_transaction(case: Case) -> None:
     try:

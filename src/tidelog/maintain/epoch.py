@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from tidelog.maintain.report import StratumReport, regret
-from tidelog.maintain.switch import RANK_LIMIT, Decision, Meter, Switch, Touched, events_of
+from tidelog.maintain.switch import FIRST_LOAD, RANK_LIMIT, Decision, Meter, Switch, Touched, events_of, is_first_load
 
 
 class StratumState(Protocol):
@@ -148,16 +148,16 @@ def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strat
     if anew:
         return Decision("bootstrap", "the database is opened")
     if stratum.keeps != "elastic":
-        return _decide_without_switch(stratum)
+        return _decide_without_switch(stratum, touched)
     if strategy == "update" and stratum.top_rank() < RANK_LIMIT:
         return Decision("update", "so asked for")
     return switch.decide(stratum.relations, stratum.instances, stratum.rows_below(), touched, stratum.top_rank())
 
 
-def _decide_without_switch(stratum: StratumState) -> Decision:
+def _decide_without_switch(stratum: StratumState, touched: Sequence[Touched]) -> Decision:
     """For strategies that always repair what they have."""
-    if stratum.instances == 0:
-        return Decision("bootstrap", "nothing was derived yet")
+    if is_first_load(stratum.instances, stratum.rows_below(), touched):
+        return Decision("bootstrap", FIRST_LOAD)
     if not stratum.can_update():
         return Decision("bootstrap", f"`{stratum.keeps}` has no state of these rows yet")
     return Decision(stratum.keeps, "what is there is always repaired")

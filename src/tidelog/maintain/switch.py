@@ -50,6 +50,14 @@ class Touched:
     left: int
 
 
+FIRST_LOAD = "nothing was derived yet and most of what the rules read is new"
+
+
+def is_first_load(instances: int, rows_below: int, touched: Sequence[Touched]) -> bool:
+    """Whether a stratum with so many instances, whose rules read so many rows, is better derived than repaired."""
+    return instances == 0 and 2 * sum(each.came for each in touched) >= rows_below
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where an Update is: the instances met in this phase, the wave, its rows, those that wait, all of the stratum."""
@@ -179,9 +187,9 @@ class Switch:
         """What to try first for a stratum with so many instances, whose rules read so many rows."""
         if top_rank >= RANK_LIMIT:
             return Decision("bootstrap", "the ranks have grown near their limit")
+        if is_first_load(instances, rows_below, touched):
+            return Decision("bootstrap", FIRST_LOAD)
         came, left = sum(each.came for each in touched), sum(each.left for each in touched)
-        if instances == 0 and came * 2 >= rows_below:
-            return Decision("bootstrap", "nothing was derived yet and most of what the rules read is new")
         if instances <= ALWAYS_UPDATE:
             return Decision("update", "the stratum is small")
         return self._weigh(self.history(relations), instances, max(rows_below - came, left, 1), touched)
