@@ -330,18 +330,24 @@ class Store:
             if count > SMALLEST and np.count_nonzero(arrangement.entries.array[:count, 1]) * 2 < count:
                 self._build(number, SMALLEST)
                 return
-            arrangement.entries.make_room(count + 1)
-            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, len(arrangement.entries)
-            if count * 2 > line[TABLE_MASK]:
-                old, size = arrangement.table, 2 * (int(line[TABLE_MASK]) + 1)
-                arrangement.table = Growing(np.int64, size)
-                line[TABLE], line[TABLE_MASK] = arrangement.table.address, size - 1
-                entry.grow_table(self.desk.A, number, old.array)
+            self._make_key_room(number)
         elif int(line[POOL_WASTE]) * 2 > int(line[POOL_USED]):
             self._build(number, count)
         else:
             arrangement.pool.make_room(2 * len(arrangement.pool) + SMALLEST)
             line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
+
+    def _make_key_room(self, number: int) -> None:
+        """Room for more keys in the entries and in the table."""
+        arrangement, line = self.arrangements[number], self.desk.A[number]
+        count = int(line[ENTRY_COUNT])
+        arrangement.entries.make_room(count + 1)
+        line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, len(arrangement.entries)
+        if count * 2 > line[TABLE_MASK]:
+            old, size = arrangement.table, 2 * (int(line[TABLE_MASK]) + 1)
+            arrangement.table = Growing(np.int64, size)
+            line[TABLE], line[TABLE_MASK] = arrangement.table.address, size - 1
+            entry.grow_table(self.desk.A, number, old.array)
 
     def _build(self, number: int, entries: int) -> None:
         """Builds an arrangement anew from all rows, starting with room for so many keys."""
@@ -350,15 +356,14 @@ class Store:
         line[RELATION], line[KEYS], line[KEY_COUNT] = self.relation, arrangement.keys.ctypes.data, arrangement.key_count
         line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
         line[PLACE] = arrangement.place.address
-        while True:
-            arrangement.entries = Growing(np.int64, entries, width=ENTRY_EXTRA + arrangement.key_count)
-            arrangement.table = Growing(np.int64, 1 << (2 * entries).bit_length())
-            line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, entries
-            line[TABLE], line[TABLE_MASK] = arrangement.table.address, len(arrangement.table) - 1
-            line[ENTRY_COUNT] = line[POOL_USED] = line[POOL_WASTE] = 0
-            if entry.build_arrangement(self.desk.S, self.desk.A, number) == self.line[USED]:
-                return
-            entries *= 4
+        arrangement.entries = Growing(np.int64, entries, width=ENTRY_EXTRA + arrangement.key_count)
+        arrangement.table = Growing(np.int64, 1 << (2 * entries).bit_length())
+        line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, entries
+        line[TABLE], line[TABLE_MASK] = arrangement.table.address, len(arrangement.table) - 1
+        line[ENTRY_COUNT] = line[POOL_USED] = line[POOL_WASTE] = 0
+        done = 0
+        while (done := entry.build_arrangement(self.desk.S, self.desk.A, number, done)) < self.line[USED]:
+            self._make_key_room(number)
 
     def arranged(self) -> list[tuple[int, ...]]:
         """The columns by which there are arrangements."""

@@ -22,6 +22,7 @@ from tidelog.engine.local.kernels.memory import (
 )
 
 MIN_BUCKET = 2
+NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
 
 
 @kernel
@@ -211,47 +212,67 @@ def unarrange_row(S, A, arrangement, line):
 
 
 @kernel
-def arrange_all(S, A, arrangement):
-    """Builds an empty arrangement from all rows in two passes, each bucket exactly as long as it must be.
+def arrange_all(S, A, arrangement, first):
+    """Builds an arrangement from all rows in two passes, each bucket exactly as long as it must be.
 
-    Returns the number of rows done, short of USED when the entries or the table must grow first (start again then).
-    Between the passes `place` holds each line's entry, from 1.
+    The first pass, from line `first` on, counts the rows of each key. It returns the line where the entries or the
+    table must grow (go on there then), or USED when all is done. Between the passes `place` holds each line's entry,
+    from 1; before that, for a piece of lines, their hashes.
     """
     relation = A[arrangement, k.RELATION]
     used = S[relation, k.USED]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
     columns = S[relation, k.WIDTH] - 3
-    width = (k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]) * 8
+    width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
     entries = A[arrangement, k.ENTRIES]
+    table = A[arrangement, k.TABLE]
+    mask = A[arrangement, k.TABLE_MASK]
     place = A[arrangement, k.PLACE]
-    for line in range(used):
-        row = rows + line * stride
-        if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
-            store32(place, line, 0)
-            continue
-        hashed = hash_key(A, arrangement, row)
-        entry = find_entry_hashed(A, arrangement, row, hashed)
-        if entry < 0:
-            if not has_entry_room(A, arrangement):
-                return line
-            entry = add_entry(A, arrangement, row, hashed)
-        store32(place, line, entry + 1)
-        address = entries + entry * width
-        store64(address, 2, load64(address, 2) + 1)
+    while first < used:
+        end = min(first + k.PIECE, used)
+        for line in range(first, end):
+            hashed = hash_key(A, arrangement, rows + line * stride)
+            store32(place, line, hashed)
+            prefetch(table, hashed & mask)
+        for line in range(first, end):
+            slot = load64(table, load32(place, line) & mask)
+            if slot != 0:
+                prefetch(entries, ((slot & k.LOW_MASK) - 1) * width)
+        for line in range(first, end):
+            row = rows + line * stride
+            if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+                store32(place, line, 0)
+                continue
+            hashed = load32(place, line) & k.LOW_MASK
+            entry = find_entry_hashed(A, arrangement, row, hashed)
+            if entry < 0:
+                if not has_entry_room(A, arrangement):
+                    return line
+                entry = add_entry(A, arrangement, row, hashed)
+            store32(place, line, entry + 1)
+            address = entries + entry * width * 8
+            store64(address, 2, load64(address, 2) + 1)
+        first = end
     start = 0
     for entry in range(A[arrangement, k.ENTRY_COUNT]):
-        address = entries + entry * width
+        address = entries + entry * width * 8
         store64(address, 0, start)
         store64(address, 1, 0)
         start += load64(address, 2)
     A[arrangement, k.POOL_USED] = start
     pool = A[arrangement, k.POOL]
     for line in range(used):
+        ahead = load32(place, min(line + FAR, used - 1))
+        prefetch(entries, (ahead - 1) * width)
+        ahead = load32(place, min(line + NEAR, used - 1))
+        if ahead > 0:
+            address = entries + (ahead - 1) * width * 8
+            prefetch(pool, (load64(address, 0) + load64(address, 1)) // 2)
         entry = load32(place, line) - 1
         if entry < 0:
             continue
-        address = entries + entry * width
+        address = entries + entry * width * 8
         length = load64(address, 1)
         store32(pool, load64(address, 0) + length, line)
         store32(place, line, length + 1)

@@ -38,10 +38,10 @@ def grow_index(S, relation, old):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
-def build_arrangement(S, A, arrangement):
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64)")
+def build_arrangement(S, A, arrangement, first):
     """See `arrange.arrange_all`."""
-    return arrange.arrange_all(S, A, arrangement)
+    return arrange.arrange_all(S, A, arrangement, first)
 
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
