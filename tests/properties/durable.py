@@ -17,7 +17,6 @@ from tests.oracle.history import Transaction, is_an_epoch, weigh_facts
 from tests.oracle.program import Program
 from tests.oracle.recount import recount
 from tests.oracle.types import Weights
-from tests.oracle.write import write
 from tests.properties.check import INSTANCE_LIMIT, assert_same
 from tests.properties.language import EngineReplay, expected_changes, kept, shown_weights
 from tidelog.database.durable.engine import DurableEngine
@@ -29,27 +28,27 @@ from tidelog.maintain.options import Maintenance
 class DurableReplay(EngineReplay):
     """An engine in a directory."""
 
-    def __init__(self, program: Program, directory: Path) -> None:
-        super().__init__(program)
-        self._compiled = tidelog.compile(write(program))
-        self._definitions = self._compiled.stages.rules.functions.definitions
-        self._directory = directory
-        self.engine: DurableEngine
-        self.reopen(closing=False)
+    engine: DurableEngine
 
-    def reopen(self, *, closing: bool = True) -> None:
-        """Closes the engine and makes another one; `open` comes next."""
-        if closing:
-            self.engine.close()
-        self.engine = DurableEngine(
+    def __init__(self, program: Program, directory: Path, compiled: tidelog.Program | None = None) -> None:
+        self._directory = directory
+        super().__init__(program, compiled=compiled)
+
+    def make_engine(self) -> DurableEngine:
+        return DurableEngine(
             self._directory,
-            self._compiled.stages.rules,
-            StoredProgram.of(self._compiled),
+            self.compiled.stages.rules,
+            StoredProgram.of(self.compiled),
             {},
             Maintenance(),
             durability="os",
             lock=WriterLock(self._directory),
         )
+
+    def reopen(self) -> None:
+        """Closes the engine and makes another one; `open` comes next."""
+        self.engine.close()
+        self.engine = self.make_engine()
 
     def snapshot(self) -> None:
         self.engine._snapshot()

@@ -38,12 +38,18 @@ PYTHON_TYPES = {"bool": bool, "string": str, "bit": int, "signed": int, "bigint"
 class EngineReplay:
     """One engine, open. Answers are checked for duplicates and for values of the wrong Python class."""
 
-    def __init__(self, program: Program, strategy: str = "elastic") -> None:
-        compiled = tidelog.compile(write(program))
+    def __init__(
+        self, program: Program, strategy: str = "elastic", *, compiled: tidelog.Program | None = None
+    ) -> None:
+        self.compiled = compiled = compiled or tidelog.compile(write(program))
+        self.strategy = strategy
         self._relations = {relation.name: relation for relation in program.relations}
         self.typed = compiled.stages.typed
         self._definitions = compiled.stages.rules.functions.definitions
-        self.engine = LocalEngine(compiled.stages.rules, strategy=strategy)
+        self.engine = self.make_engine()
+
+    def make_engine(self) -> LocalEngine:
+        return LocalEngine(self.compiled.stages.rules, strategy=self.strategy)
 
     def open(self) -> Weights:
         """The changes of opening."""

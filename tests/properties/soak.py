@@ -31,6 +31,7 @@ from tests.properties.check import (
     survives_failures,
     undone,
 )
+from tests.properties.durable import captured_while_written, survives_reopening
 from tests.properties.language import (
     language_agrees_with_oracle,
     language_survives_failures,
@@ -55,6 +56,7 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
     "undo": undone,
     "rollback": rolled_back,
     "cuts": cut_differently,
+    "capture": captured_while_written,
     "strategies": strategies_agree,
     **{f"undo, {name}": partial(undone, strategy=name) for name in OTHER_STRATEGIES},
     **{f"cuts, {name}": partial(cut_differently, strategy=name) for name in OTHER_STRATEGIES},
@@ -64,6 +66,7 @@ LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
     "language": language_agrees_with_oracle,
     "language failure": language_survives_failures,
     "language shell": shell_prints_the_same,
+    "language reopening": survives_reopening,
     **{f"language, {name}": partial(language_agrees_with_oracle, strategy=name) for name in OTHER_STRATEGIES},
 }
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
