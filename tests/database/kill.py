@@ -62,6 +62,7 @@ def serve() -> None:
     from tidelog.engine.local.warm import warm
 
     warm()
+    say("ready")
     for line in sys.stdin:
         seed, number, directory = line.split(maxsplit=2)
         case, program = case_of(int(seed))
@@ -106,6 +107,8 @@ class Server:
             cwd=ROOT,
         )
         self._unread = b""
+        # The kernels may have to be compiled first.
+        assert self._line(seconds=900) == "ready"
 
     def run(self, seed: int, number: int, directory: Path, seconds: float, *, after_a_commit: bool) -> int:
         """Lets a child write from transaction `number` on, and kills it; the number of the next transaction.
@@ -134,10 +137,10 @@ class Server:
         assert line.startswith("done "), line
         return int(line.removeprefix("done ")) + 1
 
-    def _line(self) -> str:
+    def _line(self, seconds: float = 60) -> str:
         assert self._process.stdout is not None
         while b"\n" not in self._unread:
-            ready, _, _ = select.select([self._process.stdout], [], [], 120)
+            ready, _, _ = select.select([self._process.stdout], [], [], seconds)
             assert ready, "the child says nothing"
             read = os.read(self._process.stdout.fileno(), 1 << 16)
             assert read, "the server has ended"

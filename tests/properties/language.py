@@ -38,9 +38,7 @@ PYTHON_TYPES = {"bool": bool, "string": str, "bit": int, "signed": int, "bigint"
 class EngineReplay:
     """One engine, open. Answers are checked for duplicates and for values of the wrong Python class."""
 
-    def __init__(
-        self, program: Program, strategy: str = "elastic", *, compiled: tidelog.Program | None = None
-    ) -> None:
+    def __init__(self, program: Program, strategy: str = "elastic", *, compiled: tidelog.Program | None = None) -> None:
         self.compiled = compiled = compiled or tidelog.compile(write(program))
         self.strategy = strategy
         self._relations = {relation.name: relation for relation in program.relations}
