@@ -33,11 +33,13 @@ class StoreEstimates:
         self._numbers = numbers
         self._read = read
         self._replaced: Mapping[int, Store] = {}
+        self._is_bootstrap = False
         self._sampled: dict[tuple[int, Keys], tuple[int, float]] = {}  # → rows at that time, rows per key
 
     def expect(self, replaced: Mapping[int, Store]) -> None:
         """These relations are being filled anew; their old stores, if they were not empty, say what to expect."""
         self._replaced = {number: old for number, old in replaced.items() if old.saved[LIVE]}
+        self._is_bootstrap = bool(replaced)
 
     def rows(self, relation: str) -> float:
         number = self._numbers[relation]
@@ -61,7 +63,9 @@ class StoreEstimates:
         return known[1]
 
     def setup(self, relation: str, keys: Keys) -> float:
-        return len(self._desk.stores[self._numbers[relation]]) / PROBES
+        rows = len(self._desk.stores[self._numbers[relation]])
+        # A Bootstrap probes about once for each row that it finds, and will find more than there are.
+        return rows / max(PROBES, rows) if self._is_bootstrap else rows / PROBES
 
     def arranged(self, relation: str) -> Collection[Keys]:
         return self._desk.stores[self._numbers[relation]].arranged()
