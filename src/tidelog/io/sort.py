@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.check.types import BigIntType, BitType, SignedType
 from tidelog.rules.ir import Column, Relation
@@ -30,6 +29,8 @@ def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
     """The same rows (which may have further columns after the relation's), sorted by the relation's columns."""
     if not relation.columns or table.num_rows < 2:
         return table
+    import pyarrow.compute as pc  # not before: to load it takes longer than many a small program runs
+
     relation = with_plain_columns(relation)
     keys = [_sort_key(table.column(index), column) for index, column in enumerate(relation.columns)]
     names = [str(index) for index in range(len(keys))]

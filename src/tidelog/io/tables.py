@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.check.types import (
     BigIntType,
@@ -150,6 +149,8 @@ def out_of_range(array: pa.ChunkedArray | pa.Array, type_: Type) -> bool:
     """True when an array of the column's Arrow type has a value outside the declared width."""
     if not isinstance(type_, BitType | SignedType) or type_.width in (8, 16, 32, 64) or not len(array):
         return False
+    import pyarrow.compute as pc  # not before: to load it takes longer than many a small program runs
+
     low, high = integer_range(type_)
     extremes = pc.min_max(array).as_py()
     return bool(extremes["min"] < low or extremes["max"] > high)
@@ -185,6 +186,8 @@ def columns_help(name: str, relation: Relation, missing: list[str]) -> str:
 
 
 def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, place: Place) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
     target = arrow_type(declared.type)
     if not len(column):
         # Where there are no values their type is anyone's guess: pandas makes such a column float or object.
@@ -268,6 +271,8 @@ def _is_pandas_frame(rows: object) -> bool:
 
 
 def _from_pandas(frame: Any, relation: Relation) -> pa.Table:
+    import pyarrow.compute as pc
+
     table = pa.Table.from_pandas(frame, preserve_index=False)
     floats = {column.name for column in relation.columns if isinstance(column.type, FloatType)}
     for place, name in enumerate(table.column_names):

@@ -7,17 +7,25 @@ capacities in the tables of `layout` are checked before a kernel writes.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from llvmlite import ir
 from numba import njit, types
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
 # Functions that run only inside an entry point. Division by zero is checked where it can happen.
 kernel = njit(nogil=True, error_model="numpy")
+
+
+# To read a kernel from the disk, these versions of Numba need no more than their runtime. `Dispatcher.compile` imports
+# all that Numba can compile before it looks there, which takes a third of the time to a small program's first commit.
+_NUMBA_THAT_LOADS_ALONE = ("0.68.",)
 
 
 class EntryPoint:
@@ -39,13 +47,34 @@ class EntryPoint:
         if self._compiled is None:
             dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self._function)
             dispatcher._cache._cache_file._source_stamp = sources_digest()
-            dispatcher.compile(self._signature)
+            if not self._read(dispatcher):
+                dispatcher.compile(self._signature)
             dispatcher.disable_compile()
             self._compiled = dispatcher
         return self._compiled
 
+    def _read(self, dispatcher: Any) -> bool:
+        """Reads the kernel from the disk; False, and a word to whoever waits at a terminal, where it is not there."""
+        kept = dispatcher._cache
+        if kept._index_key(self._signature, dispatcher.targetctx.codegen()) not in kept._cache_file._load_index():
+            _announce_compilation()
+            return False
+        if not numba.__version__.startswith(_NUMBA_THAT_LOADS_ALONE):
+            return False
+        rtsys.initialize(dispatcher.targetctx)
+        found = kept._load_overload(self._signature, dispatcher.targetctx)
+        if found is not None:
+            dispatcher.add_overload(found)
+        return found is not None
+
     def __call__(self, *arguments: Any) -> Any:
         return (self._compiled or self.load())(*arguments)
+
+
+@cache
+def _announce_compilation() -> None:
+    if sys.stderr.isatty():
+        print("tidelog: compiling its kernels; this happens once and takes some 20 seconds", file=sys.stderr)
 
 
 ENTRY_POINTS: list[EntryPoint] = []
