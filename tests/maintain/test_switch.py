@@ -258,6 +258,7 @@ def test_an_update_that_is_given_up_is_reported_and_remembered() -> None:
     assert given_up.strategy == "bootstrap"
     assert given_up.reason.startswith("Update was given up: it was not near its end")
     assert 0 < given_up.given_up < given_up.seconds
+    assert 0 < given_up.given_up_instances < given_up.instances
     assert given_up.expected_bootstrap is not None
     assert given_up.regret == regret(given_up.seconds, given_up.expected_bootstrap)
     commit(db, (+1, middle))

@@ -20,13 +20,17 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`data`: the folder with real data, if any. `peers`: names of other systems to run. `say`: where talk goes."""
+    """`data`: the folder with real data, if any. `peers`: names of other systems to run. `say`: where talk goes.
+
+    `threads`: for Tidelog's epochs; None for its default.
+    """
 
     scale: Scale
     data: Path | None
     peers: tuple[str, ...]
     repeat: int
     say: Callable[[str], None]
+    threads: int | None = None
 
     def pick(self, tiny: int, small: int, full: int) -> int:
         """The number for this scale."""

@@ -2,14 +2,15 @@
 alone and by Bootstrap alone.
 
 Every epoch must leave the same rows in all three. Regret is what the switch took over the better of the two, chosen
-per epoch with hindsight.
+per epoch with hindsight: in seconds, in those of the processor, and, without any clock, in rule instances enumerated
+(those of an Update count like those of a Bootstrap, though they cost 0.7 to 1.5 as much).
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from tidelog.bench.measure import Case, Outcome, Ratio, Subject, require_equal, 
 
 WAYS = {"switch": "elastic", "Update alone": "update", "Bootstrap alone": "recompute"}
 KINDS = ("initial", *["small"] * 6, "large", *["small"] * 4, "large")
+UNITS = ("seconds", "processor seconds", "rule instances")
 _SMALL, _LARGE = 0.001, 0.4
 
 
@@ -71,22 +73,17 @@ def _workload(
     out.inputs.append(data.describe())
     warm(program, data.tables)
     epochs = epochs_of(data.tables[relation])
-    seconds: dict[str, list[list[float]]] = {way: [[] for _ in KINDS] for way in WAYS}
-    chosen: list[str] = []
-    expected: list[dict[str, int]] = []
+    passes: dict[str, list[Pass]] = {way: [] for way in WAYS}
     for turn in range(settings.repeat):
         # Each way goes first in its turn: the first one pays for memory that the others find.
         for way, strategy in _rotated(list(WAYS.items()), turn):
             settings.say(f"{data.name}: 13 epochs, {way}, {turn + 1}")
             with peak_memory(out.memory_mb, f"{data.name}, {way}"):
-                times, how, counts = _run(program, strategy, data, relation, epochs, results)
-            for at, taken in enumerate(times):
-                seconds[way][at].append(taken)
-            expected = expected or counts
-            if way == "switch":
-                chosen = how
-            out.checks.append(require_equal(f"{data.name}: rows of every epoch, {way}", counts, expected))
-    _tell(out, data.name, epochs, seconds, chosen, expected)
+                found = _run(settings, program, strategy, data, relation, epochs, results)
+            passes[way].append(found)
+            expected = next(each[0].rows for each in passes.values() if each)
+            out.checks.append(require_equal(f"{data.name}: rows of every epoch, {way}", found.rows, expected))
+    _tell(out, data.name, epochs, passes)
 
 
 def _rotated(ways: list[tuple[str, str]], turn: int) -> list[tuple[str, str]]:
@@ -94,35 +91,45 @@ def _rotated(ways: list[tuple[str, str]], turn: int) -> list[tuple[str, str]]:
     return ways[first:] + ways[:first]
 
 
+@dataclass(slots=True)
+class Pass:
+    """One way through the 13 epochs: what each took, what was done and why, and the rows after it."""
+
+    taken: dict[str, list[float]] = field(default_factory=lambda: {unit: [] for unit in UNITS})
+    how: list[str] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+    rows: list[dict[str, int]] = field(default_factory=list)
+
+
 def _run(
-    program: str, strategy: str, data: Dataset, relation: str, epochs: Sequence[Epoch], results: Sequence[str]
-) -> tuple[list[float], list[str], list[dict[str, int]]]:
-    """Seconds, what was done, and the rows after it, per epoch."""
-    subject = Subject(program, strategy)
-    seconds, how, counts = [], [], []
+    settings: Settings,
+    program: str,
+    strategy: str,
+    data: Dataset,
+    relation: str,
+    epochs: Sequence[Epoch],
+    results: Sequence[str],
+) -> Pass:
+    subject, found = Subject(program, strategy, settings.threads), Pass()
     for epoch in [None, *epochs]:
         if epoch is None:
-            seconds.append(subject.change(inserts=data.tables))
+            seconds = subject.change(inserts=data.tables)
         elif epoch.sign < 0:
-            seconds.append(subject.change(deletes={relation: epoch.rows}))
+            seconds = subject.change(deletes={relation: epoch.rows})
         else:
-            seconds.append(subject.change(inserts={relation: epoch.rows}))
+            seconds = subject.change(inserts={relation: epoch.rows})
+        for unit, taken in zip(UNITS, (seconds, subject.cpu_seconds, float(subject.instances)), strict=True):
+            found.taken[unit].append(taken)
         strata = subject.report.strata if subject.report else ()
-        how.append("+".join(sorted({stratum.strategy for stratum in strata})))
-        counts.append({name: subject.count(name) for name in results})
+        found.how.append("+".join(sorted({stratum.strategy for stratum in strata})))
+        found.why.append(max(strata, key=lambda stratum: stratum.seconds).reason if strata else "")
+        found.rows.append({name: subject.count(name) for name in results})
     subject.close()
-    return seconds, how, counts
+    return found
 
 
-def _tell(
-    out: Outcome,
-    group: str,
-    epochs: Sequence[Epoch],
-    seconds: dict[str, list[list[float]]],
-    chosen: Sequence[str],
-    counts: Sequence[dict[str, int]],
-) -> None:
-    medians = {way: [statistics.median(each) for each in times] for way, times in seconds.items()}
+def _tell(out: Outcome, group: str, epochs: Sequence[Epoch], passes: dict[str, list[Pass]]) -> None:
+    one = passes["switch"][-1]
     for at, kind in enumerate(KINDS):
         out.epochs.append(
             {
@@ -130,15 +137,40 @@ def _tell(
                 "epoch": at,
                 "kind": kind,
                 "changed": epochs[at - 1].sign * epochs[at - 1].rows.num_rows if at else None,
-                "chosen": chosen[at],
-                "rows": dict(counts[at]),
-                "seconds": {way: medians[way][at] for way in WAYS},
+                "chosen": one.how[at],
+                "why": one.why[at],
+                "rows": dict(one.rows[at]),
+                "seconds": {way: _median(found, "seconds", at) for way, found in passes.items()},
+                "instances": {way: int(_median(found, "rule instances", at)) for way, found in passes.items()},
             }
         )
-    for way, times in seconds.items():
-        totals = tuple(sum(each) for each in zip(*times))
-        out.cases.append(Case(group, "13 epochs", totals, way, sum(counts[-1].values())))
-    best = [min(update, anew) for update, anew in zip(medians["Update alone"], medians["Bootstrap alone"])]
-    worst = max(switch / anew for switch, anew in zip(medians["switch"], medians["Bootstrap alone"]))
-    out.ratios.append(Ratio(group, "switch / the better of the two per epoch", sum(medians["switch"]) / sum(best)))
-    out.ratios.append(Ratio(group, "the switch's worst epoch / Bootstrap", worst))
+    for way, found in passes.items():
+        totals = tuple(sum(each.taken["seconds"]) for each in found)
+        out.cases.append(Case(group, "13 epochs", totals, way, sum(one.rows[-1].values())))
+    for unit in UNITS:
+        out.ratios += _ratios(group, unit, {way: [each.taken[unit] for each in found] for way, found in passes.items()})
+
+
+def _median(found: Sequence[Pass], unit: str, epoch: int) -> float:
+    return statistics.median(each.taken[unit][epoch] for each in found)
+
+
+def _ratios(group: str, unit: str, taken: Mapping[str, Sequence[Sequence[float]]]) -> list[Ratio]:
+    """The switch's total over the better way per epoch, and its worst epoch over Bootstrap; `taken` by way and turn."""
+    medians = {way: [statistics.median(each) for each in zip(*turns)] for way, turns in taken.items()}
+    turns = [dict(zip(taken, each)) for each in zip(*taken.values())]
+    found = []
+    for name, ratio in (("switch / the better of the two per epoch", _regret), ("worst epoch / Bootstrap", _worst)):
+        each = [ratio(turn) for turn in turns]
+        found.append(Ratio(group, f"{name}, {unit}", ratio(medians), (min(each), max(each))))
+    return found
+
+
+def _regret(taken: Mapping[str, Sequence[float]]) -> float:
+    best = [min(update, anew) for update, anew in zip(taken["Update alone"], taken["Bootstrap alone"])]
+    return sum(taken["switch"]) / sum(best)
+
+
+def _worst(taken: Mapping[str, Sequence[float]]) -> float:
+    pairs = zip(taken["switch"], taken["Bootstrap alone"])
+    return max(switch / anew for switch, anew in pairs if anew)

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 from tidelog.diagnostics.codes import Code
@@ -44,11 +44,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Two medians of this run, divided."""
+    """Two medians of this run, divided. `spread`: the lowest and the highest that single repetitions gave."""
 
     group: str
     name: str
     value: float
+    spread: tuple[float, float] | None = None
 
 
 @dataclass(slots=True)
@@ -66,26 +67,38 @@ class Outcome:
 class Subject:
     """A database of one of the benchmarks' programs. With the strategy "update" the switch never gives up."""
 
-    def __init__(self, program: str, strategy: str = "elastic") -> None:
+    def __init__(self, program: str, strategy: str = "elastic", threads: int | None = None) -> None:
         import tidelog
         from tidelog.database.database import Database
         from tidelog.engine.local.engine import LocalEngine
 
         rules = tidelog.compile(PROGRAMS / f"{program}.dl").stages.rules
-        self._db = Database(rules, LocalEngine(rules, strategy=strategy))
+        self._db = Database(rules, LocalEngine(rules, strategy=strategy, threads=threads))
         self.report: EpochReport | None = None
+        self.cpu_seconds = 0.0
 
     def change(self, inserts: Tables | None = None, deletes: Tables | None = None) -> float:
-        """Seconds of one transaction; deletes come first."""
-        started = perf_counter()
+        """Seconds of one transaction; deletes come first. Those of the processor are in `cpu_seconds`."""
+        started, on_processor = perf_counter(), process_time()
         with self._db.transaction() as transaction:
             for relation, rows in (deletes or {}).items():
                 transaction.delete(relation, rows)
             for relation, rows in (inserts or {}).items():
                 transaction.insert(relation, rows)
-        taken = perf_counter() - started
+        taken, self.cpu_seconds = perf_counter() - started, process_time() - on_processor
         self.report = transaction.report
         return taken
+
+    @property
+    def instances(self) -> int:
+        """The rule instances that the last transaction enumerated, those of Updates that were given up among them."""
+        strata = self.report.strata if self.report else ()
+        return sum(each.instances + each.given_up_instances for each in strata)
+
+    @property
+    def bytes(self) -> int:
+        """What the database's relations take, by its own account."""
+        return sum(self.report.bytes.values()) if self.report else 0
 
     def count(self, relation: str) -> int:
         return len(self._db.relation(relation))

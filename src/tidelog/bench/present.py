@@ -28,7 +28,8 @@ def print_record(record: dict[str, Any]) -> None:
         if benchmark["epochs"]:
             console.print(_epochs(benchmark))
         for ratio in benchmark["ratios"]:
-            console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}", highlight=False)
+            spread = "" if ratio["spread"] is None else " ({:.2f} to {:.2f})".format(*ratio["spread"])
+            console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}{spread}", highlight=False)
         for name, memory in benchmark["memory_mb"].items():
             told = f"{name}: at most {memory['peak']:,.0f} MB in memory, {memory['before']:,.0f} MB of it before"
             console.print(told, highlight=False)
@@ -67,13 +68,14 @@ def _epochs(benchmark: dict[str, Any]) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("input")
     ways = list(benchmark["epochs"][0]["seconds"])
-    for heading in ("epoch", "kind", "changed", *ways, "switch chose"):
+    for heading in ("epoch", "kind", "changed", *ways, "instances", "switch chose"):
         table.add_column(heading, justify="left" if heading in ("kind", "switch chose") else "right")
     for epoch in benchmark["epochs"]:
         changed = "" if epoch["changed"] is None else f"{epoch['changed']:+,}"
         times = (duration(epoch["seconds"][way]) for way in ways)
         first = epoch["group"] if epoch["epoch"] == 0 else ""
-        table.add_row(first, str(epoch["epoch"]), epoch["kind"], changed, *times, epoch["chosen"])
+        counted = f"{epoch['instances']['switch']:,}"
+        table.add_row(first, str(epoch["epoch"]), epoch["kind"], changed, *times, counted, epoch["chosen"])
     return table
 
 

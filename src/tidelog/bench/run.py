@@ -26,6 +26,7 @@ def run_benchmarks(
     peers: Sequence[str] = (),
     repeat: int = 3,
     scale: Scale = Scale.SMALL,
+    threads: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs them in the order given; the result is made of what JSON knows.
@@ -35,7 +36,7 @@ def run_benchmarks(
     chosen = find(names)
     _check_data(data)
     asked = check_peers(peers)
-    settings = Settings(scale, data, asked, max(1, repeat), say)
+    settings = Settings(scale, data, asked, max(1, repeat), say, threads)
     found = [_run(benchmark, settings) for benchmark in chosen]
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -45,6 +46,7 @@ def run_benchmarks(
         "missing": [name for name in asked if not is_installed(name)],
         "scale": str(scale),
         "repeat": settings.repeat,
+        "threads": threads,
         "benchmarks": found,
     }
 
@@ -60,7 +62,10 @@ def _record(outcome: Outcome) -> dict[str, Any]:
     return {
         "inputs": outcome.inputs,
         "cases": [_case(case) for case in outcome.cases],
-        "ratios": [{"group": each.group, "name": each.name, "value": each.value} for each in outcome.ratios],
+        "ratios": [
+            {"group": each.group, "name": each.name, "value": each.value, "spread": list(each.spread or ()) or None}
+            for each in outcome.ratios
+        ],
         "epochs": outcome.epochs,
         "checks": list(dict.fromkeys(outcome.checks)),
         "memory_mb": outcome.memory_mb,

@@ -40,6 +40,9 @@ def list_() -> None:
 @click.option("--peers", metavar="LIST", default="", help="Other systems to run beside: souffle,duckdb.")
 @click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Bootstraps of each input.")
 @click.option(
+    "--threads", metavar="N", type=click.IntRange(min=1), help="Threads for an epoch; `closure` also runs with one."
+)
+@click.option(
     "--scale",
     type=click.Choice(("tiny", "small", "full")),
     default="small",
@@ -54,7 +57,15 @@ def list_() -> None:
     help="Also write everything that was measured here; `-` for standard output, without the table.",
 )
 @debug_option
-def run(names: tuple[str, ...], data: Path | None, peers: str, repeat: int, scale: str, json_file: Path | None) -> None:
+def run(
+    names: tuple[str, ...],
+    data: Path | None,
+    peers: str,
+    repeat: int,
+    threads: int | None,
+    scale: str,
+    json_file: Path | None,
+) -> None:
     """Runs benchmarks, checks their results, and prints medians, spreads and ratios of this one run.
 
     A peer that is not installed is named as missing. At full scale, GALEN takes minutes and gigabytes.
@@ -69,6 +80,7 @@ def run(names: tuple[str, ...], data: Path | None, peers: str, repeat: int, scal
         peers=[peer.strip() for peer in peers.split(",") if peer.strip()],
         repeat=repeat,
         scale=Scale(scale),
+        threads=threads,
         say=lambda text: click.echo(text, err=True),
     )
     document = json.dumps(record, indent=2)

@@ -105,7 +105,8 @@ def _bring(
     history = switch.history(stratum.relations)
     if on_stratum is not None:
         on_stratum(stratum, decision.strategy)
-    how, reason, given_up, is_anew = decision.strategy, decision.reason, 0.0, decision.is_anew
+    how, reason, is_anew = decision.strategy, decision.reason, decision.is_anew
+    given_up, in_vain = 0.0, 0
     if not is_anew:
         meter = switch.meter(decision, before)
         if stratum.update(meter):
@@ -114,7 +115,7 @@ def _bring(
         else:
             stratum.drop()
             history.note_given_up(meter.seconds, meter.work, events, before)
-            given_up = switch.clock() - started
+            given_up, in_vain = switch.clock() - started, meter.work
             how, reason, is_anew = "bootstrap", f"Update was given up: {meter.why}", True
     if is_anew:
         begun = switch.clock()
@@ -134,6 +135,7 @@ def _bring(
         stratum.work / max(before, 1),
         *expected,
         given_up,
+        in_vain,
         regret(seconds, *expected),
     )
 
@@ -149,7 +151,7 @@ def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strat
         return Decision("bootstrap", "the database is opened")
     if stratum.keeps != "elastic":
         return _decide_without_switch(stratum, touched)
-    if strategy == "update" and stratum.top_rank() < RANK_LIMIT:
+    if strategy == "update" and stratum.instances and stratum.top_rank() < RANK_LIMIT:
         return Decision("update", "so asked for")
     return switch.decide(stratum.relations, stratum.instances, stratum.rows_below(), touched, stratum.top_rank())
 

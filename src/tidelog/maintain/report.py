@@ -22,6 +22,7 @@ class StratumReport:
     expected_update: float | None = None  # seconds, as past epochs foretold; None where they could not
     expected_bootstrap: float | None = None
     given_up: float = 0.0  # seconds spent in an Update that was given up; they are part of `seconds`
+    given_up_instances: int = 0  # what that Update had born or killed; not part of `instances`
     regret: float | None = None  # seconds above the better of the two that were expected; None where none was
 
 
