@@ -105,7 +105,7 @@ class CountingStratum(LocalStratum):
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
         counts = self._counts(self.desk.stores[head])
-        arguments = (self.desk.S, counts.line, head, out, count, self._hashes, self._sign, self._logging)
+        arguments = (self.desk.S, counts.line, head, out, count, self._sign, self._logging)
         status = c.count_instances(*arguments)
         if status == k.GROW:
             counts.make_room(count)
@@ -166,7 +166,7 @@ class CountingStratum(LocalStratum):
             c.leave(desk.S, counts.line, store.relation, step)
         entering = 0
         for store in self.stores():
-            while (full := int(c.arrange_pending(desk.S, desk.A, store.relation, self._hashes))) >= 0:
+            while (full := int(c.arrange_pending(desk.S, desk.A, store.relation, self._crew.scratch))) >= 0:
                 store.grow_arrangement(full)
             entering += int(c.enter(desk.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):

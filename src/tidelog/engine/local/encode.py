@@ -1,7 +1,8 @@
 """Variant → code: the words that the join kernel interprets.
 
 Variables and constants get registers. Joins become iterators; filters, assignments and antijoins become the tail of the
-iterator before them. Where an expression is not a matter of words (text, wide integers, a division inside a
+iterator before them. Variants with the same delta become one tree (`tree.py`), so that what they have in common is
+evaluated once. Where an expression is not a matter of words (text, wide integers, a division inside a
 condition that guards it), the variant is cut into segments: the kernel writes the registers that are needed later to
 a buffer, Python evaluates the expression on whole columns, once per distinct argument, and the next segment goes on.
 """
@@ -9,7 +10,7 @@ a buffer, Python evaluates the expression on whole columns, once per distinct ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.tree import Block, Emit, Path, Tree, chain
 from tidelog.engine.local.values import Values, Words
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
+
+Probe = tuple[int, tuple[int, ...]]  # an arrangement: a relation, and the columns of its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +54,24 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A variant in words. `probes` are the arrangements that it needs: (relation, key columns)."""
+    """Variants that begin with the same delta, in words. `probes` are the arrangements they need: (relation, keys).
 
-    variant: Variant
+    A variant that Python runs is alone, in several segments; the others are one tree. `at` says, per block of the tree,
+    which variant first came by there.
+    """
+
+    variants: tuple[Variant, ...]
     kind: int
     delta: int  # the delta's relation, or -1
-    head: int
+    head: int  # of a variant that Python runs
     segments: tuple[Segment, ...]
-    probes: tuple[tuple[int, tuple[int, ...]], ...]
+    probes: tuple[Probe, ...]
+    at: tuple[Variant, ...]
+    cursors: int  # the iterators whose rows threads share out
 
     @property
     def in_python(self) -> bool:
         return len(self.segments) > 1
-
-
-@dataclass(slots=True)
-class _Block:
-    op: int
-    target: int = 0
-    relation: int = 0
-    inside: int = 0
-    check: int = k.CHECK_NONE
-    keys: list[int] = field(default_factory=list)
-    binds: list[int] = field(default_factory=list)
-    equals: list[int] = field(default_factory=list)
-    tail: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    absent_keys: dict[int, list[int]] = field(default_factory=dict)  # index in the tail → registers
 
 
 class Encoder:
@@ -93,9 +89,40 @@ class Encoder:
         self.values = values
         self.functions = functions
 
-    def encode(self, variant: Variant, inside: frozenset[str]) -> Encoded:
-        """The code of a variant of a rule in the stratum whose relations are `inside`."""
-        return _Encoding(self, variant, inside).run()
+    def encode(
+        self, variants: Sequence[Variant], inside: Sequence[str], lacks_rows: Callable[[Variant], bool]
+    ) -> list[Encoded]:
+        """The code of all variants of a stratum whose relations are `inside`; what begins alike is done once.
+
+        A rule that lacks rows when it is to be evaluated as a whole stays apart, as it may want arrangements that the
+        others do not.
+        """
+        slots = {name: slot for slot, name in enumerate(inside)}
+        trees: dict[tuple[int, int, bool], list[Tree]] = {}
+        probes: dict[int, list[Probe]] = {}
+        encoded: list[Encoded] = []
+        for tally, variant in enumerate(variants):
+            encoding = _Encoding(self, variant, frozenset(inside))
+            path = encoding.run()
+            probes[id(variant)] = encoding.probes
+            if encoding.segments:
+                encoded.append(encoding.alone(path))
+                continue
+            emit = Emit(slots[variant.rule.head.relation], tally, path.emit)
+            apart = variant.delta.kind is DeltaKind.RULE and lacks_rows(variant)
+            group = trees.setdefault((encoding.kind(), encoding.delta(), apart), [])
+            if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
+                group.append(Tree(path, emit, variant))
+        cursors = 0
+        for (kind, delta, _), group in trees.items():
+            for tree in group:
+                code, blocks, split = tree.code(cursors)
+                cursors += split
+                needed = dict.fromkeys(probe for variant in tree.variants for probe in probes[id(variant)])
+                segment = Segment(code, tree.constant_words(), 0, None)
+                at = tuple(block.variant or tree.variants[0] for block in blocks)
+                encoded.append(Encoded(tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split))
+        return encoded
 
 
 class _Encoding:
@@ -109,34 +136,47 @@ class _Encoding:
         self.constants: dict[int, int] = {}
         self.bound: list[str] = []
         self.types: dict[str, Type] = {}
-        self.blocks: list[_Block] = []
+        self.blocks: list[Block] = []
         self.segments: list[Segment] = []
-        self.probes: list[tuple[int, tuple[int, ...]]] = []
+        self.probes: list[Probe] = []
 
-    def run(self) -> Encoded:
+    def run(self) -> Path:
+        """Encodes the variant; what is left after the last cut, if there are any, is the path that comes back."""
         delta = self.variant.delta
         if delta.atom is None:
-            self.blocks.append(_Block(k.ITERATE_UNIT))
+            self.blocks.append(Block(k.ITERATE_UNIT))
         else:
-            self._iterate(delta.atom, _Block(k.ITERATE_BATCH), known=())
+            self._iterate(delta.atom, Block(k.ITERATE_BATCH), known=())
             # The batch is the delta itself: its rows need no look at the overlay.
             self.blocks[-1].check = k.CHECK_NONE
             if delta.kind is DeltaKind.NEGATIVE:
                 self.blocks[-1].inside = 0
         for index, step in enumerate(self.variant.steps):
             self._step(step, self.variant.steps[index + 1 :])
-        head = self.variant.rule.head
-        self._close([self._term(term) for term in head.terms], None)
+        emit = tuple(self._term(term) for term in self.variant.rule.head.terms)
+        return Path(self.blocks, emit, self.constants)
+
+    def alone(self, path: Path) -> Encoded:
+        """A variant that Python runs, segment by segment."""
+        self._close(list(path.emit), None)
         return Encoded(
-            self.variant,
-            self._kind(),
-            -1 if delta.atom is None else self.encoder.relations[delta.atom.relation],
-            self.encoder.relations[head.relation],
+            (self.variant,),
+            self.kind(),
+            self.delta(),
+            self.encoder.relations[self.variant.rule.head.relation],
             tuple(self.segments),
             tuple(dict.fromkeys(self.probes)),
+            (self.variant,),
+            0,
         )
 
-    def _kind(self) -> int:
+    def delta(self) -> int:
+        """The number of the delta's relation, or -1."""
+        atom = self.variant.delta.atom
+        return -1 if atom is None else self.encoder.relations[atom.relation]
+
+    def kind(self) -> int:
+        """The kind of the delta: one of layout.KIND_…"""
         delta = self.variant.delta
         if delta.kind is DeltaKind.RULE:
             return k.KIND_RULE
@@ -209,21 +249,21 @@ class _Encoding:
         relation = self.encoder.relations[step.atom.relation]
         terms = step.atom.terms
         if len(step.keys) == len(terms):
-            block = _Block(k.ITERATE_FIND, keys=[self._term(term) for term in terms])
+            block = Block(k.ITERATE_FIND, keys=[self._term(term) for term in terms])
         elif step.keys:
-            block = _Block(
+            block = Block(
                 k.ITERATE_PROBE,
                 target=self.encoder.arrangement(relation, step.keys),
                 keys=[self._term(terms[i]) for i in step.keys],
             )
             self.probes.append((relation, step.keys))
         else:
-            block = _Block(k.ITERATE_SCAN)
+            block = Block(k.ITERATE_SCAN)
         self._iterate(step.atom, block, known=step.keys)
         before = step.position < self.variant.delta.position
         block.check = k.CHECK_BEFORE if before else k.CHECK_AFTER
 
-    def _iterate(self, atom: Atom, block: _Block, known: tuple[int, ...]) -> None:
+    def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:
         """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
         block.relation = self.encoder.relations[atom.relation]
         block.inside = 1 if atom.relation in self.inside else 0
@@ -316,17 +356,16 @@ class _Encoding:
             tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
         )
         self._close([self.registers[name] for name in kept], step)
-        block = _Block(k.ITERATE_INPUT)
+        block = Block(k.ITERATE_INPUT)
         block.binds = [self.registers[name] for name in kept]
         block.binds += [self._bind(each.name, each.type) for each in variables if each.name not in kept]
         self.blocks = [block]
 
     def _close(self, emit: list[int], after: PythonStep | None) -> None:
-        words = _layout_code(self.blocks, emit)
         constants = np.zeros(max(len(self.registers), 1), dtype=np.int64)
         for register, word in self.constants.items():
             constants[register] = word
-        self.segments.append(Segment(words, constants, len(emit), after))
+        self.segments.append(Segment(chain(self.blocks, tuple(emit)), constants, len(emit), after))
 
 
 def is_plain(expression: typed.Expression) -> bool:
@@ -394,37 +433,3 @@ def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
             case Take(unfold):
                 names |= typed.variables(unfold.expression) | {each.name for each in unfold.variables}
     return names
-
-
-def _layout_code(blocks: list[_Block], emit: list[int]) -> Words:
-    """The flat words: head, block offsets, blocks, then the lists that they point to."""
-    words: list[int] = [len(blocks), 0, len(emit)]
-    words += [0] * len(blocks)
-    starts = []
-    for _ in blocks:
-        starts.append(len(words))
-        words += [0] * k.BLOCK_WIDTH
-    for index, (start, block) in enumerate(zip(starts, blocks, strict=True)):
-        words[k.CODE_BLOCKS + index] = start
-        words[start + k.OP] = block.op
-        words[start + k.TARGET] = block.target
-        words[start + k.ROW_RELATION] = block.relation
-        words[start + k.INSIDE] = block.inside
-        words[start + k.CHECK] = block.check
-        words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.keys), len(words)
-        words += block.keys
-        per_bind = 1 if block.op == k.ITERATE_INPUT else 2
-        words[start + k.BIND_N], words[start + k.BIND_AT] = len(block.binds) // per_bind, len(words)
-        words += block.binds
-        words[start + k.EQUAL_N], words[start + k.EQUAL_AT] = len(block.equals) // 2, len(words)
-        words += block.equals
-        absent_at = {}
-        for place, keys in block.absent_keys.items():
-            absent_at[place] = len(words)
-            words += keys
-        words[start + k.TAIL_N], words[start + k.TAIL_AT] = len(block.tail), len(words)
-        for place, (op, target, a, b, width, signed) in enumerate(block.tail):
-            words += [op, target, a, absent_at.get(place, b), width, signed]
-    words[k.CODE_EMIT] = len(words)
-    words += emit
-    return np.array(words, dtype=np.int64)

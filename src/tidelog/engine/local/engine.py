@@ -39,6 +39,7 @@ from tidelog.engine.local.sizes import Sizes
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
+from tidelog.engine.local.team import Team, processors
 from tidelog.engine.local.values import Values, Words
 from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.maintain.epoch import StratumState, maintain
@@ -96,9 +97,12 @@ class LocalEngine:
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
         self._desk = Desk([len(relation.columns) for relation in self._relations])
+        self._team = Team(threads or processors())
         self._tables = Tables(program, self._desk, self._numbers)
         self._strata = [
-            kind_of(stratum, program, strategy)(stratum, program, self._numbers, self._desk, self._values, self._watch)
+            kind_of(stratum, program, strategy)(
+                stratum, program, self._numbers, self._desk, self._values, self._watch, self._team
+            )
             for stratum in program.strata
         ]
         for stratum in self._strata:
@@ -218,8 +222,9 @@ class LocalEngine:
         return self._inquiry
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Gives the memory back, and ends the threads."""
         self._inquiry.release()
+        self._team.close()
         self._desk.close()
         self._desk = Desk([])
         self._strata = []

@@ -293,6 +293,13 @@ class Store:
             self._free.make_room(wanted)
             line[FREE], line[FREE_CAPACITY] = self._free.address, len(self._free)
 
+    def give_lines_back(self, lines: Words) -> None:
+        """Lines that were taken and hold no row may be used again."""
+        self.make_free_room(len(lines))
+        count = int(self.line[FREE_COUNT])
+        self._free.array[count : count + len(lines)] = lines
+        self.line[FREE_COUNT] = count + len(lines)
+
     # Arrangements
 
     def arrange(self, keys: tuple[int, ...]) -> None:

@@ -16,17 +16,17 @@ from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
 from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.waves import drive
 from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.team import NO_INPUTS, Crew, Nest, Team
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.profile import Cost
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.plan.plan_rules import plan_rules
+from tidelog.plan.variant import Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 YIELD_INSTANCES = 2_000_000
-NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 # When each kind of variant runs (bits of layout.ACTIVE).
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATED: 0}
@@ -52,6 +52,7 @@ class LocalStratum:
         desk: Desk,
         values: Values,
         watch: Watch,
+        team: Team,
     ) -> None:
         self.stratum = stratum
         self.desk = desk
@@ -62,6 +63,7 @@ class LocalStratum:
         self._costs: dict[int, Cost] = {}
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self.watch = watch
+        self._team = team
         self.numbers = numbers
         self.program = program
         self._rules = stratum.rules if self.joins else ()
@@ -302,31 +304,37 @@ class LocalStratum:
         """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
         if encoded.kind == k.KIND_RULE:
             # It runs in wave 0, where the relations of the stratum have their facts alone, mostly none.
-            atoms = encoded.variant.rule.positives
-            return wave == 0 and all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in atoms)
+            return wave == 0 and not all(map(self._lacks_rows, encoded.variants))
         if encoded.kind == k.KIND_INSIDE:
             return wave > 0 or self._active is not IN_BOOTSTRAP
         return self._is_changed(encoded.delta)
 
+    def _lacks_rows(self, variant: Variant) -> bool:
+        """Whether a literal of the rule has no rows at all."""
+        return not all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in variant.rule.positives)
+
     def _encode(self) -> None:
-        inside = frozenset(self.relations)
         self._estimates.expect(self.replaced)
-        self._variants = [self._encoder.encode(variant, inside) for variant in plan_rules(self._rules, self._estimates)]
-        segments = [segment for encoded in self._variants for segment in encoded.segments]
+        variants = plan_rules(self._rules, self._estimates)
+        self._variants = self._encoder.encode(variants, self.relations, self._lacks_rows)
         self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
         for number, encoded in enumerate(self._variants):
             first = encoded.segments[0]
             line = self._table[number]
             line[k.CODE], line[k.CONSTANTS] = first.code.ctypes.data, first.constants.ctypes.data
             line[k.REGISTERS] = len(first.constants)
-            line[k.KIND], line[k.DELTA], line[k.HEAD] = encoded.kind, encoded.delta, encoded.head
+            line[k.KIND], line[k.DELTA] = encoded.kind, encoded.delta
             line[k.IN_PYTHON] = 1 if encoded.in_python else 0
-        self._registers = np.zeros(max((len(s.constants) for s in segments), default=1), dtype=np.int64)
-        depth = max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1)
-        self._iterators = np.zeros((depth, k.ITERATOR_WORDS), dtype=np.int64)
-        self._out = np.empty(k.OUT_ROWS * (max((s.emits for s in segments), default=1) + 1), dtype=np.int64)
-        self._hashes = np.empty(k.PIECE, dtype=np.int64)
-        self._scratch = np.empty(max((store.columns for store in self.desk.stores), default=1) + 1, dtype=np.int64)
+        segments = [segment for encoded in self._variants for segment in encoded.segments]
+        self._crew = Crew(
+            self._team,
+            self.desk,
+            self._inside,
+            registers=max((len(s.constants) for s in segments), default=1),
+            blocks=max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
+            cursors=sum(encoded.cursors for encoded in self._variants),
+            variants=len(variants),
+        )
 
     # Waves
 
@@ -343,25 +351,19 @@ class LocalStratum:
         # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
         control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
         control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
+        control[k.THREADS], control[k.CHUNK] = 1, k.ALL_ROWS
+        control[k.THREADS_THERE] = self._team.threads
+        control[k.BELOW] = sum(len(self.desk.stores[relation]) for relation in self._below)
         desk = self.desk
+        crew = self._crew
+        crew.reset()
         while True:
-            status = drive(
-                control,
-                desk.S,
-                desk.A,
-                self._table,
-                self._inside,
-                self._registers,
-                self._iterators,
-                self._out,
-                self._hashes,
-                NO_INPUTS,
-                self._scratch,
-            )
+            status = crew.drive(control, self._table)
             rule = None if status == k.DONE else self._running(control)
             self._look(rule)
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
+                crew.give_lines_back()
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
@@ -381,10 +383,13 @@ class LocalStratum:
                 wave = int(control[k.WAVE])
                 if wave > self.watch.last_round:
                     self.watch.rounds(wave, rule)
+                crew.give_lines_back()
                 self._prepare(IN_BOOTSTRAP, wave)
+                crew = self._crew
                 control[k.LAST_WAVE] = min(2 * wave, self.watch.last_round)
             elif status == k.DIVISION:
-                raise self.division(self._variants[int(control[k.VARIANT])].variant.rule)
+                encoded = self._variants[int(control[k.VARIANT])]
+                raise self.division(encoded.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
 
@@ -399,7 +404,9 @@ class LocalStratum:
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
             if entry.has_delta(self.desk.S, self._table, number, phase, wave):
-                rule: Rule = self._variants[number].variant.rule
+                encoded = self._variants[number]
+                node = int(control[k.NODE]) if number == first else 0
+                rule: Rule = encoded.at[node if 0 <= node < len(encoded.at) else 0].rule
                 return rule
         return None
 
@@ -414,55 +421,55 @@ class LocalStratum:
         """The variants of this wave whose expressions need Python, or every one."""
         for number, encoded in enumerate(self._variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
-            if (every or encoded.in_python) and entry.has_delta(self.desk.S, self._table, number, phase, wave):
-                try:
-                    self._feed(control, encoded, encoded.segments, NO_INPUTS)
-                except ZeroDivisionError:
-                    raise self.division(encoded.variant.rule) from None
+            if not (every or encoded.in_python) or not entry.has_delta(self.desk.S, self._table, number, phase, wave):
+                continue
+            if not encoded.in_python:
+                self._feed_tree(control, encoded)
+                continue
+            try:
+                self._feed(control, encoded, encoded.segments, NO_INPUTS)
+            except ZeroDivisionError:
+                raise self.division(encoded.variants[0].rule) from None
+
+    def _feed_tree(self, control: Words, encoded: Encoded) -> None:
+        """Runs a tree of variants and hands what it finds to the stores."""
+        crew = self._crew
+        own = crew.at_root(control, encoded.segments[0])
+        while True:
+            status = crew.enumerate(own, encoded)
+            rule = encoded.at[max(int(own[k.NODE]), 0)].rule
+            if status == k.DIVISION:
+                raise self.division(rule)
+            self.watch.look(rule)
+            for relation, out, count in crew.take():
+                self._apply(control, relation, out, count)
+            if status == k.DONE:
+                return
 
     def _feed(self, control: Words, encoded: Encoded, segments: tuple[Segment, ...], inputs: Words) -> None:
         """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
         segment = segments[0]
-        own = control.copy()
-        own[k.DEPTH], own[k.OUT_COUNT], own[k.INPUT_COUNT] = 0, 0, len(inputs)
-        registers = segment.constants.copy()
-        iterators = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
-        width = segment.emits + 1
-        out = np.empty(k.OUT_ROWS * width, dtype=np.int64)
-        address = segment.code.ctypes.data
+        rule = encoded.variants[0].rule
+        nest = Nest(segment, control, inputs)
         while True:
-            status = entry.enumerate_some(
-                own,
-                self.desk.S,
-                self.desk.A,
-                address,
-                encoded.kind,
-                registers,
-                iterators,
-                out,
-                inputs,
-                self._scratch,
-            )
+            status = nest.enumerate(self.desk, encoded.kind, self._crew.scratch)
             if status == k.DIVISION:
-                raise self.division(encoded.variant.rule)
-            count = int(own[k.OUT_COUNT])
-            self.watch.look(encoded.variant.rule)
-            if count and segment.after is not None:
-                rows = self._evaluate(segment.after, out[: count * width].reshape(count, width))
-                self._feed(control, encoded, segments[1:], rows)
-            elif count:
-                self._apply(control, encoded.head, out, count)
-            own[k.OUT_COUNT] = 0
+                raise self.division(rule)
+            found = nest.take()
+            self.watch.look(rule)
+            if len(found) and segment.after is not None:
+                self._feed(control, encoded, segments[1:], self._evaluate(segment.after, found[:, :-1]))
+            elif len(found):
+                self._apply(control, encoded.head, nest.out, len(found))
             if status == k.DONE:
                 return
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
         """Hands `count` instances (head, level) to the store of their head."""
-        control[k.OUT_COUNT] = count
-        applied = entry.apply_some(control, self.desk.S, head, out, self._hashes)
+        applied = entry.apply_some(control, self.desk.S, head, out, count)
         if applied == k.GROW:
             self.desk.stores[head].make_room(count)
-            applied = entry.apply_some(control, self.desk.S, head, out, self._hashes)
+            applied = entry.apply_some(control, self.desk.S, head, out, count)
         if applied != 0:
             raise self._broken()
 

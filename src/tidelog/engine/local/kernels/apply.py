@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.index import (
+    fetch_ahead,
     find_hashed,
     find_or_add,
     find_or_add_hashed,
     find_row,
-    hash_ahead,
+    home_slot,
     log_created,
+    same_words,
     touch,
 )
-from tidelog.engine.local.kernels.memory import kernel, load64, store32, store64
+from tidelog.engine.local.kernels.memory import atomic_add, atomic_load, claim, kernel, load64, store32, store64
 
 
 @kernel
@@ -39,22 +41,22 @@ def with_rank(meta, rank):
 
 
 @kernel
-def retract_instances(S, relation, buffer, count, hashes):
+def retract_instances(S, relation, buffer, count):
     """Kills `count` instances; 0, or -1 if a head is not there (the state is broken)."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
-    hash_ahead(S, relation, buffer, count, (columns + 1) * 8, hashes)
+    fetch_ahead(S, relation, buffer, count)
     for i in range(count):
-        head = buffer + i * (columns + 1) * 8
-        line = find_hashed(S, relation, head, load64(hashes, i))
+        head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
+        line = find_hashed(S, relation, head, load64(head, columns + k.INSTANCE_HASH))
         if line < 0:
             return -1
         row = rows + line * stride
         touch(S, relation, line, row, columns)
         store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) - 1)
         rank = (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
-        if load64(head, columns) < rank:
+        if load64(head, columns + k.INSTANCE_LEVEL) < rank:
             left = load64(row, columns + k.COUNT) - 1
             store64(row, columns + k.COUNT, left)
             if left == 0:
@@ -63,16 +65,16 @@ def retract_instances(S, relation, buffer, count, hashes):
 
 
 @kernel
-def insert_instances(S, relation, buffer, count, hashes, wave, logging):
+def insert_instances(S, relation, buffer, count, wave, logging):
     """Brings `count` instances to life."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
-    hash_ahead(S, relation, buffer, count, (columns + 1) * 8, hashes)
+    fetch_ahead(S, relation, buffer, count)
     for i in range(count):
-        head = buffer + i * (columns + 1) * 8
-        level = load64(head, columns)
-        line = find_or_add_hashed(S, relation, head, load64(hashes, i))
+        head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
+        level = load64(head, columns + k.INSTANCE_LEVEL)
+        line = find_or_add_hashed(S, relation, head, load64(head, columns + k.INSTANCE_HASH))
         if line < 0:
             line = -1 - line
             row = rows + line * stride
@@ -105,6 +107,94 @@ def insert_instances(S, relation, buffer, count, hashes, wave, logging):
             store64(row, columns + k.COUNT, 1)
             add_pending(S, relation, line)
     return 0
+
+
+@kernel
+def take_lines(S, relation, reserve, slot):
+    """Takes unused lines at the end of a relation for this thread alone; until they hold a row they look freed."""
+    first = atomic_add(S.ctypes.data, relation * k.STORE_FIELDS + k.USED, k.LINES_TAKEN)
+    width = S[relation, k.WIDTH]
+    columns = S[relation, k.COLUMNS]
+    for line in range(first, first + k.LINES_TAKEN):
+        store64(S[relation, k.ROWS], line * width + columns + k.META, k.FREED << k.STAMP_SHIFT)
+    reserve[slot, 0] = first
+    reserve[slot, 1] = first + k.LINES_TAKEN
+
+
+@kernel
+def find_or_claim(slots, mask, rows, stride, columns, head, hashed, line):
+    """The line of a head; if it has none, it gets the line given, and -1 - line comes back.
+
+    Another thread has no head with this hash, but near the border between their slots it may claim the one that was
+    found empty.
+    """
+    at = home_slot(hashed, mask)
+    copied = False
+    while True:
+        slot = atomic_load(slots, at)
+        if slot == 0:
+            if not copied:
+                for i in range(columns):
+                    store64(rows + line * stride, i, load64(head, i))
+                copied = True
+            if claim(slots, at, (hashed << k.HASH_SHIFT) | (line + 1)) == 0:
+                return -1 - line
+            continue
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            found = (slot & k.LOW_MASK) - 1
+            if same_words(rows + found * stride, head, columns):
+                return found
+        at = (at + 1) & mask
+
+
+@kernel
+def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
+    """`insert_instances` for one of several threads of a Bootstrap: these heads are its own, nothing is dead or logged.
+
+    `fresh` is scratch for as many lines as there are instances.
+    """
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    rows = S[relation, k.ROWS]
+    slots = S[relation, k.SLOTS]
+    mask = S[relation, k.MASK]
+    fetch_ahead(S, relation, buffer, count)
+    fresh_count = 0
+    for i in range(count):
+        head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
+        level = load64(head, columns + k.INSTANCE_LEVEL)
+        hashed = load64(head, columns + k.INSTANCE_HASH)
+        if reserve[slot, 0] == reserve[slot, 1]:
+            take_lines(S, relation, reserve, slot)
+        line = find_or_claim(slots, mask, rows, stride, columns, head, hashed, reserve[slot, 0])
+        if line < 0:
+            line = -1 - line
+            reserve[slot, 0] = line + 1
+            row = rows + line * stride
+            store64(row, columns + k.TOTAL, 1)
+            store64(row, columns + k.COUNT, 1)
+            store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
+            fresh[fresh_count] = line
+            fresh_count += 1
+            continue
+        row = rows + line * stride
+        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) + 1)
+        meta = load64(row, columns + k.META)
+        rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
+        if meta >> k.STAMP_SHIFT != k.PENDING:
+            if level < rank:
+                store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+        elif level + 1 < rank:
+            store64(row, columns + k.META, with_rank(meta, level + 1))
+            store64(row, columns + k.COUNT, 1)
+        elif level + 1 == rank:
+            store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+    if fresh_count > 0:
+        line = S.ctypes.data + relation * k.STORE_FIELDS * 8
+        atomic_add(line, k.LIVE, fresh_count)
+        place = atomic_add(line, k.PENDING_COUNT, fresh_count)
+        for i in range(fresh_count):
+            store32(S[relation, k.PENDING_ROWS], place + i, fresh[i])
 
 
 @kernel

@@ -18,11 +18,11 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import add_pending, with_rank, with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_lines, unarrange_row
 from tidelog.engine.local.kernels.index import (
+    fetch_ahead,
     find_hashed,
     find_or_add,
     find_or_add_hashed,
     find_row,
-    hash_ahead,
     log_created,
     remove_row,
     touch,
@@ -255,8 +255,8 @@ def killed(S, c, relation, line, iteration):
     return True
 
 
-@entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64[::1], int64, int64)")
-def count_instances(S, c, relation, out, count, hashes, sign, logging):
+@entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64, int64)")
+def count_instances(S, c, relation, out, count, sign, logging):
     """Brings the instances (head, level) of a buffer to life (`sign` 1) or to their end (-1).
 
     0, GROW (nothing done), or BROKEN.
@@ -267,17 +267,18 @@ def count_instances(S, c, relation, out, count, hashes, sign, logging):
     done = 0
     while done < count:
         piece = min(count - done, k.PIECE)
-        buffer = out.ctypes.data + done * (columns + 1) * 8
-        hash_ahead(S, relation, buffer, piece, (columns + 1) * 8, hashes.ctypes.data)
+        buffer = out.ctypes.data + done * (columns + k.INSTANCE_EXTRA) * 8
+        fetch_ahead(S, relation, buffer, piece)
         for i in range(piece):
-            head = buffer + i * (columns + 1) * 8
-            iteration = load64(head, columns) + 1
+            head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
+            iteration = load64(head, columns + k.INSTANCE_LEVEL) + 1
+            hashed = load64(head, columns + k.INSTANCE_HASH)
             if sign < 0:
-                line = find_hashed(S, relation, head, hashes[i])
+                line = find_hashed(S, relation, head, hashed)
                 if line < 0 or not killed(S, c, relation, line, iteration):
                     return k.BROKEN
                 continue
-            line = find_or_add_hashed(S, relation, head, hashes[i])
+            line = find_or_add_hashed(S, relation, head, hashed)
             if line < 0:
                 line = -1 - line
                 created(S, relation, line, 0, logging)

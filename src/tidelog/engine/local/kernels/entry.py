@@ -70,18 +70,20 @@ def insert_facts(S, relation, facts, logging):
 
 
 @entry_point(
-    "int64(int64[::1], int64[:,::1], int64[:,::1], int64, int64, int64[::1], int64[:,::1], int64[::1], int64[:,::1],"
-    " int64[::1])"
+    "int64(int64[::1], int64[:,::1], int64[:,::1], int64, int64, int64[::1], int64[:,::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[:,::1], int64[::1])"
 )
-def enumerate_some(control, S, A, code, kind, registers, iterators, out, inputs, scratch):
+def enumerate_some(control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
     """See `join.enumerate_instances`; for the variants that Python runs segment by segment."""
-    return join.enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch)
+    return join.enumerate_instances(
+        control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
+    )
 
 
-@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64[::1])")
-def apply_some(control, S, relation, out, hashes):
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64)")
+def apply_some(control, S, relation, out, count):
     """See `waves.apply_buffer`."""
-    return waves.apply_buffer(control, S, relation, out, hashes)
+    return waves.apply_buffer(control, S, relation, out.ctypes.data, count)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")

@@ -1,7 +1,8 @@
 """The index on whole rows: open addressing with linear probing, one word a slot: hash << 32 | line + 1.
 
-A look-up touches the slot and the row. Deletion shifts later slots back, so there are no tombstones and a relation
-that shrinks and grows for years probes no further than a fresh one.
+A look-up touches the slot and the row. Slots are in the order of the hash, so threads that share out the rows by the
+upper bits of the hash share out the slots too, whatever the size of the index. Deletion shifts later slots back, so
+there are no tombstones and a relation that shrinks and grows for years probes no further than a fresh one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ def same_words(left, right, columns):
 
 
 @kernel
+def home_slot(hashed, mask):
+    """Where the search for a hash begins: its upper bits, as many as the index has."""
+    return (hashed * (mask + 1)) >> k.HASH_SHIFT
+
+
+@kernel
 def find_row(S, relation, address):
     """The line of the row whose columns lie at the address, or -1."""
     return find_hashed(S, relation, address, hash_row(address, S[relation, k.COLUMNS]))
@@ -47,7 +54,7 @@ def find_slot(S, relation, address, hashed):
     mask = S[relation, k.MASK]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    at = hashed & mask
+    at = home_slot(hashed, mask)
     while True:
         slot = load64(slots, at)
         if slot == 0:
@@ -92,8 +99,8 @@ def find_or_add_hashed(S, relation, address, hashed):
 
 
 @kernel
-def hash_ahead(S, relation, buffer, count, stride, hashes):
-    """Hashes the rows of a buffer and fetches, for each, its slot and then the row that the slot names.
+def fetch_ahead(S, relation, buffer, count):
+    """For each instance of a buffer, fetches the slot of its head and then the row that the slot names.
 
     The rows of a large relation are spread over memory: asked for one after the other, each costs a wait; asked for
     together, the waits overlap.
@@ -103,12 +110,11 @@ def hash_ahead(S, relation, buffer, count, stride, hashes):
     mask = S[relation, k.MASK]
     rows = S[relation, k.ROWS]
     width = S[relation, k.WIDTH]
+    place = columns + k.INSTANCE_HASH
     for i in range(count):
-        hashed = hash_row(buffer + i * stride, columns)
-        store64(hashes, i, hashed)
-        prefetch(slots, hashed & mask)
+        prefetch(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), mask))
     for i in range(count):
-        slot = load64(slots, load64(hashes, i) & mask)
+        slot = load64(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), mask))
         if slot != 0:
             line = (slot & k.LOW_MASK) - 1
             prefetch(rows, line * width)
@@ -122,7 +128,7 @@ def remove_row(S, relation, line):
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-    at = hash_row(row, columns) & mask
+    at = home_slot(hash_row(row, columns), mask)
     while (load64(slots, at) & k.LOW_MASK) - 1 != line:
         at = (at + 1) & mask
     hole = at
@@ -131,7 +137,7 @@ def remove_row(S, relation, line):
         slot = load64(slots, at)
         if slot == 0:
             break
-        home = (slot >> k.HASH_SHIFT) & k.LOW_MASK & mask
+        home = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, mask)
         # The slot may move back into the hole only if its home is not behind the hole.
         if (at - home) & mask >= (at - hole) & mask:
             store64(slots, hole, slot)
@@ -158,7 +164,7 @@ def rebuild_index(S, relation):
         if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
             continue
         hashed = hash_row(row, columns)
-        at = hashed & mask
+        at = home_slot(hashed, mask)
         while load64(slots, at) != 0:
             at = (at + 1) & mask
         store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))

@@ -1,16 +1,32 @@
-"""The join: runs one variant of a rule, an interpreter of iterators and tails, and writes what it finds to a buffer.
+"""The join: runs a group of variants, an interpreter of iterators and tails, and writes what it finds to buffers.
 
-A variant is a nest of iterators. Each binds registers from a row (of the delta's batch, of a bucket, of a look-up),
-checks the overlay's stamp, checks equalities, and runs its tail: arithmetic, filters, absence of negated rows. The
-innermost one writes the registers asked for, and the instance's level: the highest rank among the rows inside the
-stratum. All state of the nest is in arrays, so when the buffer is full the kernel returns and later goes on.
+A group is a tree of iterators: variants that begin alike share a path from its root. An iterator binds registers from a
+row (of the delta's batch, of a bucket, of a look-up), checks the overlay's stamp, checks equalities, and runs its tail:
+arithmetic, filters, absence of negated rows. Where a variant ends, the registers of its head are written, with the
+instance's level: the highest rank among the rows inside the stratum. All state of the tree is in arrays, so when a
+buffer is full the kernel returns and later goes on.
+
+Threads that share a wave run the same code, each with its own registers and buffers; the rows of the first iterator
+that has many are taken in shares from a common cursor.
 """
 
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.index import find_row
-from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load32, load64, store64
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    atomic_add,
+    hash_end,
+    hash_word,
+    kernel,
+    load32,
+    load64,
+    prefetch,
+    store64,
+)
+
+FETCH_AHEAD = 6
 
 
 @kernel
@@ -170,62 +186,105 @@ def run_tail(S, code, at, count, registers, phase, wave, scratch):
 
 
 @kernel
-def enumerate_instances(control, S, A, code, kind, registers, iterators, out, inputs, scratch):
-    """Goes on enumerating one variant until it is done (DONE), the buffer is full (FULL), many rows were looked at
+def take_share(cursors, iterators, node, split, chunk):
+    """Takes the next rows of an iterator that threads share; False when there are none left."""
+    start = iterators[node, 4] + atomic_add(cursors.ctypes.data, split, chunk)
+    end = iterators[node, 5]
+    if start >= end:
+        return False
+    iterators[node, 1] = start
+    iterators[node, 2] = min(start + chunk, end)
+    return True
+
+
+@kernel
+def emit_instances(code, emits, count, registers, level, threads, buffers, counts, tally):
+    """Writes an instance to the buffer of each head that got so far; whether one is full now."""
+    full = False
+    for _ in range(count):
+        columns = load64(code, emits + k.EMIT_COUNT)
+        state = HASH_START
+        for i in range(columns):
+            state = hash_word(state, registers[load64(code, emits + k.EMIT_REGISTERS + i)])
+        hashed = hash_end(state)
+        buffer = load64(code, emits + k.EMIT_SLOT) * threads + ((hashed * threads) >> k.HASH_SHIFT)
+        n = counts[buffer]
+        line = buffers[buffer] + n * (columns + k.INSTANCE_EXTRA) * 8
+        for i in range(columns):
+            store64(line, i, registers[load64(code, emits + k.EMIT_REGISTERS + i)])
+        store64(line, columns + k.INSTANCE_LEVEL, level)
+        store64(line, columns + k.INSTANCE_HASH, hashed)
+        counts[buffer] = n + 1
+        tally[load64(code, emits + k.EMIT_TALLY)] += 1
+        if n + 1 >= k.OUT_ROWS:
+            full = True
+        emits += k.EMIT_REGISTERS + columns
+    return full
+
+
+@kernel
+def enumerate_instances(
+    control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
+):
+    """Goes on enumerating one group until it is done (DONE), a buffer is full (FULL), many rows were looked at
     (PAUSE), or a division fails."""
     phase = control[k.PHASE]
     wave = control[k.WAVE]
-    last = load64(code, k.CODE_ITERATORS) - 1
-    emit = load64(code, k.CODE_EMIT)
-    emit_count = load64(code, k.CODE_EMIT_COUNT)
-    n = control[k.OUT_COUNT]
-    depth = control[k.DEPTH]
-    out_address = out.ctypes.data
+    threads = control[k.THREADS]
+    chunk = control[k.CHUNK]
+    node = control[k.NODE]
     looked_at = 0
-    while depth >= 0:
-        if looked_at > k.PAUSE_ROWS:
-            control[k.OUT_COUNT] = n
-            control[k.DEPTH] = depth
-            return k.PAUSE
-        block = load64(code, k.CODE_BLOCKS + depth)
+    full = False
+    while node >= 0:
+        if full or looked_at > k.PAUSE_ROWS:
+            control[k.NODE] = node
+            return k.FULL if full else k.PAUSE
+        block = load64(code, k.CODE_BLOCKS + node)
         op = load64(code, block + k.OP)
         target = load64(code, block + k.TARGET)
         relation = load64(code, block + k.ROW_RELATION)
-        level = 0 if depth == 0 else iterators[depth - 1, 3]
-        if iterators[depth, 0] == 0:
-            iterators[depth, 0] = 1
-            iterators[depth, 1] = 0
+        split = load64(code, block + k.SPLIT)
+        parent = load64(code, block + k.PARENT)
+        level = 0 if parent < 0 else iterators[parent, 3]
+        if iterators[node, 0] == 0:
+            iterators[node, 0] = 1
+            iterators[node, 1] = 0
             if op == k.ITERATE_PROBE:
                 entry = probe(A, target, code, load64(code, block + k.KEY_AT), load64(code, block + k.KEY_N), registers)
                 if entry < 0:
-                    iterators[depth, 2] = 0
+                    iterators[node, 2] = 0
                 else:
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
-                    iterators[depth, 1] = load64(address, 0)
-                    iterators[depth, 2] = load64(address, 0) + load64(address, 1)
+                    iterators[node, 1] = load64(address, 0)
+                    iterators[node, 2] = load64(address, 0) + load64(address, 1)
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
-                    iterators[depth, 2] = S[relation, k.BATCH_COUNT]
+                    iterators[node, 2] = S[relation, k.BATCH_COUNT]
                 elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
-                    iterators[depth, 2] = S[relation, k.LEFT_COUNT]
+                    iterators[node, 2] = S[relation, k.LEFT_COUNT]
                 else:
-                    iterators[depth, 2] = S[relation, k.CAME_COUNT]
+                    iterators[node, 2] = S[relation, k.CAME_COUNT]
             elif op == k.ITERATE_SCAN:
-                iterators[depth, 2] = S[relation, k.USED]
+                iterators[node, 2] = S[relation, k.USED]
             elif op == k.ITERATE_FIND:
                 keys = load64(code, block + k.KEY_AT)
                 for i in range(load64(code, block + k.KEY_N)):
                     scratch[i] = registers[load64(code, keys + i)]
                 line = find_row(S, relation, scratch.ctypes.data)
-                iterators[depth, 1] = line
-                iterators[depth, 2] = line + 1 if line >= 0 else line
+                iterators[node, 1] = line
+                iterators[node, 2] = line + 1 if line >= 0 else line
             elif op == k.ITERATE_INPUT:
-                iterators[depth, 2] = control[k.INPUT_COUNT]
+                iterators[node, 2] = control[k.INPUT_COUNT]
             else:
-                iterators[depth, 2] = 1
-        cursor = iterators[depth, 1]
-        end = iterators[depth, 2]
-        # Read anew at every entry: memory may have moved since the buffer was last full.
+                iterators[node, 2] = 1
+            if split >= 0:
+                iterators[node, 4] = iterators[node, 1]
+                iterators[node, 5] = iterators[node, 2]
+                if not take_share(cursors, iterators, node, split, chunk):
+                    iterators[node, 1] = iterators[node, 2]
+        cursor = iterators[node, 1]
+        end = iterators[node, 2]
+        # Read anew at every entry: memory may have moved since a buffer was last full.
         source = 0
         if op == k.ITERATE_PROBE:
             source = A[target, k.POOL]
@@ -246,11 +305,11 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
         else:
             bound = wave + 1 if check == k.CHECK_BEFORE else wave
         rows = 0
-        stride = 0
+        width = 0
         columns = 0
         if op != k.ITERATE_UNIT and op != k.ITERATE_INPUT:
             rows = S[relation, k.ROWS]
-            stride = S[relation, k.WIDTH] * 8
+            width = S[relation, k.WIDTH]
             columns = S[relation, k.COLUMNS]
         bind_count = load64(code, block + k.BIND_N)
         bind_at = load64(code, block + k.BIND_AT)
@@ -258,9 +317,12 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
         equal_at = load64(code, block + k.EQUAL_AT)
         tail_count = load64(code, block + k.TAIL_N)
         tail_at = load64(code, block + k.TAIL_AT)
+        emit_count = load64(code, block + k.EMIT_N)
+        emit_at = load64(code, block + k.EMIT_AT)
+        child = load64(code, block + k.CHILD)
         descended = False
         looked_at -= cursor
-        while cursor < end:
+        while cursor < end and not full:
             position = cursor
             cursor += 1
             found_level = level
@@ -273,9 +335,12 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
             else:
                 if op == k.ITERATE_PROBE or op == k.ITERATE_BATCH:
                     line = load32(source, position)
+                    # The rows are spread over memory: ask for one before its turn.
+                    if position + FETCH_AHEAD < end:
+                        prefetch(rows, load32(source, position + FETCH_AHEAD) * width)
                 else:
                     line = position
-                row = rows + line * stride
+                row = rows + line * width * 8
                 if check != k.CHECK_NONE or inside != 0:
                     meta = load64(row, columns + k.META)
                     if check != k.CHECK_NONE:
@@ -301,29 +366,28 @@ def enumerate_instances(control, S, A, code, kind, registers, iterators, out, in
                 if passed == 0:
                     continue
                 if passed < 0:
+                    control[k.NODE] = node
                     return k.DIVISION
-            if depth < last:
-                iterators[depth, 1] = cursor
-                iterators[depth, 3] = found_level
-                iterators[depth + 1, 0] = 0
+            if emit_count > 0:
+                full = emit_instances(
+                    code, emit_at, emit_count, registers, found_level, threads, buffers, counts, tally
+                )
+            if child >= 0:
+                iterators[node, 3] = found_level
+                iterators[child, 0] = 0
                 descended = True
                 break
-            line_out = out_address + n * (emit_count + 1) * 8
-            for i in range(emit_count):
-                store64(line_out, i, registers[load64(code, emit + i)])
-            store64(line_out, emit_count, found_level)
-            n += 1
-            if n == k.OUT_ROWS:
-                iterators[depth, 1] = cursor
-                control[k.OUT_COUNT] = n
-                control[k.DEPTH] = depth
-                return k.FULL
         looked_at += cursor + 1
+        iterators[node, 1] = cursor
         if descended:
-            depth += 1
-        else:
-            iterators[depth, 0] = 0
-            depth -= 1
-    control[k.OUT_COUNT] = n
-    control[k.DEPTH] = -1
+            node = child
+        elif cursor >= end and not (split >= 0 and take_share(cursors, iterators, node, split, chunk)):
+            iterators[node, 0] = 0
+            sibling = load64(code, block + k.SIBLING)
+            if sibling >= 0:
+                iterators[sibling, 0] = 0
+                node = sibling
+            else:
+                node = parent
+    control[k.NODE] = -1
     return k.DONE

@@ -54,21 +54,28 @@ NEXT_ARRANGEMENT = 13
 ARRANGEMENT_FIELDS = 14
 ENTRY_EXTRA = 3
 
-# A line of V: one variant, the plan of a rule for one position of the delta.
+# A line of V: one group of variants that start from the same delta: a tree of iterators in code.
 CODE, CONSTANTS, REGISTERS = 0, 1, 2
-KIND, DELTA, HEAD, HEAD_COLUMNS = 3, 4, 5, 6
-ACTIVE = 7  # bits: 1 RETRACT wave 0, 2 RETRACT later, 4 INSERT wave 0, 8 INSERT later
-IN_PYTHON = 8  # 1: an expression needs Python, so the driver in Python runs it
-VARIANT_FIELDS = 9
+KIND, DELTA = 3, 4
+ACTIVE = 5  # bits: 1 RETRACT wave 0, 2 RETRACT later, 4 INSERT wave 0, 8 INSERT later
+IN_PYTHON = 6  # 1: an expression needs Python, so the driver in Python runs it
+VARIANT_FIELDS = 7
 
 KIND_RULE, KIND_INSIDE, KIND_BELOW, KIND_NEGATED = 0, 1, 2, 3
 
-# Code of a variant: head, then one block per iterator.
-CODE_ITERATORS, CODE_EMIT, CODE_EMIT_COUNT, CODE_BLOCKS = 0, 1, 2, 3
+# Code of a group: the number of blocks, where each begins, then one block per iterator, the root first.
+CODE_ITERATORS, CODE_BLOCKS = 0, 1
 # A block.
 OP, TARGET, ROW_RELATION, INSIDE, CHECK = 0, 1, 2, 3, 4
 KEY_N, KEY_AT, BIND_N, BIND_AT, EQUAL_N, EQUAL_AT, TAIL_N, TAIL_AT = 5, 6, 7, 8, 9, 10, 11, 12
-BLOCK_WIDTH = 13
+PARENT, CHILD, SIBLING = 13, 14, 15  # blocks, or -1
+SPLIT = 16  # the cursor from which threads take shares of its rows, or -1
+EMIT_N, EMIT_AT = 17, 18
+BLOCK_WIDTH = 19
+# An emit: where an instance goes that got so far; then the registers of its head.
+EMIT_SLOT, EMIT_TALLY, EMIT_COUNT, EMIT_REGISTERS = 0, 1, 2, 3
+# An instance in a buffer: the head's columns, its level, the hash of the head.
+INSTANCE_LEVEL, INSTANCE_HASH, INSTANCE_EXTRA = 0, 1, 2
 
 ITERATE_UNIT, ITERATE_BATCH, ITERATE_PROBE, ITERATE_SCAN, ITERATE_FIND, ITERATE_INPUT = 0, 1, 2, 3, 4, 5
 CHECK_NONE, CHECK_BEFORE, CHECK_AFTER = 0, 1, 2  # the literal stands before or after the delta's position
@@ -99,20 +106,28 @@ TAIL_WIDTH = 6
     T_SELECT,
 ) = range(21)
 
-# The control words of a run.
+# The control words of a run; in a wave that threads share, each has its own.
 PHASE, WAVE, STATE, VARIANT, FINISHED = 0, 1, 2, 3, 4
 INSTANCES, YIELD_AT, KILL_LIMIT, NEED, NEED_AT = 5, 6, 7, 8, 9
-DEPTH, OUT_COUNT, INPUT_COUNT, LOGGING, PYTHON_VARIANTS, LAST_WAVE = 10, 11, 12, 13, 14, 15
-CONTROL_FIELDS = 16
+NODE, INPUT_COUNT, LOGGING, PYTHON_VARIANTS, LAST_WAVE = 10, 11, 12, 13, 14
+THREADS, CHUNK = 15, 16  # the threads that share this wave, and the rows of a delta that one takes at a time
+THREADS_THERE, BELOW = 17, 18  # the threads that may share one; the rows that wave 0 of a Bootstrap begins from
+SHARED, RESUME, BARRIERS = 19, 20, 21  # the wave was shared; a sharing thread's place in it
+CONTROL_FIELDS = 22
 
 RETRACT, INSERT = 0, 1
-STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END = 0, 1, 2, 3
+STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3, 4
 
 # What the driver hands back.
 DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD = 0, 1, 2, 3, 4, 5
-SWITCH, DIVISION, BROKEN, ROUNDS, PAUSE = 6, 7, 8, 9, 10
+SWITCH, DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_END = 6, 7, 8, 9, 10, 11, 12
 
-ITERATOR_WORDS = 4  # started, cursor, end, level
+ITERATOR_WORDS = 6  # started, cursor, end, level; of one that is shared out: where its rows begin and end
 OUT_ROWS = 8192
+OUT_SPARE = 64  # at most so many instances of one row go to one buffer
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join looks at before it lets Python look at the clock
+ALL_ROWS = 1 << 60  # the share of a thread that is alone
+WORTH_SHARING = 4096  # from so many rows on, a wave is shared among threads
+SHARE_ROWS = 128  # the rows of a delta that a thread takes at a time
+LINES_TAKEN = 256  # the lines of a relation that a thread takes at a time

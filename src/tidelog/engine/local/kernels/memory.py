@@ -16,6 +16,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
@@ -163,6 +164,54 @@ def prefetch(typing_context: Any, address: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def atomic_load(typing_context: Any, address: Any, index: Any) -> Any:
+    """The word at address + 8 * index, which another thread may be writing; what it wrote before is seen too."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
+        return builder.load_atomic(builder.gep(pointer, [arguments[1]]), "acquire", 8)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def atomic_add(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Adds to the word at address + 8 * index, at once for all threads; the word before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
+        return builder.atomic_rmw("add", builder.gep(pointer, [arguments[1]]), arguments[2], "acq_rel")
+
+    return types.int64(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def claim(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes the word at address + 8 * index if it is 0, at once for all threads; the word before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
+        place = builder.gep(pointer, [arguments[1]])
+        pair = builder.cmpxchg(place, _I64(0), arguments[2], "acq_rel", "acquire")
+        return builder.extract_value(pair, 0)
+
+    return types.int64(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def let_others_run(typing_context: Any) -> Any:
+    """Gives the processor to another thread, if one waits for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_I32, [])
+        function = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
+        builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 HASH_START = -7046029254386353131

@@ -58,7 +58,7 @@ def compare(S, A, old, new):
     for line in range(S[new, k.USED]):
         row = S[new, k.ROWS] + line * stride
         meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
-        if meta >> k.STAMP_SHIFT == -1:
+        if meta >> k.STAMP_SHIFT == -1 or meta >> k.STAMP_SHIFT == k.FREED:
             continue
         if S[old, k.USED] > 0 and find_row(S, old, row) >= 0:
             store64(row, columns + k.META, with_stamp(meta, 0))

@@ -1,9 +1,9 @@
 """The waves of one stratum: RETRACT or INSERT until no batch is left, with no Python between rules or waves.
 
-`drive` is a state machine over the control words: choose the next variant with a delta, enumerate into the buffer,
-apply the buffer, and at the end of the wave mark the whole next batch before it is enumerated. A phase begins at the
-end of wave -1, which makes wave 0 of the input facts that are pending. It returns when it is done, or when Python must
-do something first (memory, an expression, a look at the clock), and goes on where it was.
+`drive` is a state machine over the control words: choose the next group with a delta, enumerate into the buffers, apply
+them, and at the end of the wave mark the whole next batch before it is enumerated. A phase begins at the end of wave
+-1, which makes wave 0 of the input facts that are pending. It returns when it is done, or when Python must do something
+first (memory, an expression, a look at the clock, a wave for several threads), and goes on where it was.
 """
 
 from __future__ import annotations
@@ -48,38 +48,44 @@ def has_room(S, relation, rows, logging):
 
 @kernel
 def start_variant(control, V, variant, registers, iterators):
-    """Sets the registers to the variant's constants and the nest to its first iterator."""
+    """Sets the registers to the group's constants and its tree to the root."""
     for i in range(V[variant, k.REGISTERS]):
         registers[i] = load64(V[variant, k.CONSTANTS], i)
     iterators[0, 0] = 0
-    control[k.DEPTH] = 0
-    control[k.OUT_COUNT] = 0
+    control[k.NODE] = 0
 
 
 @kernel
-def apply_buffer(control, S, relation, out, hashes):
-    """Applies the buffer to the head's relation. 0, GROW (nothing done), or BROKEN."""
-    count = control[k.OUT_COUNT]
-    if count == 0:
-        return 0
+def next_variant(control, S, V):
+    """The next group that has anything to do in this wave, also in the control words; past the end if there is none."""
+    variant = control[k.VARIANT]
+    while variant < V.shape[0] and (
+        V[variant, k.IN_PYTHON] != 0 or not has_delta(S, V, variant, control[k.PHASE], control[k.WAVE])
+    ):
+        variant += 1
+    control[k.VARIANT] = variant
+    return variant
+
+
+@kernel
+def apply_buffer(control, S, relation, buffer, count):
+    """Applies a buffer of instances to the head's relation. 0, GROW (nothing done), or BROKEN."""
     if not has_room(S, relation, count, control[k.LOGGING]):
         control[k.NEED] = relation
         control[k.NEED_AT] = count
         return k.GROW
-    columns = S[relation, k.COLUMNS]
+    width = (S[relation, k.COLUMNS] + k.INSTANCE_EXTRA) * 8
     done = 0
-    # In pieces that the caches hold, so that what `hash_ahead` fetched is still there.
+    # In pieces that the caches hold, so that what `fetch_ahead` fetched is still there.
     while done < count:
         piece = min(count - done, k.PIECE)
-        buffer = out.ctypes.data + done * (columns + 1) * 8
         if control[k.PHASE] == k.RETRACT:
-            if retract_instances(S, relation, buffer, piece, hashes.ctypes.data) < 0:
+            if retract_instances(S, relation, buffer + done * width, piece) < 0:
                 return k.BROKEN
         else:
-            insert_instances(S, relation, buffer, piece, hashes.ctypes.data, control[k.WAVE], control[k.LOGGING])
+            insert_instances(S, relation, buffer + done * width, piece, control[k.WAVE], control[k.LOGGING])
         done += piece
     control[k.INSTANCES] += count
-    control[k.OUT_COUNT] = 0
     return 0
 
 
@@ -168,32 +174,66 @@ def room_to_revive(control, S, inside):
     return True
 
 
+@kernel
+def is_worth_sharing(control, S, inside):
+    """Whether the wave that begins is one for several threads."""
+    if control[k.THREADS_THERE] == 1 or control[k.LOGGING] != 0:
+        return False
+    rows = control[k.BELOW] if control[k.WAVE] == 0 else 0
+    for i in range(inside.size):
+        rows += S[inside[i], k.BATCH_COUNT]
+    return rows >= k.WORTH_SHARING
+
+
+@kernel
+def is_worth_sharing_end(control, S, inside):
+    """Whether what a wave found is arranged by several threads."""
+    if control[k.THREADS_THERE] == 1 or control[k.LOGGING] != 0:
+        return False
+    rows = 0
+    for i in range(inside.size):
+        rows += S[inside[i], k.PENDING_COUNT]
+    return rows >= k.WORTH_SHARING
+
+
 @entry_point(
     "int64(int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
-    " int64[::1], int64[::1], int64[:,::1], int64[::1])"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int64[::1])"
 )
-def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, scratch):
+def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
     """Runs the phase in the control words until it is DONE or Python is needed; the other results say for what."""
     while True:
         state = control[k.STATE]
         if state == k.STATE_NEXT:
-            variant = control[k.VARIANT]
-            while variant < V.shape[0] and (
-                V[variant, k.IN_PYTHON] != 0 or not has_delta(S, V, variant, control[k.PHASE], control[k.WAVE])
-            ):
-                variant += 1
-            control[k.VARIANT] = variant
+            if control[k.VARIANT] == 0:
+                cursors[:] = 0
+                if control[k.SHARED] == 0 and is_worth_sharing(control, S, inside):
+                    return k.SHARE
+            variant = next_variant(control, S, V)
             if variant < V.shape[0]:
                 start_variant(control, V, variant, registers, iterators)
                 control[k.STATE] = k.STATE_ENUMERATE
             else:
                 control[k.STATE] = k.STATE_END
+                control[k.SHARED] = 0
                 if control[k.PYTHON_VARIANTS] != 0:
                     return k.PYTHON
         elif state == k.STATE_ENUMERATE:
             variant = control[k.VARIANT]
             status = enumerate_instances(
-                control, S, A, V[variant, k.CODE], V[variant, k.KIND], registers, iterators, out, inputs, scratch
+                control,
+                S,
+                A,
+                V[variant, k.CODE],
+                V[variant, k.KIND],
+                registers,
+                iterators,
+                buffers,
+                counts,
+                tally,
+                cursors,
+                inputs,
+                scratch,
             )
             if status == k.DIVISION:
                 return k.DIVISION
@@ -202,9 +242,12 @@ def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, s
             if status == k.PAUSE:
                 return k.YIELD
         elif state == k.STATE_APPLY:
-            status = apply_buffer(control, S, V[control[k.VARIANT], k.HEAD], out, hashes)
-            if status != 0:
-                return status
+            for slot in range(inside.size):
+                if counts[slot] > 0:
+                    status = apply_buffer(control, S, inside[slot], buffers[slot], counts[slot])
+                    if status != 0:
+                        return status
+                    counts[slot] = 0
             if control[k.FINISHED] != 0:
                 control[k.VARIANT] += 1
                 control[k.STATE] = k.STATE_NEXT
@@ -223,7 +266,10 @@ def drive(control, S, A, V, inside, registers, iterators, out, hashes, inputs, s
                     if not room_to_revive(control, S, inside):
                         return k.GROW
                     revive_dead(S, inside)
-                batch = end_insert(control, S, A, inside, wave + 1, hashes)
+                if state == k.STATE_END and is_worth_sharing_end(control, S, inside):
+                    control[k.STATE] = k.STATE_ARRANGE
+                    return k.SHARE_END
+                batch = end_insert(control, S, A, inside, wave + 1, scratch)
                 if batch < 0:
                     return k.GROW_ARRANGEMENT
             control[k.WAVE] = wave + 1

@@ -1,0 +1,310 @@
+"""The threads of an engine, and the memory that the kernels work in while they run a stratum's plans.
+
+A `Team` is there for the whole life of an engine: its threads wait in a pool, and the one that commits is the first of
+them. A `Crew` is a team with what the plans of one stratum need: registers, iterators and buffers, for each thread. It
+runs the waves; those that are worth it with all threads (see `kernels/team`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from tidelog.engine.local.encode import Encoded, Segment
+from tidelog.engine.local.kernels import entry, waves
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels import team as kernels
+from tidelog.engine.local.store import Desk
+from tidelog.engine.local.values import Words
+
+NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
+MOST_THREADS = 16
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST_THREADS)
+
+
+class Team:
+    """`threads` threads, the calling one among them; the others start when they are first needed."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, part: Callable[[int], int]) -> list[int]:
+        """Runs every thread's part, the first one here; their results."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads - 1, "tidelog")
+        others = [self._pool.submit(part, me) for me in range(1, self.threads)]
+        return [part(0), *(other.result() for other in others)]
+
+    def close(self) -> None:
+        """Ends the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+class Hand:
+    """What one thread works with. A buffer for each relation inside the stratum and each thread that may apply it."""
+
+    def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, threads: int) -> None:
+        self.control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+        self.registers: Words = np.zeros(registers, dtype=np.int64)
+        self.iterators: Words = np.zeros((blocks, k.ITERATOR_WORDS), dtype=np.int64)
+        columns = max((store.columns for store in desk.stores), default=1)
+        self.scratch: Words = np.empty(max(columns + 1, k.PIECE), dtype=np.int64)
+        self.reserve: Words = np.zeros((len(inside), 2), dtype=np.int64)
+        self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
+        widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
+        self.memory = [
+            np.empty((k.OUT_ROWS + k.OUT_SPARE) * width, dtype=np.int64) for width in widths for _ in range(threads)
+        ]
+        self.buffers: Words = np.array([buffer.ctypes.data for buffer in self.memory], dtype=np.int64)
+
+
+class Crew:
+    """The memory in which a team runs the plans of one stratum.
+
+    `tally` counts, per variant, the instances that it found.
+    """
+
+    def __init__(
+        self, team: Team, desk: Desk, inside: Words, *, registers: int, blocks: int, cursors: int, variants: int
+    ) -> None:
+        self._team = team
+        self._desk = desk
+        self._inside = inside
+        self._registers, self._blocks = registers, blocks
+        self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
+        self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
+        self._alone = Hand(desk, inside, registers, blocks, 1)
+        self._counts: Words = np.zeros(len(inside), dtype=np.int64)
+        self._hands: list[Hand] = []
+        self._sharing = False
+
+    @property
+    def scratch(self) -> Words:
+        return self._alone.scratch
+
+    def reset(self) -> None:
+        """Forgets what a phase that was broken off left in the buffers."""
+        self._counts[:] = 0
+        self._sharing = False
+        for hand in self._hands:
+            hand.reserve[:] = 0
+
+    def drive(self, control: Words, table: Words) -> int:
+        """See `kernels.waves.drive`; a wave that is worth it is shared by all threads."""
+        while True:
+            status = self._share(control, table) if self._sharing else self._drive(control, table)
+            if status == k.SHARE:
+                self._begin(control)
+            elif status == k.SHARE_END:
+                self._arrange()
+            elif self._sharing and status == k.DONE:
+                self._sharing = False
+                control[k.VARIANT], control[k.STATE], control[k.SHARED] = len(table), k.STATE_NEXT, 1
+            else:
+                return status
+
+    def _drive(self, control: Words, table: Words) -> int:
+        hand = self._alone
+        status: int = waves.drive(
+            control,
+            self._desk.S,
+            self._desk.A,
+            table,
+            self._inside,
+            hand.registers,
+            hand.iterators,
+            hand.buffers,
+            self._counts,
+            self.tally,
+            self._cursors,
+            NO_INPUTS,
+            hand.scratch,
+        )
+        return status
+
+    # One tree by itself, for strategies that apply instances in their own way
+
+    def at_root(self, control: Words, segment: Segment) -> Words:
+        """The control words with which `enumerate` starts a tree from its beginning."""
+        own = control.copy()
+        own[k.THREADS], own[k.CHUNK], own[k.NODE] = 1, k.ALL_ROWS, 0
+        self._alone.registers[: len(segment.constants)] = segment.constants
+        self._alone.iterators[0, 0] = 0
+        self._cursors[:] = 0
+        return own
+
+    def enumerate(self, own: Words, encoded: Encoded) -> int:
+        """Goes on until a buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
+        hand = self._alone
+        status: int = entry.enumerate_some(
+            own,
+            self._desk.S,
+            self._desk.A,
+            encoded.segments[0].code.ctypes.data,
+            encoded.kind,
+            hand.registers,
+            hand.iterators,
+            hand.buffers,
+            self._counts,
+            self.tally,
+            self._cursors,
+            NO_INPUTS,
+            hand.scratch,
+        )
+        return status
+
+    def take(self) -> Iterator[tuple[int, Words, int]]:
+        """What was found: the relation, the buffer, and how many instances it has."""
+        for slot, relation in enumerate(self._inside.tolist()):
+            count = int(self._counts[slot])
+            self._counts[slot] = 0
+            if count:
+                yield relation, self._alone.memory[slot], count
+
+    # Waves for several threads
+
+    def _begin(self, control: Words) -> None:
+        """Everybody to the beginning of the wave."""
+        threads = self._team.threads
+        if not self._hands:
+            self._hands = [
+                Hand(self._desk, self._inside, self._registers, self._blocks, threads) for _ in range(threads)
+            ]
+            self._buffers = np.stack([hand.buffers for hand in self._hands])
+            self._shared_counts = np.zeros_like(self._buffers)
+            self._tallies = np.zeros((threads, len(self.tally)), dtype=np.int64)
+            self._words: Words = np.zeros(kernels.FIRST_THREAD + kernels.PER_THREAD * threads, dtype=np.int64)
+        self._words[:] = 0
+        self._shared_counts[:] = 0
+        for hand in self._hands:
+            hand.control[:] = control
+            hand.control[k.THREADS], hand.control[k.CHUNK], hand.control[k.BARRIERS] = threads, k.SHARE_ROWS, 0
+        self._sharing = True
+
+    def _share(self, control: Words, table: Words) -> int:
+        """All threads go on with the wave; see `kernels.team.share_wave`."""
+        first = self._hands[0].control
+        first[k.YIELD_AT] = control[k.YIELD_AT]
+
+        def part(me: int) -> int:
+            hand = self._hands[me]
+            status: int = kernels.share_wave(
+                me,
+                self._words,
+                hand.control,
+                self._desk.S,
+                self._desk.A,
+                table,
+                self._inside,
+                hand.registers,
+                hand.iterators,
+                self._buffers,
+                self._shared_counts,
+                self._tallies[me],
+                self._cursors,
+                hand.reserve,
+                NO_INPUTS,
+                hand.scratch,
+                hand.fresh,
+            )
+            return status
+
+        status = self._team.run(part)[0]
+        self.tally += self._tallies.sum(axis=0)
+        self._tallies[:] = 0
+        # What the run is told about: the thread that failed, or the first, which speaks for all.
+        speaker = next(
+            (
+                hand.control
+                for me, hand in enumerate(self._hands)
+                if self._words[kernels.FIRST_THREAD + me * kernels.PER_THREAD] == k.DIVISION
+            ),
+            first,
+        )
+        for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT):
+            control[word] = speaker[word]
+        control[k.INSTANCES] = first[k.INSTANCES]
+        return status
+
+    def _arrange(self) -> None:
+        """All threads arrange what the wave found, each whole arrangements."""
+        stores = self._desk.stores
+        tasks = [(relation, number) for relation in self._inside.tolist() for number in stores[relation].arrangements]
+        if len(tasks) < 2:
+            return
+        table: Words = np.array(tasks, dtype=np.int64)
+        words: Words = np.zeros(kernels.FIRST_THREAD, dtype=np.int64)
+        needs: Words = np.zeros((self._team.threads, k.CONTROL_FIELDS), dtype=np.int64)
+
+        def part(me: int) -> int:
+            scratch: Words = np.empty(k.PIECE, dtype=np.int64)
+            status: int = kernels.share_arranging(words, needs[me], self._desk.S, self._desk.A, table, scratch)
+            return status
+
+        while True:
+            full = [int(needs[me, k.NEED]) for me, status in enumerate(self._team.run(part)) if status != k.DONE]
+            if not full:
+                return
+            for number in full:
+                stores[int(self._desk.A[number, k.RELATION])].grow_arrangement(number)
+            words[:] = 0
+
+    def give_lines_back(self) -> None:
+        """At the end of a phase: lines that threads took and did not use can be used by others."""
+        for hand in self._hands:
+            for relation, (first, end) in zip(self._inside.tolist(), hand.reserve.tolist()):
+                if first < end:
+                    self._desk.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
+            hand.reserve[:] = 0
+
+
+class Nest:
+    """One segment of a variant that Python runs: its own registers, iterators and buffer."""
+
+    def __init__(self, segment: Segment, control: Words, inputs: Words) -> None:
+        self._segment = segment
+        self._control = control.copy()
+        self._control[k.NODE], self._control[k.INPUT_COUNT] = 0, len(inputs)
+        self._inputs = inputs
+        self._registers = segment.constants.copy()
+        self._iterators: Words = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
+        self._width = segment.emits + k.INSTANCE_EXTRA
+        self.out: Words = np.empty((k.OUT_ROWS + k.OUT_SPARE) * self._width, dtype=np.int64)
+        self._buffers: Words = np.array([self.out.ctypes.data], dtype=np.int64)
+        self._counts: Words = np.zeros(1, dtype=np.int64)
+        self._words: Words = np.zeros(1, dtype=np.int64)
+
+    def enumerate(self, desk: Desk, kind: int, scratch: Words) -> int:
+        """Goes on until the buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
+        status: int = entry.enumerate_some(
+            self._control,
+            desk.S,
+            desk.A,
+            self._segment.code.ctypes.data,
+            kind,
+            self._registers,
+            self._iterators,
+            self._buffers,
+            self._counts,
+            self._words,
+            self._words,
+            self._inputs,
+            scratch,
+        )
+        return status
+
+    def take(self) -> Words:
+        """What was found, which stays in the buffer until `enumerate` is called again: columns, level, hash."""
+        count = int(self._counts[0])
+        self._counts[0] = 0
+        return self.out[: count * self._width].reshape(count, self._width)
