@@ -110,6 +110,7 @@ class Crew:
             elif self._sharing and status == k.DONE:
                 self._sharing = False
                 control[k.VARIANT], control[k.STATE], control[k.SHARED] = len(table), k.STATE_NEXT, 1
+                return k.YIELD
             else:
                 return status
 

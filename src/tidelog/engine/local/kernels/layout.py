@@ -128,6 +128,6 @@ OUT_SPARE = 64  # at most so many instances of one row go to one buffer
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join looks at before it lets Python look at the clock
 ALL_ROWS = 1 << 60  # the share of a thread that is alone
-WORTH_SHARING = 4096  # from so many rows on, a wave is shared among threads
+WORTH_SHARING = 8192  # from so many rows on, a wave is shared among threads
 SHARE_ROWS = 128  # the rows of a delta that a thread takes at a time
 LINES_TAKEN = 256  # the lines of a relation that a thread takes at a time
