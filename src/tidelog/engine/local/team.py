@@ -142,6 +142,7 @@ class Crew:
         self._alone.registers[: len(segment.constants)] = segment.constants
         self._alone.iterators[0, 0] = 0
         self._cursors[:] = 0
+        self._counts[:] = 0
         return own
 
     def enumerate(self, own: Words, encoded: Encoded) -> int:
