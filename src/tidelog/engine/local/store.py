@@ -390,7 +390,7 @@ class Store:
         `is_read` says that rules above read the relation, and will want to know from the rows themselves.
         """
         gone = int(old.saved[LIVE])
-        if not gone and not is_read:
+        if not gone and not is_read and self.line[USED] == self.line[LIVE]:
             # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
             settle.welcome(self.desk.S, self.relation)

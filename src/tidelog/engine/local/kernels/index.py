@@ -178,7 +178,7 @@ def refill_index(S, relation, old, size):
     for place in range(size):
         slot = load64(old, place)
         if slot != 0:
-            at = (slot >> k.HASH_SHIFT) & k.LOW_MASK & mask
+            at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, mask)
             while load64(slots, at) != 0:
                 at = (at + 1) & mask
             store64(slots, at, slot)

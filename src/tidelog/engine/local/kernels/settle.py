@@ -96,7 +96,7 @@ def compare(S, A, old, new):
 def welcome(S, relation):
     """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks.
 
-    CAME is not written.
+    There are no unused lines between them. CAME is not written.
     """
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
