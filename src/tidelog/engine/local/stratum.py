@@ -352,7 +352,7 @@ class LocalStratum:
         control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
         control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
         control[k.THREADS], control[k.CHUNK] = 1, k.ALL_ROWS
-        control[k.THREADS_THERE] = self._team.threads
+        control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
         control[k.BELOW] = sum(len(self.desk.stores[relation]) for relation in self._below)
         desk = self.desk
         crew = self._crew

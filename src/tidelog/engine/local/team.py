@@ -22,6 +22,8 @@ from tidelog.engine.local.values import Words
 
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 MOST_THREADS = 16
+# Calling the others costs some 0.1 ms, in which one thread deals with about this many rows.
+SHARE_FROM = 8192
 
 
 def processors() -> int:
@@ -34,6 +36,7 @@ class Team:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self.share_from = SHARE_FROM
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, part: Callable[[int], int]) -> list[int]:

@@ -239,7 +239,7 @@ def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
 def _new_engine(task: TaskProgram) -> LocalEngine:
     from tidelog.engine.local.engine import LocalEngine
 
-    return LocalEngine(task.program, track_state=True)
+    return LocalEngine(task.program, track_state=True, threads=1)  # Spark runs a task on each processor
 
 
 def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch]]) -> dict[int, TaskOutcome]:

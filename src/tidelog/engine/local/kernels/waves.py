@@ -182,7 +182,7 @@ def is_worth_sharing(control, S, inside):
     rows = control[k.BELOW] if control[k.WAVE] == 0 else 0
     for i in range(inside.size):
         rows += S[inside[i], k.BATCH_COUNT]
-    return rows >= k.WORTH_SHARING
+    return rows >= control[k.SHARE_FROM]
 
 
 @kernel
@@ -193,7 +193,7 @@ def is_worth_sharing_end(control, S, inside):
     rows = 0
     for i in range(inside.size):
         rows += S[inside[i], k.PENDING_COUNT]
-    return rows >= k.WORTH_SHARING
+    return rows >= control[k.SHARE_FROM]
 
 
 @entry_point(
