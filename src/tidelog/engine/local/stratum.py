@@ -17,7 +17,7 @@ from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
-from tidelog.engine.local.team import NO_INPUTS, Crew, Nest, Team
+from tidelog.engine.local.team import NO_INPUTS, Crew, Nest, Reserves, Team
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.profile import Cost
@@ -82,6 +82,7 @@ class LocalStratum:
         self._negated = {numbers[atom.relation] for rule in stratum.rules for atom in rule.negatives}
         self._names = {numbers[name]: name for rule in stratum.rules for name in (atom.relation for atom in rule.atoms)}
         self._names |= {numbers[name]: name for name in stratum.relations}
+        self._reserves = Reserves(team, desk, self._inside)
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._estimates = StoreEstimates(desk, numbers, self._below)
         self._variants: list[Encoded] = []
@@ -330,6 +331,7 @@ class LocalStratum:
             self._team,
             self.desk,
             self._inside,
+            self._reserves,
             registers=max((len(s.constants) for s in segments), default=1),
             blocks=max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
             cursors=sum(encoded.cursors for encoded in self._variants),
@@ -357,13 +359,14 @@ class LocalStratum:
         desk = self.desk
         crew = self._crew
         crew.reset()
+        self._reserves.forget()
         while True:
             status = crew.drive(control, self._table)
             rule = None if status == k.DONE else self._running(control)
             self._look(rule)
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
-                crew.give_lines_back()
+                self._reserves.give_back()
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
@@ -383,7 +386,6 @@ class LocalStratum:
                 wave = int(control[k.WAVE])
                 if wave > self.watch.last_round:
                     self.watch.rounds(wave, rule)
-                crew.give_lines_back()
                 self._prepare(IN_BOOTSTRAP, wave)
                 crew = self._crew
                 control[k.LAST_WAVE] = min(2 * wave, self.watch.last_round)

@@ -62,13 +62,33 @@ class Hand:
         self.iterators: Words = np.zeros((blocks, k.ITERATOR_WORDS), dtype=np.int64)
         columns = max((store.columns for store in desk.stores), default=1)
         self.scratch: Words = np.empty(max(columns + 1, k.PIECE), dtype=np.int64)
-        self.reserve: Words = np.zeros((len(inside), 2), dtype=np.int64)
         self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
             np.empty((k.OUT_ROWS + k.OUT_SPARE) * width, dtype=np.int64) for width in widths for _ in range(threads)
         ]
         self.buffers: Words = np.array([buffer.ctypes.data for buffer in self.memory], dtype=np.int64)
+
+
+class Reserves:
+    """Lines of the stratum's relations that threads took in the present phase and have not used: from, to."""
+
+    def __init__(self, team: Team, desk: Desk, inside: Words) -> None:
+        self._desk = desk
+        self._inside = inside
+        self.lines: Words = np.zeros((team.threads, len(inside), 2), dtype=np.int64)
+
+    def forget(self) -> None:
+        """A phase begins; what one that was broken off had taken is gone with its rows."""
+        self.lines[:] = 0
+
+    def give_back(self) -> None:
+        """The phase is over: others may use them."""
+        for reserved in self.lines:
+            for relation, (first, end) in zip(self._inside.tolist(), reserved.tolist()):
+                if first < end:
+                    self._desk.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
+        self.forget()
 
 
 class Crew:
@@ -78,11 +98,21 @@ class Crew:
     """
 
     def __init__(
-        self, team: Team, desk: Desk, inside: Words, *, registers: int, blocks: int, cursors: int, variants: int
+        self,
+        team: Team,
+        desk: Desk,
+        inside: Words,
+        reserves: Reserves,
+        *,
+        registers: int,
+        blocks: int,
+        cursors: int,
+        variants: int,
     ) -> None:
         self._team = team
         self._desk = desk
         self._inside = inside
+        self._reserves = reserves
         self._registers, self._blocks = registers, blocks
         self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
         self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
@@ -99,8 +129,6 @@ class Crew:
         """Forgets what a phase that was broken off left in the buffers."""
         self._counts[:] = 0
         self._sharing = False
-        for hand in self._hands:
-            hand.reserve[:] = 0
 
     def drive(self, control: Words, table: Words) -> int:
         """See `kernels.waves.drive`; a wave that is worth it is shared by all threads."""
@@ -217,7 +245,7 @@ class Crew:
                 self._shared_counts,
                 self._tallies[me],
                 self._cursors,
-                hand.reserve,
+                self._reserves.lines[me],
                 NO_INPUTS,
                 hand.scratch,
                 hand.fresh,
@@ -263,14 +291,6 @@ class Crew:
             for number in full:
                 stores[int(self._desk.A[number, k.RELATION])].grow_arrangement(number)
             words[:] = 0
-
-    def give_lines_back(self) -> None:
-        """At the end of a phase: lines that threads took and did not use can be used by others."""
-        for hand in self._hands:
-            for relation, (first, end) in zip(self._inside.tolist(), hand.reserve.tolist()):
-                if first < end:
-                    self._desk.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
-            hand.reserve[:] = 0
 
 
 class Nest:
