@@ -94,11 +94,11 @@ class Encoder:
     ) -> list[Encoded]:
         """The code of all variants of a stratum whose relations are `inside`; what begins alike is done once.
 
-        A rule that lacks rows when it is to be evaluated as a whole stays apart, as it may want arrangements that the
-        others do not.
+        Of the rules that are to be evaluated as a whole, those that lack rows stay apart, as they may want arrangements
+        that the others do not; so do those that are recursive, as there are waves for the others alone.
         """
         slots = {name: slot for slot, name in enumerate(inside)}
-        trees: dict[tuple[int, int, bool], list[Tree]] = {}
+        trees: dict[tuple[int, int, int], list[Tree]] = {}
         probes: dict[int, list[Probe]] = {}
         encoded: list[Encoded] = []
         for tally, variant in enumerate(variants):
@@ -109,7 +109,9 @@ class Encoder:
                 encoded.append(encoding.alone(path))
                 continue
             emit = Emit(slots[variant.rule.head.relation], tally, path.emit)
-            apart = variant.delta.kind is DeltaKind.RULE and lacks_rows(variant)
+            apart = 0
+            if variant.delta.kind is DeltaKind.RULE:
+                apart = 1 + lacks_rows(variant) + 2 * any(atom.relation in slots for atom in variant.rule.positives)
             group = trees.setdefault((encoding.kind(), encoding.delta(), apart), [])
             if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
                 group.append(Tree(path, emit, variant))

@@ -207,7 +207,7 @@ class PaperStratum(LocalStratum):
             rounds.new[come] = self._round
             if come.any():
                 self._make_batch(store, lines[come])
-                while (full := int(p.arrange_batch(self.desk.S, self.desk.A, store.relation, self._hashes))) >= 0:
+                while (full := int(p.arrange_batch(self.desk.S, self.desk.A, store.relation, self._crew.scratch))) >= 0:
                     store.grow_arrangement(full)
                 store.line[k.TOP] = max(int(store.line[k.TOP]), self._round)
             is_reached |= bool(come.any()) or rounds.count_untouched(self._round) > 0
@@ -257,7 +257,7 @@ class PaperStratum(LocalStratum):
             for number, encoded in enumerate(self._variants)
             if self._round == 1
             and encoded.kind == k.KIND_RULE
-            and not any(atom.relation in self.relations for atom in encoded.variant.rule.positives)
+            and not any(atom.relation in self.relations for atom in encoded.variants[0].rule.positives)
         ]
         for number in numbers:
             for relation, keys in self._variants[number].probes:
@@ -280,7 +280,7 @@ class PaperStratum(LocalStratum):
             super()._apply(control, head, out, count)
             return
         rounds = self._rounds(self.desk.stores[head])
-        arguments = (self.desk.S, rounds.line, head, out, count, self._hashes, self._round, self._term)
+        arguments = (self.desk.S, rounds.line, head, out, count, self._round, self._term)
         counted = int(p.count_round(*arguments))
         if counted == p.NO_ROOM:
             rounds.make_room(count)

@@ -116,7 +116,10 @@ def take_lines(S, relation, reserve, slot):
     width = S[relation, k.WIDTH]
     columns = S[relation, k.COLUMNS]
     for line in range(first, first + k.LINES_TAKEN):
-        store64(S[relation, k.ROWS], line * width + columns + k.META, k.FREED << k.STAMP_SHIFT)
+        row = S[relation, k.ROWS] + line * width * 8
+        store64(row, columns + k.TOTAL, 0)
+        store64(row, columns + k.COUNT, 0)
+        store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
     reserve[slot, 0] = first
     reserve[slot, 1] = first + k.LINES_TAKEN
 

@@ -114,7 +114,7 @@ def refill_table(A, arrangement, old, size):
 def arrange_lines(S, A, arrangement, lines, count, hashes):
     """Puts rows, given by their lines, into their buckets; False when the arrangement must grow first (call again).
 
-    In pieces, fetching ahead as `index.hash_ahead` does: slots, then entries, then the ends of buckets. `hashes` is
+    In pieces, fetching ahead as `index.fetch_ahead` does: slots, then entries, then the ends of buckets. `hashes` is
     scratch for PIECE words.
     """
     relation = A[arrangement, k.RELATION]

@@ -14,11 +14,11 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.arrange import arrange_lines
 from tidelog.engine.local.kernels.index import (
+    fetch_ahead,
     find_hashed,
     find_or_add,
     find_or_add_hashed,
     find_row,
-    hash_ahead,
     log_created,
     touch,
 )
@@ -128,8 +128,8 @@ def rediscover_one(S, p, relation, head, hashed, round_):
     return 1
 
 
-@entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64[::1], int64, int64)")
-def count_round(S, p, relation, out, count, hashes, round_, term):
+@entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64, int64)")
+def count_round(S, p, relation, out, count, round_, term):
     """Counts the instances (head, level) of a buffer. How many of them mattered, NO_ROOM (nothing done), or BROKEN."""
     if not has_places(S, p, relation, count):
         return NO_ROOM
@@ -138,18 +138,19 @@ def count_round(S, p, relation, out, count, hashes, round_, term):
     done = 0
     while done < count:
         piece = min(count - done, k.PIECE)
-        buffer = out.ctypes.data + done * (columns + 1) * 8
-        hash_ahead(S, relation, buffer, piece, (columns + 1) * 8, hashes.ctypes.data)
+        buffer = out.ctypes.data + done * (columns + k.INSTANCE_EXTRA) * 8
+        fetch_ahead(S, relation, buffer, piece)
         for i in range(piece):
-            head = buffer + i * (columns + 1) * 8
-            if load64(head, columns) != round_ - 1:
+            head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
+            if load64(head, columns + k.INSTANCE_LEVEL) != round_ - 1:
                 continue
+            hashed = load64(head, columns + k.INSTANCE_HASH)
             if term == DELETED:
-                found = delete_one(S, p, relation, head, hashes[i], round_)
+                found = delete_one(S, p, relation, head, hashed, round_)
             elif term == INSERTED:
-                found = insert_one(S, p, relation, head, hashes[i], round_)
+                found = insert_one(S, p, relation, head, hashed, round_)
             else:
-                found = rediscover_one(S, p, relation, head, hashes[i], round_)
+                found = rediscover_one(S, p, relation, head, hashed, round_)
             if found < 0:
                 return BROKEN
             counted += found
