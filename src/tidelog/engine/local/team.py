@@ -42,6 +42,9 @@ class Team:
     def run(self, part: Callable[[int], int]) -> list[int]:
         """Runs every thread's part, the first one here; their results."""
         if self._pool is None:
+            # Kernels are loaded by their first call, which must not be several at once.
+            kernels.share_wave.load()
+            kernels.share_arranging.load()
             self._pool = ThreadPoolExecutor(self.threads - 1, "tidelog")
         others = [self._pool.submit(part, me) for me in range(1, self.threads)]
         return [part(0), *(other.result() for other in others)]
