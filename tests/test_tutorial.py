@@ -10,7 +10,9 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-@pytest.mark.parametrize(("page", "examples"), [("tutorial.md", 20), ("reference/data.md", 12)])
+@pytest.mark.parametrize(
+    ("page", "examples"), [("tutorial.md", 20), ("reference/data.md", 12), ("reference/database.md", 12)]
+)
 def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int) -> None:
     sessions = tmp_path / "sessions.txt"
     # The fence that ends a block would be read as output; an empty line ends it.

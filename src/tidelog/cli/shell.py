@@ -9,11 +9,20 @@ from typing import Any
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, opening_options, program_argument
+from tidelog.cli.options import debug_option, modules_option, opening_options
 
 
 @click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
-@program_argument
+@click.argument(
+    "program", metavar="[PROGRAM.dl]", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--db",
+    "directory",
+    metavar="DIRECTORY",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the database there. If there is one, it goes on, and the program may be left out.",
+)
 @modules_option
 @externs_option
 @click.option("--no-init-snapshot", is_flag=True, help="Do not print what the program's own facts imply.")
@@ -28,7 +37,8 @@ from tidelog.cli.options import debug_option, modules_option, opening_options, p
 def shell(
     context: click.Context,
     *,
-    program: Path,
+    program: Path | None,
+    directory: Path | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
     no_init_snapshot: bool,
@@ -46,21 +56,33 @@ def shell(
       tidelog shell reach.dl
       tidelog shell reach.dl < script.dat
       tidelog shell reach.dl --strategy recompute --deadline 10 < script.dat
+      tidelog shell reach.dl --db reach-db
+      tidelog shell --db reach-db
     """
     from tidelog.cli.warnings import print_warnings
     from tidelog.database.program import compile
     from tidelog.shell.run_commands import lines_of, run_script, run_terminal
     from tidelog.shell.shell import Shell
 
-    compiled = compile(
-        program,
-        externs=load_externs(externs_file),
-        search_path=modules,
-        keep_duplicates=keep_duplicates,
-        output_internal=output_internal_relations,
-    )
+    externs = load_externs(externs_file)
+    if program is not None:
+        compiled = compile(
+            program,
+            externs=externs,
+            search_path=modules,
+            keep_duplicates=keep_duplicates,
+            output_internal=output_internal_relations,
+        )
+    elif directory is not None:
+        from tidelog.database.durable.open import read_program
+
+        compiled = read_program(directory).compile(externs)
+    else:
+        raise click.UsageError("Missing argument '[PROGRAM.dl]': only with `--db` it may be left out.", context)
     print_warnings(compiled.stages.typed)
-    with Shell(compiled, sys.stdout, store=not no_store, delta=not no_delta, opening=opening) as session:
+    with Shell(
+        compiled, sys.stdout, store=not no_store, delta=not no_delta, opening=opening, path=directory
+    ) as session:
         if not no_init_snapshot:
             session.show_initial()
             sys.stdout.flush()

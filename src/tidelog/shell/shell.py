@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from time import perf_counter_ns, sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,7 +22,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError
 from tidelog.library.log import set_default_callback
 from tidelog.maintain.options import Maintenance
-from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.shell import commands
 from tidelog.shell.commands import Command, Update, Verb
 from tidelog.shell.place import Place, error_at
@@ -62,7 +63,7 @@ class Shell:
     """One database under the control of commands; closes it at the end of a `with` block.
 
     Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`. `opening` are options of
-    `Program.open`; one that cannot be is an error at once.
+    `Program.open`; one that cannot be is an error at once. `path` is where the database is kept, if anywhere.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Shell:
         store: bool = True,
         delta: bool = True,
         opening: Mapping[str, Any] | None = None,
+        path: Path | None = None,
     ) -> None:
         self.rows = Rows(program)
         self._program = program
@@ -80,6 +82,7 @@ class Shell:
         self._store = store
         self._delta = delta
         self._opening = dict(opening or {})
+        self._path = path
         Maintenance.asked(**self._opening)
         self._began = perf_counter_ns()
         self._opened: Database | None = None
@@ -88,7 +91,7 @@ class Shell:
         self._pending: list[_Pending] = []
         self._seen: set[str] = set()
         self._streamed: dict[str, dict[Row, int]] = {}
-        if any(not rule.positives and rule.group is None for rule in program.stages.rules.rules):
+        if path is not None or any(not rule.positives and rule.group is None for rule in program.stages.rules.rules):
             self._database()
 
     def __enter__(self) -> Shell:
@@ -144,8 +147,11 @@ class Shell:
 
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = self._program.open(**self._opening)
+            self._opened = self._program.open(**self._opening, path=self._path)
             self._note(self._opened.initial)
+            if self._path is not None:
+                outputs = [name for name, relation in self.rows.relations.items() if relation.role is Role.OUTPUT]
+                self._seen.update(name for name in outputs if self._store and len(self._opened.relation(name)))
         return self._opened
 
     def _check_in_progress(self, place: Place) -> None:

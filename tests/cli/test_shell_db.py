@@ -1,0 +1,58 @@
+"""`tidelog shell --db`: a database that the next shell goes on with, with its program or without."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.database.programs import REACH
+from tidelog.cli.main import main
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "reach.dl"
+    path.write_text(REACH)
+    return path
+
+
+def shell(monkeypatch: pytest.MonkeyPatch, script: str, *arguments: str | Path) -> int:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(script.encode())))
+    return main(["shell", *map(str, arguments)])
+
+
+def test_a_shell_goes_on_with_what_another_has_committed(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = program.parent / "db"
+    assert shell(monkeypatch, 'start; insert Edge("a", "b"); commit;', program, "--db", directory) == 0
+    assert capsys.readouterr().out == ""
+    assert shell(monkeypatch, 'start; insert Edge("b", "c"); commit dump_changes;', program, "--db", directory) == 0
+    assert capsys.readouterr().out == ('Reach:\nReach{.src = "a", .dst = "c"}: +1\nReach{.src = "b", .dst = "c"}: +1\n')
+    program.unlink()
+    assert shell(monkeypatch, "dump;", "--db", directory) == 0
+    assert capsys.readouterr().out == (
+        'Reach:\nReach{.src = "a", .dst = "b"}\nReach{.src = "a", .dst = "c"}\nReach{.src = "b", .dst = "c"}\n\n'
+    )
+
+
+def test_a_program_that_has_changed_is_an_error_with_the_difference(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = program.parent / "db"
+    assert shell(monkeypatch, "", program, "--db", directory) == 0
+    program.write_text(REACH + "Alone(h) :- Host(h).\n")
+    assert shell(monkeypatch, "", program, "--db", directory) == 2
+    assert "+Alone(h) :- Host(h)." in capsys.readouterr().err
+
+
+def test_without_a_program_there_has_to_be_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell(monkeypatch, "") == 2
+    assert "only with `--db`" in capsys.readouterr().err
+    assert shell(monkeypatch, "", "--db", tmp_path) == 2
+    assert "is not a Tidelog database" in capsys.readouterr().err
