@@ -85,6 +85,15 @@ def test_a_report_counts_the_room_that_a_failed_epoch_has_left_behind() -> None:
     assert (run.report.rows, run.report.bytes) == sizes(run.engine)
 
 
+def test_a_report_counts_rows_that_were_loaded() -> None:
+    run, other = Running(CHAINS), Running(CHAINS)
+    run.commit({"A": [(1, 2), (2, 3)]})
+    other.engine.load({name: run.engine.export_state(name) for name in run.engine.program.relations})
+    other.commit({"B": [(5, 6)]})
+    assert (other.report.rows, other.report.bytes) == sizes(other.engine)
+    assert other.report.rows["A2"] == 1
+
+
 def test_the_report_of_an_epoch_does_not_change_with_later_ones() -> None:
     run = Running(CHAINS)
     run.commit({"A": [(1, 2)]})

@@ -83,3 +83,33 @@ def test_a_transformer_makes_relations_of_whole_relations() -> None:
     assert run.commit({"Edge": [(1, 2), (2, 1), (2, 3), (3, 4), (4, 3)]})["Size"] == {(1, 2): 1, (3, 2): 1}
     assert run.commit({"Edge": [(4, 1)]})["Size"] == {(1, 2): -1, (3, 2): -1, (1, 4): 1}
     assert run.commit(delete={"Edge": [(2, 1), (4, 1)]})["Size"] == {(1, 4): -1, (3, 2): 1}
+
+
+SPLIT = """
+    extern transformer Split(numbers: relation['A]) -> (even: relation['B], odd: relation['C])
+    input relation N(x: u32)
+    output relation Even(x: u32)
+    output relation Odd(x: u32)
+    apply Split(N) -> (Even, Odd)
+    output relation Inverse(y: u32)
+    Inverse(10 / x) :- Odd(x), x != 1.
+    Inverse(10 / (x - 4)) :- Even(x), Odd(_).
+"""
+
+
+def test_a_transformer_with_two_outputs_runs_once_in_an_epoch() -> None:
+    calls: list[list[int]] = []
+
+    def split(numbers: list[Any]) -> tuple[list[Any], list[Any]]:
+        given = sorted(number.x for number in numbers)
+        calls.append(given)
+        types = run.program.types
+        return [types.Even(x) for x in given if x % 2 == 0], [types.Odd(x) for x in given if x % 2]
+
+    run = Running(SPLIT, externs={"Split": split})
+    calls.clear()
+    assert run.commit({"N": [(1,), (2,)]})["Odd"] == {(1,): 1}
+    with pytest.raises(EvaluationError):
+        run.commit({"N": [(4,)]})
+    assert run.commit({"N": [(6,)]})["Even"] == {(6,): 1}, "what the failed epoch made is forgotten"
+    assert calls == [[1, 2], [1, 2, 4], [1, 2, 6]]

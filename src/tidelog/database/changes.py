@@ -20,16 +20,13 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.outward import rows_to_table
+from tidelog.io.rows import WORTH_A_TABLE
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.values import Row
 from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.schema import arrow_schema, is_plain, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
-_WORTH_A_TABLE = 1000
-
-# Up to here Python sorts rows as fast as Arrow does, and Arrow (with pandas, which it imports) need not be loaded.
-_FEW = 1_000
 
 
 class Delta:
@@ -86,7 +83,7 @@ class Delta:
         return sum(self._counts())
 
     def __iter__(self) -> Iterator[tuple[Row, int]]:
-        if not self._is_table or len(self) <= _FEW:
+        if not self._is_table:
             return iter(self._weights)
         merged = sort_by_value(self._weighted_table(), self._relation)
         weights = merged.column(merged.num_columns - 1).to_pylist()
@@ -100,7 +97,7 @@ class Delta:
     def _is_table(self) -> bool:
         """Whether the rows go through Arrow: it is faster for many, but a few do not pay for loading it."""
         is_plain = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
-        return is_plain and len(self) >= _WORTH_A_TABLE
+        return is_plain and len(self) >= WORTH_A_TABLE
 
     @cached_property
     def _weights(self) -> list[tuple[Row, int]]:

@@ -6,6 +6,7 @@ What has to be a statement in Python (`if` with statements inside, `match`, loop
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _MOST_TERMS = 50  # of one `and` or `or`, before its value goes into a variable
 
 
-class Expressions(Body):
+class Expressions(Body, ABC):
     """`names` are the Python names of variables, `types` those of the type variables that are known at run time."""
 
     def __init__(
@@ -45,9 +46,9 @@ class Expressions(Body):
         self._types = types
         self._simple: dict[int, bool] = {}
 
+    @abstractmethod
     def emit(self, node: typed.Expression, target: str | None) -> None:
         """Writes the lines of an expression; its value goes to the variable, or nowhere."""
-        raise NotImplementedError
 
     def name(self, variable: str) -> str:
         """The Python name of a variable."""

@@ -24,7 +24,7 @@ from tidelog.io.fit import cell_fitter
 from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate import locate
-from tidelog.io.rows import Batch, empty_rows
+from tidelog.io.rows import Batch
 from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
 from tidelog.io.text import TextFile, open_text, open_text_file
 from tidelog.io.values import UnfitError
@@ -32,6 +32,7 @@ from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema import (
     arrow_schema,
     arrow_type,
+    empty_rows,
     is_plain,
     is_plain_relation,
     python_column,

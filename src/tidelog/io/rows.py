@@ -28,21 +28,22 @@ from tidelog.io.fit import fitter
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, is_plain_relation, with_plain_columns
+from tidelog.rules.schema import arrow_schema, arrow_type, empty_rows, is_plain, is_plain_relation, with_plain_columns
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
 Batch: TypeAlias = pa.Table | list[Row]
 """Rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows."""
 
-_WORTH_A_TABLE = 1000
+WORTH_A_TABLE = 1000
+"""So many rows of a plain relation go through Arrow faster than through Python, even if it has to be loaded first."""
 
 _ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
 
 
 def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
     """The rows for an engine that takes both. Raises DataError (E501 to E506)."""
-    few = type(rows) is list and len(rows) < _WORTH_A_TABLE
+    few = type(rows) is list and len(rows) < WORTH_A_TABLE
     return to_table(rows, relation) if is_plain_relation(relation) and not few else to_rows(rows, relation, definitions)
 
 
@@ -78,11 +79,6 @@ def to_row(
         except UnfitError as error:
             raise misfit(place, relation, column, error) from None
     return tuple(values)
-
-
-def empty_rows(count: int) -> pa.Table:
-    """A table of `count` rows without columns, as a relation without columns has them."""
-    return pa.table({"_": pa.nulls(count)}).select([])
 
 
 def _list(rows: Any, relation: Relation) -> list[Any]:

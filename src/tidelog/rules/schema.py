@@ -115,6 +115,11 @@ def arrow_schema(relation: Relation, definitions: Definitions | None = None) -> 
     return pa.schema([arrow_field(column.name, column.type, definitions) for column in relation.columns])
 
 
+def empty_rows(count: int) -> pa.Table:
+    """A table of `count` rows without columns, as a relation without columns has them."""
+    return pa.table({"_": pa.nulls(count)}).select([])
+
+
 def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
     """The rows of a table with the schema of a plain relation as tuples of Python values, in the table's order."""
     if not relation.columns:

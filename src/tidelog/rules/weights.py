@@ -35,6 +35,8 @@ def with_weights(
     wanted = [name for name, relation in relations.items() if relation.kind is not Kind.SET]
     wanted += [inspection.relation for inspection in inspections]
     wanted += [rule.group.atom.relation for rule in rules if rule.group is not None and rule.group.weighted]
+    # One row for each key of another relation, or what a transformer makes: there all weights are 1.
+    made_whole = {rule.head.relation for rule in rules if rule.group is not None or rule.transform is not None}
     weighted: set[str] = set()
     while wanted:
         name = wanted.pop()
@@ -43,16 +45,11 @@ def with_weights(
         weighted.add(name)
         feed = sources.get(name)
         for source in below.get(name, set()) if feed is None else {feed.source}:
-            if relations[source].role in (Role.INTERNAL, Role.HIDDEN) and not _is_grouped(source, rules):
+            if relations[source].role in (Role.INTERNAL, Role.HIDDEN) and source not in made_whole:
                 wanted.append(source)
         # What is delayed has the weights of its source.
         wanted += [each.relation for each in sources.values() if each.source == name]
     return {name: replace(relation, weighted=name in weighted) for name, relation in relations.items()}
-
-
-def _is_grouped(name: str, rules: Sequence[Rule]) -> bool:
-    """Whether the relation has one row for each key of another: then its weights are 1."""
-    return any(rule.head.relation == name and (rule.group or rule.transform) for rule in rules)
 
 
 def reads_weights(

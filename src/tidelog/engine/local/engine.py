@@ -24,7 +24,7 @@ from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
-from tidelog.engine.local.held import TransformStratum
+from tidelog.engine.local.held import Application, TransformStratum
 from tidelog.engine.local.image import GIVEN, Capture, Image, bags_of, load_stores, load_tables
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
@@ -105,9 +105,12 @@ class LocalEngine:
             )
             for stratum in program.strata
         ]
+        transformed: dict[Application, Sequence[Any]] = {}
         for stratum in self._strata:
             if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
                 stratum.connect(self._tables)
+            elif isinstance(stratum, TransformStratum):
+                stratum.share(transformed)
         self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
         self._agenda = Agenda(self._strata, self._desk)
         shown = {i: each.name for i, each in enumerate(self._relations) if each.role is not Role.HIDDEN}
@@ -261,6 +264,7 @@ class LocalEngine:
     def restore(self, image: Image) -> None:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
         load_stores(image, self._desk, self._numbers)
+        self._desk.resized.update(self._numbers.values())
         load_tables(image, self._desk, self._numbers, self._tables)
         for stratum, instances in zip(self._strata, image.instances, strict=True):
             stratum.instances = instances
@@ -299,6 +303,7 @@ class LocalEngine:
             totals = [each.rows[: len(each), each.columns + k.TOTAL].sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.begin()
+        self._desk.resized.update(self._numbers.values())
         self.epoch = epoch
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:

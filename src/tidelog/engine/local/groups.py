@@ -8,6 +8,7 @@ takes them over; the groups of a stream are a stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,10 +61,16 @@ class GroupStratum(HeldStratum):
 
     fixed = "groups"
 
+    @cached_property
+    def _grouping(self) -> Grouping:
+        (rule,) = self.stratum.rules
+        assert rule.group is not None
+        return Grouping(rule.group, self.program.relations, self.values)
+
     def derive(self) -> Facts:
         (rule,) = self.stratum.rules
         assert rule.group is not None
-        grouping = Grouping(rule.group, self.program.relations, self.values)
+        grouping = self._grouping
         groups = self.desk.stores[self.numbers[rule.head.relation]]
         inserted: list[Row] = []
         deleted: list[Words] = []

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
+from tidelog.diagnostics.spans import Span
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Words
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.maintain.switch import Meter
-from tidelog.rules.ir import Rule
+from tidelog.rules.ir import Rule, Transform
 from tidelog.values.structs import field_values
 
 Facts = dict[int, tuple[Words, Words]]
+Application = tuple[str, Span]
+"""One `apply` of a transformer: its name, and where it stands."""
 
 
-class HeldStratum(LocalStratum):
+class HeldStratum(LocalStratum, ABC):
     """A subclass says in `derive` what to insert and to delete, and in `fixed` what the report calls it."""
 
     fixed = "held"
@@ -32,8 +37,9 @@ class HeldStratum(LocalStratum):
         self.work = sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
         return done
 
+    @abstractmethod
     def derive(self) -> Facts:
-        raise NotImplementedError
+        """What to insert and to delete, by relation."""
 
     def rows_to_words(self, rows: list[Row], columns: int) -> Words:
         return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
@@ -58,15 +64,40 @@ class HeldStratum(LocalStratum):
 
 
 class TransformStratum(HeldStratum):
-    """The output of a transformer: made anew from whole relations when one of them has changed."""
+    """An output of a transformer: made anew from whole relations when one of them has changed.
+
+    The transformer runs once in an epoch; the strata of its other outputs take what it made from `share`.
+    """
 
     fixed = "transformer"
+
+    def share(self, made: dict[Application, Sequence[Any]]) -> None:
+        """Takes the place for what the transformers of an engine have made in the epoch under way."""
+        self._made = made
 
     def derive(self) -> Facts:
         (rule,) = self.stratum.rules
         transform = rule.transform
         assert transform is not None
-        inputs = []
+        application = (transform.name, transform.span)
+        if application not in self._made:
+            self._made[application] = self._run_transformer(transform)
+        head = self.program.relations[rule.head.relation]
+        explicit = self.program.relations[head.name.split("#", 1)[0]].explicit
+        rows = [(value,) if explicit else field_values(value) for value in self._made[application][transform.place]]
+        return self.exchange(self.numbers[head.name], self.values.rows_to_words(rows, head))
+
+    def keep(self) -> None:
+        super().keep()
+        self._made.clear()
+
+    def drop(self) -> None:
+        super().drop()
+        self._made.clear()
+
+    def _run_transformer(self, transform: Transform) -> Sequence[Any]:
+        """What the transformer makes of its inputs as they are in this epoch: the values of each output."""
+        inputs: list[Any] = []
         for given in transform.inputs:
             if isinstance(given, ScalarFunction):
                 inputs.append(given.call())
@@ -75,8 +106,5 @@ class TransformStratum(HeldStratum):
                 store = self.desk.stores[self.numbers[given.relation]]
                 rows = self.values.words_to_rows(store.columns_of(store.present_lines()), relation)
                 inputs.append([self.program.row_value(relation, row) for row in rows])
-        made = transform.transformer(*inputs)[transform.place]
-        head = self.program.relations[rule.head.relation]
-        explicit = self.program.relations[head.name.split("#", 1)[0]].explicit
-        rows = [(value,) if explicit else field_values(value) for value in made]
-        return self.exchange(self.numbers[head.name], self.values.rows_to_words(rows, head))
+        made: Sequence[Any] = transform.transformer(*inputs)
+        return made

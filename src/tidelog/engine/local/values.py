@@ -27,7 +27,7 @@ from tidelog.check.types import (
     is_word,
 )
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, plain_type, python_column
+from tidelog.rules.schema import arrow_schema, arrow_type, empty_rows, plain_type, python_column
 from tidelog.values import NAN
 from tidelog.values.text import integer_text
 
@@ -213,7 +213,6 @@ class Values:
         """The rows of a plain relation as an Arrow table of its schema."""
         arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
         if not arrays:
-            # A table cannot have rows without columns: the count travels in an empty struct.
             return empty_rows(len(words))
         return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
 
@@ -272,9 +271,3 @@ def _word(value: bool | int | float) -> int:
     if isinstance(value, float):
         return int(np.float64(value).view(np.int64))
     return int(value) - (1 << 64) if value >= 1 << 63 else int(value)
-
-
-def empty_rows(count: int) -> pa.Table:
-    """A table of `count` rows without columns."""
-    batch = pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
-    return pa.Table.from_batches([batch])
