@@ -59,6 +59,33 @@ def test_the_elastic_workload_has_thirteen_epochs_done_in_three_ways() -> None:
     assert any("better of the two" in ratio["name"] for ratio in found["ratios"])
 
 
+def test_the_ratios_of_the_elastic_workload_are_in_three_units_with_their_spread() -> None:
+    (found,) = run_benchmarks(["elastic"], repeat=2, scale=Scale.TINY)["benchmarks"]
+    group = found["epochs"][0]["group"]
+    ratios = {ratio["name"]: ratio for ratio in found["ratios"] if ratio["group"] == group}
+    for unit in ("seconds", "processor seconds", "rule instances"):
+        for name in ("switch / the better of the two per epoch", "worst epoch / Bootstrap"):
+            ratio = ratios[f"{name}, {unit}"]
+            assert ratio["value"] > 0
+            assert ratio["spread"][0] <= ratio["spread"][1]
+    # Without a clock both repetitions are the same, whatever else the machine does.
+    counted = ratios["switch / the better of the two per epoch, rule instances"]
+    assert counted["spread"] == [counted["value"]] * 2
+    assert all(epoch["why"] for epoch in found["epochs"])
+
+
+def test_with_threads_the_closure_also_runs_on_one() -> None:
+    (found,) = run_benchmarks(["closure"], repeat=1, scale=Scale.TINY, threads=2)["benchmarks"]
+    assert "one thread" in {case["who"] for case in found["cases"]}
+    assert any("one thread / 2 threads" in ratio["name"] for ratio in found["ratios"])
+
+
+def test_galen_tells_its_memory_beside_that_of_counting() -> None:
+    (found,) = run_benchmarks(["galen"], repeat=1, scale=Scale.TINY)["benchmarks"]
+    (ratio,) = [ratio for ratio in found["ratios"] if "memory of the state" in ratio["name"]]
+    assert 0 < ratio["value"] < 1
+
+
 def test_the_table_goes_to_standard_output_and_the_record_to_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,14 +51,30 @@ def _bootstraps(
             settings.say(f"{data.name}: Bootstrap {turn + 1}")
             if subject is not None:
                 subject.close()
-            subject = Subject("closure")
+            subject = Subject("closure", threads=settings.threads)
             seconds.append(subject.change(inserts=data.tables))
             out.checks.append(require_equal(f"{data.name}: rows", subject.count("Reach"), rows))
     assert subject is not None
     case = Case(data.name, "Bootstrap", tuple(seconds), rows=rows)
     out.cases.append(case)
+    if settings.threads is not None and settings.threads > 1:
+        _one_thread(settings, out, data, case, times or settings.repeat)
     beside(settings, "closure", data, case, {"Reach": rows}, out)
     return subject, case
+
+
+def _one_thread(settings: Settings, out: Outcome, data: Dataset, shared: Case, times: int) -> None:
+    """The same Bootstraps on one thread, and what the others are worth."""
+    seconds = []
+    for turn in range(times):
+        settings.say(f"{data.name}: Bootstrap on one thread, {turn + 1}")
+        subject = Subject("closure", threads=1)
+        seconds.append(subject.change(inserts=data.tables))
+        out.checks.append(require_equal(f"{data.name}: rows, one thread", subject.count("Reach"), shared.rows))
+        subject.close()
+    alone = Case(data.name, "Bootstrap", tuple(seconds), "one thread", shared.rows)
+    out.cases.append(alone)
+    out.ratios.append(ratio_of(data.name, f"Bootstrap, one thread / {settings.threads} threads", alone, shared))
 
 
 def _graph(settings: Settings, out: Outcome, data: Dataset, graph: Numbers, nodes: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset
 from tidelog.bench.machine import peak_memory
-from tidelog.bench.measure import Case, Outcome, Subject, Tables, one_by_one, require_equal, take, warm
+from tidelog.bench.measure import Case, Outcome, Ratio, Subject, Tables, one_by_one, require_equal, take, warm
 from tidelog.bench.peers import beside
 
 # Recomputing what an update gave is a check that costs a Bootstrap; above this many seconds the undo has to do.
@@ -44,14 +44,14 @@ class Maintained:
         seconds = []
         with peak_memory(out.memory_mb, self._name):
             settings.say(f"{self._name}: Bootstrap")
-            self._subject = Subject(work.program)
+            self._subject = Subject(work.program, threads=settings.threads)
             seconds.append(self._subject.change(inserts=work.data.tables))
             for turn in range(1, settings.repeat):
                 settings.say(f"{self._name}: Bootstrap {turn + 1}")
                 self._subject.close()
-                self._subject = Subject(work.program)
+                self._subject = Subject(work.program, threads=settings.threads)
                 seconds.append(self._subject.change(inserts=work.data.tables))
-        self._counts = self._now()
+        self._counts, self._bytes = self._now(), self._subject.bytes
         for relation, rows in {**work.expected(work.data), **work.data.known}.items():
             out.checks.append(require_equal(f"{self._name}: rows of {relation}", self._counts[relation], rows))
         self._bootstrap = Case(self._name, "Bootstrap", tuple(seconds), rows=sum(self._counts.values()))
@@ -76,6 +76,20 @@ class Maintained:
                 self._recheck(what, part)
             inserts.append(self._subject.change(inserts=part))
         self._note(what, deletes, inserts)
+
+    def memory_beside(self, strategy: str) -> None:
+        """The memory of the state after Bootstrap, as the database counts it, over that of another strategy."""
+        self._settings.say(f"{self._name}: Bootstrap, {strategy}")
+        with peak_memory(self._out.memory_mb, f"{self._name}, {strategy}"):
+            other = Subject(self._work.program, strategy)
+            seconds = other.change(inserts=self._work.data.tables)
+        counts = {relation: other.count(relation) for relation in self._work.results}
+        self._out.checks.append(require_equal(f"{self._name}: rows, {strategy}", counts, self._counts))
+        self._out.cases.append(Case(self._name, "Bootstrap", (seconds,), strategy, self._bootstrap.rows))
+        self._out.ratios.append(
+            Ratio(self._name, f"memory of the state, elastic / {strategy}", self._bytes / other.bytes)
+        )
+        other.close()
 
     def close(self) -> None:
         self._subject.close()
