@@ -143,9 +143,7 @@ class PaperStratum(LocalStratum):
             self._round += 1
             self._join(p.DELETED)
             self._join(p.INSERTED)
-            if any(
-                np.any((each.old < self._round) & (each.new == p.NEVER)) for each in map(self._rounds, self.stores())
-            ):
+            if any(self._rounds(store).is_any_gone(self._round) for store in self.stores()):
                 self._rediscover()
             if not self._decide_round():
                 break
