@@ -172,3 +172,22 @@ def test_rows_that_were_loaded_are_numbered_by_a_bootstrap_first() -> None:
     copy.commit(delete={"Edge": [(1, 4)]})
     assert strategy_of(copy, "Reach") == "elastic-paper"
     assert numbers(copy, "Reach")[(5,)] == (5, 1)
+
+
+def test_a_fact_that_goes_is_found_again_by_a_rule_that_begins_like_a_recursive_one() -> None:
+    run = as_in_the_paper("""
+        input relation Edge(x: u32, y: u32)
+        input relation Path(x: u32, y: u32)
+        Path(x, z) :- Edge(x, y), Path(y, z).
+        Path(x, y) :- Edge(x, y).
+    """)
+    run.commit({"Edge": [(1, 2), (2, 3)], "Path": [(1, 2), (3, 4)]})
+    run.commit(delete={"Path": [(1, 2)]})
+    assert numbers(run, "Path") == {
+        (1, 2): (1, 1),
+        (2, 3): (1, 1),
+        (3, 4): (0, 1),
+        (2, 4): (1, 1),
+        (1, 3): (2, 1),
+        (1, 4): (2, 1),
+    }

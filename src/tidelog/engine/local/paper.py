@@ -249,13 +249,16 @@ class PaperStratum(LocalStratum):
 
     @contextmanager
     def _rules_without_recursion(self) -> Iterator[None]:
-        """In round 1 they are joined as a whole: all that they read has iteration 0."""
+        """In round 1 they are joined as a whole: all that they read has iteration 0.
+
+        Rules of recursion that begin like one of them come along; what they find is of a higher level.
+        """
         numbers = [
             number
             for number, encoded in enumerate(self._variants)
             if self._round == 1
             and encoded.kind == k.KIND_RULE
-            and not any(atom.relation in self.relations for atom in encoded.variants[0].rule.positives)
+            and any(set(self.relations).isdisjoint(_read_by(variant.rule)) for variant in encoded.variants)
         ]
         for number in numbers:
             for relation, keys in self._variants[number].probes:
@@ -322,3 +325,7 @@ class PaperStratum(LocalStratum):
 def _restamp(store: Store, lines: Words, stamp: int) -> None:
     place = store.columns + k.META
     store.rows[lines, place] = (stamp << k.STAMP_SHIFT) | (store.rows[lines, place] & k.LOW_MASK)
+
+
+def _read_by(rule: Rule) -> list[str]:
+    return [atom.relation for atom in rule.positives]
