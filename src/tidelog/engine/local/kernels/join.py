@@ -223,6 +223,82 @@ def emit_instances(code, emits, count, registers, level, threads, buffers, count
 
 
 @kernel
+def source_of(code, register, bind_at, bind_count):
+    """The column of the row from which an iterator binds a register, or -1."""
+    for i in range(bind_count):
+        if load64(code, bind_at + 2 * i + 1) == register:
+            return load64(code, bind_at + 2 * i)
+    return -1
+
+
+@kernel
+def emit_bucket(
+    code, emit, bind_at, bind_count, registers, pool, cursor, end, rows, width, columns, inside, level, threads,
+    buffers, counts, tally,
+):  # fmt: skip
+    """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
+
+    This is what most instances of most programs come from: the last iterator of a rule, with nothing left to check. So
+    the head is put together from what the bucket's rows have in common and from the columns of each, without going
+    through registers and code again.
+    """
+    n = load64(code, emit + k.EMIT_COUNT)
+    first = load64(code, emit + k.EMIT_SLOT) * threads
+    from_0 = source_of(code, load64(code, emit + k.EMIT_REGISTERS), bind_at, bind_count)
+    word_0 = registers[load64(code, emit + k.EMIT_REGISTERS)]
+    from_1 = from_2 = -1
+    word_1 = word_2 = 0
+    if n > 1:
+        from_1 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + 1), bind_at, bind_count)
+        word_1 = registers[load64(code, emit + k.EMIT_REGISTERS + 1)]
+    if n > 2:
+        from_2 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + 2), bind_at, bind_count)
+        word_2 = registers[load64(code, emit + k.EMIT_REGISTERS + 2)]
+    state_0 = hash_word(HASH_START, word_0)
+    buffer = first
+    count = counts[buffer]
+    start = cursor
+    while cursor < end and count < k.OUT_ROWS:
+        row = rows + load32(pool, cursor) * width * 8
+        # The rows of a bucket are spread over memory: ask for one before its turn.
+        if cursor + FETCH_AHEAD < end:
+            prefetch(rows, load32(pool, cursor + FETCH_AHEAD) * width)
+        cursor += 1
+        found_level = level
+        if inside != 0:
+            found_level = max(level, (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK)
+        state = state_0
+        if from_0 >= 0:
+            word_0 = load64(row, from_0)
+            state = hash_word(HASH_START, word_0)
+        if n > 1:
+            if from_1 >= 0:
+                word_1 = load64(row, from_1)
+            state = hash_word(state, word_1)
+        if n > 2:
+            if from_2 >= 0:
+                word_2 = load64(row, from_2)
+            state = hash_word(state, word_2)
+        hashed = hash_end(state)
+        if threads > 1:
+            counts[buffer] = count
+            buffer = first + ((hashed * threads) >> k.HASH_SHIFT)
+            count = counts[buffer]
+        line = buffers[buffer] + count * (n + k.INSTANCE_EXTRA) * 8
+        store64(line, 0, word_0)
+        if n > 1:
+            store64(line, 1, word_1)
+        if n > 2:
+            store64(line, 2, word_2)
+        store64(line, n + k.INSTANCE_LEVEL, found_level)
+        store64(line, n + k.INSTANCE_HASH, hashed)
+        count += 1
+    counts[buffer] = count
+    tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start
+    return cursor, count >= k.OUT_ROWS
+
+
+@kernel
 def enumerate_instances(
     control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
 ):
@@ -322,6 +398,19 @@ def enumerate_instances(
         child = load64(code, block + k.CHILD)
         descended = False
         looked_at -= cursor
+        if (
+            op == k.ITERATE_PROBE
+            and check == k.CHECK_NONE
+            and emit_count == 1
+            and child < 0
+            and equal_count == 0
+            and tail_count == 0
+            and 0 < load64(code, emit_at + k.EMIT_COUNT) <= 3
+        ):
+            cursor, full = emit_bucket(
+                code, emit_at, bind_at, bind_count, registers, source, cursor, end, rows, width, columns, inside, level,
+                threads, buffers, counts, tally,
+            )  # fmt: skip
         while cursor < end and not full:
             position = cursor
             cursor += 1
