@@ -37,7 +37,7 @@ def decide(
     switch: Switch, touched: Sequence[Touched], *, instances: int = MANY, rows: int = 1000, rank: int = 5
 ) -> Decision:
     came = sum(each.came for each in touched)
-    return switch.decide(STRATUM, instances, rows + came, touched, rank)
+    return switch.decide(STRATUM, instances, 0, rows + came, touched, rank)
 
 
 def measured(bootstrap: float = 1.0, update: float = 1.0) -> Switch:
@@ -131,6 +131,16 @@ def test_an_update_that_is_expected_to_win_may_take_half_as_much_again() -> None
     assert decision.bootstrap == pytest.approx(1.5)
 
 
+def test_rows_to_be_replaced_make_a_bootstrap_dearer() -> None:
+    switch = measured()
+    found = [switch.decide(STRATUM, MANY, rows, 1000, edges(left=10), 5) for rows in (0, MANY)]
+    assert [each.expected_bootstrap for each in found] == [pytest.approx(0.99), pytest.approx(1.99)]
+    # What a Bootstrap that replaced rows took foretells one that replaces none.
+    history = switch.history(("Other",))
+    history.note_bootstrap(2.0, MANY, MANY)
+    assert history.bootstrap_rate == pytest.approx(1e-6)
+
+
 def test_cheap_updates_win_where_dear_ones_lose() -> None:
     events = edges(left=100)
     for seconds, strategy in ((0.5, "update"), (1.5, "bootstrap")):
@@ -165,11 +175,18 @@ def test_beyond_its_budget_it_goes_on_only_near_its_end() -> None:
 
 
 def test_waves_that_do_not_shrink_are_not_near_their_end() -> None:
-    # A chain: every wave has a few rows, and there have been many.
     meter, clock = running()
     clock.now = 0.21
-    assert not meter.goes_on(Progress(200_000, 200, batch=1000, waiting=1000, rows=MANY))
+    assert not meter.goes_on(Progress(200_000, 20, batch=100_000, waiting=100_000, rows=MANY))
     assert meter.why == "it was not near its end after 200000 rule instances, 21% of a Bootstrap"
+
+
+def test_deep_recursion_in_thin_waves_goes_on_until_the_rest_would_cost_a_bootstrap() -> None:
+    # A chain: every wave has a few rows, and there have been many.
+    for waves, goes_on in ((200, True), (2000, False)):
+        meter, clock = running()
+        clock.now = waves / 1000
+        assert meter.goes_on(Progress(1000 * waves, waves, batch=1000, waiting=1000, rows=MANY)) == goes_on
 
 
 def test_what_waits_for_the_next_wave_can_be_too_much_at_once() -> None:
@@ -252,8 +269,10 @@ def test_the_report_says_what_was_decided_and_why() -> None:
 
 def test_an_update_that_is_given_up_is_reported_and_remembered() -> None:
     db = engine()
-    commit(db, (+1, CHAIN))
-    middle = [CHAIN[200]]
+    numbers = random.Random(2)
+    graph = sorted({(numbers.randrange(150), numbers.randrange(150)) for _ in range(700)})
+    commit(db, (+1, graph))
+    middle = graph[::7]
     (given_up,) = commit(db, (-1, middle)).strata
     assert given_up.strategy == "bootstrap"
     assert given_up.reason.startswith("Update was given up: it was not near its end")
@@ -266,7 +285,9 @@ def test_an_update_that_is_given_up_is_reported_and_remembered() -> None:
     assert next_time.strategy == "bootstrap"
     assert next_time.reason.startswith("an Update was expected to cost")
     assert next_time.given_up == 0
-    assert db.count("Reach") == 200 * 201 // 2 + 199 * 200 // 2
+    other = engine("recompute")
+    commit(other, (+1, [edge for edge in graph if edge not in middle]))
+    assert db.count("Reach") == other.count("Reach")
 
 
 def test_the_strategy_update_never_gives_up() -> None:

@@ -32,6 +32,10 @@ class StratumState(Protocol):
         """All rule instances of the committed state, input facts included."""
 
     @property
+    def row_count(self) -> int:
+        """The rows of its relations."""
+
+    @property
     def waves(self) -> int:
         """The waves of the last `update` or `bootstrap`."""
 
@@ -118,9 +122,9 @@ def _bring(
             given_up, in_vain = switch.clock() - started, meter.work
             how, reason, is_anew = "bootstrap", f"Update was given up: {meter.why}", True
     if is_anew:
-        begun = switch.clock()
+        begun, replaced = switch.clock(), stratum.row_count
         stratum.bootstrap()
-        history.note_bootstrap(switch.clock() - begun, stratum.instances)
+        history.note_bootstrap(switch.clock() - begun, stratum.instances, replaced)
     seconds = switch.clock() - started
     expected = decision.expected_update, decision.expected_bootstrap
     return StratumReport(
@@ -153,7 +157,9 @@ def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strat
         return _decide_without_switch(stratum, touched)
     if strategy == "update" and stratum.instances and stratum.top_rank() < RANK_LIMIT:
         return Decision("update", "so asked for")
-    return switch.decide(stratum.relations, stratum.instances, stratum.rows_below(), touched, stratum.top_rank())
+    return switch.decide(
+        stratum.relations, stratum.instances, stratum.row_count, stratum.rows_below(), touched, stratum.top_rank()
+    )
 
 
 def _decide_without_switch(stratum: StratumState, touched: Sequence[Touched]) -> Decision:

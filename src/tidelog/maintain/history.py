@@ -34,9 +34,10 @@ class History:
         self._impacts: dict[Event, deque[tuple[int, float]]] = {}
         self.skipped = 0  # Updates in a row that were not even tried
 
-    def note_bootstrap(self, seconds: float, instances: int) -> None:
+    def note_bootstrap(self, seconds: float, instances: int, replaced: int = 0) -> None:
+        """A Bootstrap that found so many instances; it replaced so many rows, each as dear as an instance."""
         if instances >= MEASURABLE:
-            self._bootstraps.append(seconds / instances)
+            self._bootstraps.append(seconds / (instances + replaced))
 
     def note_update(self, seconds: float, work: int, events: Mapping[Event, int], instances: int) -> None:
         """An Update that met `work` instances of a stratum that had so many."""
@@ -54,7 +55,7 @@ class History:
 
     @property
     def bootstrap_rate(self) -> float | None:
-        """Seconds per instance of a Bootstrap; None where none was measured."""
+        """Seconds per instance, and per row replaced, of a Bootstrap; None where none was measured."""
         return _lower_median(self._bootstraps)
 
     @property

@@ -1,6 +1,7 @@
 """The switch: whether a stratum is repaired (Update) or derived anew (Bootstrap) in this epoch.
 
-Update's cost is the rule instances that die or are born; Bootstrap's is all that there will be. Three things speak:
+Update's cost is the rule instances that die or are born; Bootstrap's is all that there will be, and the rows that it
+replaces, with which it is compared. Three things speak:
 
 - *The past* (`history`): seconds per instance of both ways, and what events of this kind did. An Update that is
   expected to cost more than a Bootstrap is not tried; now and then one is, or nothing more would ever be learnt.
@@ -25,6 +26,8 @@ from tidelog.maintain.options import DEFAULT_SWITCH
 
 # An Update's instance costs so many of Bootstrap's until both were measured; seen: 0.7 (sparse) to 1.5 (dense graphs).
 UPDATE_RATE = 1.2
+# It never costs less than this, whatever noise the measurements have.
+LEAST_UPDATE_RATE = 0.7
 # This share of all that the rules read is gone: most rules have lost an instance's row.
 GONE_SHARE = 0.25
 # This share of one relation is gone: it was replaced; of a relation that is at least so much of what the rules read.
@@ -35,6 +38,8 @@ ALWAYS_UPDATE = 5_000
 SKIPS_IN_A_ROW = 4
 RANK_LIMIT = 1 << 29
 NO_LIMIT = 1 << 62
+# A recursion of at least so many waves is deep; a wave with less than one in so many of all rows is thin.
+THIN_WAVES = 64
 # How often an Update is looked at: this many times while it meets as many instances as there are, and not more often
 # than every so many instances.
 LOOKS, LOOK_EVERY = 64, 8_192
@@ -139,7 +144,10 @@ class Meter:
         if spent / work * soon > self._decision.bootstrap:
             self.why = f"what is to come would cost more, after {work} rule instances"
             return False
-        if spent > self._decision.budget and spent / work * (soon + later) > spent / 2:
+        # Deep recursion in thin waves cannot get out of hand, and what was spent on it is spent.
+        is_thin = now.wave >= THIN_WAVES and now.batch * THIN_WAVES < now.rows
+        enough = self._decision.bootstrap if is_thin else spent / 2
+        if spent > self._decision.budget and spent / work * (soon + later) > enough:
             self.why = f"it was not near its end after {work} rule instances, {spent / self._decision.bootstrap:.0%}"
             self.why += " of a Bootstrap"
             return False
@@ -182,9 +190,15 @@ class Switch:
         return self._histories.setdefault(relations, History())
 
     def decide(
-        self, relations: tuple[str, ...], instances: int, rows_below: int, touched: Sequence[Touched], top_rank: int
+        self,
+        relations: tuple[str, ...],
+        instances: int,
+        rows: int,
+        rows_below: int,
+        touched: Sequence[Touched],
+        top_rank: int,
     ) -> Decision:
-        """What to try first for a stratum with so many instances, whose rules read so many rows."""
+        """What to try first for a stratum with so many instances and rows, whose rules read so many rows."""
         if top_rank >= RANK_LIMIT:
             return Decision("bootstrap", "the ranks have grown near their limit")
         if is_first_load(instances, rows_below, touched):
@@ -192,21 +206,25 @@ class Switch:
         came, left = sum(each.came for each in touched), sum(each.left for each in touched)
         if instances <= ALWAYS_UPDATE:
             return Decision("update", "the stratum is small")
-        return self._weigh(self.history(relations), instances, max(rows_below - came, left, 1), touched)
+        return self._weigh(self.history(relations), instances, rows, max(rows_below - came, left, 1), touched)
 
-    def _weigh(self, history: History, instances: int, rows: int, touched: Sequence[Touched]) -> Decision:
+    def _weigh(
+        self, history: History, instances: int, rows: int, rows_below: int, touched: Sequence[Touched]
+    ) -> Decision:
         events = events_of(touched)
         work = history.expected_work(events, instances)
         gone = max((each.left / max(each.rows, each.left) for each in touched if each.left), default=0.0)
         rate = history.bootstrap_rate
         # In seconds, or in instances of a Bootstrap.
         per_instance = 1.0 if rate is None else rate
-        per_work = UPDATE_RATE * per_instance if rate is None else history.update_rate or UPDATE_RATE * rate
+        per_work = UPDATE_RATE * per_instance
+        if rate is not None and history.update_rate is not None:
+            per_work = max(history.update_rate, LEAST_UPDATE_RATE * rate)
         born = 0.0 if work is None else min(work, sum(each.came for each in touched) * work / sum(events.values()))
-        bootstrap = per_instance * max(instances * (1 - gone) + born, 1.0)
+        bootstrap = per_instance * max(instances * (1 - gone) + born + rows, 1.0)
         update = None if work is None else per_work * work
         expected = (None, None) if rate is None else (update, bootstrap)
-        lost = _bound_to_lose(rows, touched)
+        lost = _bound_to_lose(rows_below, touched)
         if lost and (update is None or update > bootstrap / 2):
             return Decision("bootstrap", lost, *expected)
         budget = self._share * bootstrap

@@ -104,6 +104,10 @@ class LocalStratum:
         costs, self._costs = self._costs, {}
         return costs
 
+    @property
+    def row_count(self) -> int:
+        return int(self.desk.S[self._inside, k.LIVE].sum())
+
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
 
