@@ -30,7 +30,7 @@ def rows() -> Rows:
     ("text", "words"),
     [
         ("ins", ["insert ", "insert_or_update "]),
-        ("st", ["start"]),
+        (("st", ["start", "stats"])),
         ("start; ro", ["rollback"]),
         ("insert ", ["Edge", "Node"]),
         ("insert E", ["Edge"]),
@@ -38,6 +38,9 @@ def rows() -> Rows:
         ("clear N", ["Node"]),
         ("dump R", ["Reach"]),
         ("commit d", ["dump_changes"]),
+        ("why_not No", ["Node"]),
+        ("query Node(x, _), No", ["Node"]),
+        ("explain Node(1, 2) ", ["shortest"]),
         ("query_index ", ["ByName"]),
         ("dump_index B", ["ByName"]),
         ("profile c", ["cpu", "change"]),

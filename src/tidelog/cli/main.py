@@ -14,6 +14,7 @@ import click
 
 from tidelog.cli.bench import bench
 from tidelog.cli.check import check
+from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
 from tidelog.cli.options import Settings, debug_option
 from tidelog.cli.run import run
@@ -47,6 +48,7 @@ def tidelog() -> None:
 
 tidelog.add_command(bench)
 tidelog.add_command(check)
+tidelog.add_command(explain)
 tidelog.add_command(fmt)
 tidelog.add_command(run)
 tidelog.add_command(shell)

@@ -61,13 +61,13 @@ def run_once(
         program = compile(path, externs=externs, search_path=modules)
         print_warnings(program.stages.typed)
         inputs = declared(program.stages.rules, Role.INPUT)
-        files = _find_files(facts, inputs)
+        files = find_files(facts, inputs)
         if output is not None:
             _check_outputs(program)
             _make_folder(output)
         progress.start("open")
         with program.open(engine, **(opening or {})) as database:
-            transaction = _load(program, database, files, progress)
+            transaction = load(program, database, files, progress)
             progress.start("write")
             written = _write_outputs(program, database, transaction, output, format_name) if output is not None else {}
             relations = declared(program.stages.rules)
@@ -76,7 +76,7 @@ def run_once(
     return Summary(str(path), engine, relations, rows, {**files, **written}, report, progress.seconds)
 
 
-def _find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[str, Path]:
+def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[str, Path]:
     """The file of each input relation, with a note for what has none and a warning for files that nobody reads."""
     if folder is None:
         if inputs:
@@ -93,7 +93,7 @@ def _find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[
     return found.files
 
 
-def _load(program: Program, database: Database, files: Mapping[str, Path], progress: Progress) -> Transaction:
+def load(program: Program, database: Database, files: Mapping[str, Path], progress: Progress) -> Transaction:
     relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
     with database.transaction() as tx:
         for name, path in files.items():

@@ -22,7 +22,7 @@ from tidelog.io.values import Row
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.lower_query import Query, lower_query
 from tidelog.syntax.parse_query import parse_query
-from tidelog.values import Definitions, record_text
+from tidelog.values import Definitions, record_writer
 
 
 class Answer(Sequence[Row]):
@@ -69,14 +69,16 @@ class Answer(Sequence[Row]):
         """One line for each row, `x = "b", c = 7`; `true` or `false` for a query without variables."""
         if not self.columns:
             return "true" if self.rows else "false"
-        types = [column.type for column in self._relation.columns]
-        return "\n".join(
-            ", ".join(
-                f"{name} = {record_text(value, type_, self._definitions)}"
-                for name, value, type_ in zip(self.columns, row, types)
-            )
-            for row in self.rows
-        )
+        return "\n".join(self._lines(""))
+
+    def record_lines(self) -> list[str]:
+        """The rows as the fields of a record: `.x = "b", .c = 7`."""
+        return self._lines(".")
+
+    def _lines(self, mark: str) -> list[str]:
+        columns = self._relation.columns
+        writers = [(f"{mark}{each.name} = ", record_writer(each.type, self._definitions)) for each in columns]
+        return [", ".join(f"{label}{write(value)}" for (label, write), value in zip(writers, row)) for row in self.rows]
 
     def __str__(self) -> str:
         return self.to_text()

@@ -90,6 +90,11 @@ class Profile:
         head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
         return "\n\n".join([head, *self._tables()])
 
+    def sizes_text(self) -> str:
+        """The tables of what there is, without those of what it cost."""
+        tables = list(self._sizes())
+        return "\n\n".join(tables) if tables else "no rows"
+
     def __str__(self) -> str:
         return self.to_text()
 
@@ -105,6 +110,9 @@ class Profile:
         )
         rules = sorted(self.rules, key=lambda each: (-each.total.seconds, -each.total.instances))
         yield from _table(("rule", "place", *cost), [(each.rule, each.place, *_costs(each)) for each in rules])
+        yield from self._sizes()
+
+    def _sizes(self) -> Iterator[str]:
         relations = sorted(self.relations, key=lambda each: -each.bytes)
         yield from _table(
             ("relation", "rows", "bytes"), [(each.name, f"{each.rows:,}", f"{each.bytes:,}") for each in relations]

@@ -90,6 +90,40 @@ class DumpIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """`explain R(1, 2);`, or with `shortest` in front of the semicolon."""
+
+    relation: str
+    record: Record
+    shortest: bool
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """`why_not R(1, 2);`"""
+
+    relation: str
+    record: Record
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`query R(x, 2), x > 1;`"""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """`stats;`"""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Echo:
     """`echo text;`"""
 
@@ -152,6 +186,10 @@ Command = (
     | Dump
     | QueryIndex
     | DumpIndex
+    | Explain
+    | WhyNot
+    | Query
+    | Stats
     | Echo
     | Timestamp
     | Profile

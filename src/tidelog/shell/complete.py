@@ -12,6 +12,7 @@ from tidelog.shell.scan import Scanner, Token
 
 _UPDATES = ("insert", "insert_or_update", "delete", "delete_key", "modify", "clear")
 _INDEXED = ("query_index", "dump_index")
+_ASKED = ("explain", "why_not", "query")
 
 
 def completions(text: str, rows: Rows) -> list[str]:
@@ -33,11 +34,17 @@ def _words(before: list[Token], rows: Rows) -> Iterable[str]:
             return rows.names(Role.INPUT)
         if keyword in _INDEXED:
             return sorted(rows.indexes)
+        if keyword in _ASKED:
+            return sorted(rows.relations)
         fixed = {"dump": rows.names(Role.OUTPUT), "commit": ["dump_changes"], "profile": ["cpu", "change", "timely"]}
         return fixed.get(keyword, [])
     if keyword == "profile":
         return ["on", "off"]
-    if keyword not in (*_UPDATES, "query_index"):
+    if keyword == "query":
+        return [*sorted(rows.relations), "not", "var", "FlatMap", "true", "false", *rows.constructors()]
+    if keyword == "explain" and before[-1].text in (")", "]"):
+        return ["shortest"]
+    if keyword not in (*_UPDATES, *_ASKED, "query_index"):
         return []
     if before[-1].text == ".":
         relation = rows.relations.get(before[1].text)
@@ -56,7 +63,7 @@ def _last_command(text: str) -> list[Token] | None:
             found.append(token)
             if token.kind == "symbol":
                 depth += (token.text in "([{") - (token.text in ")]}")
-                if token.text == ";" or (token.text == "," and depth <= 0):
+                if token.text == ";" or (token.text == "," and depth <= 0 and found[0].text != "query"):
                     found, depth = [], 0
     except TidelogError:
         return None

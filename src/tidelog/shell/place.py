@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, EvaluationError, TidelogError, TransactionError
+from tidelog.diagnostics.errors import DataError, EvaluationError, TidelogError, TransactionError, UsageError
 
 
 class Place(NamedTuple):
@@ -39,7 +39,7 @@ def error_at(place: Place) -> Iterator[None]:
     """What the database refuses inside the block is said with the place of the command that asked for it."""
     try:
         yield
-    except (DataError, EvaluationError, TransactionError) as error:
+    except (DataError, EvaluationError, TransactionError, UsageError) as error:
         if error.message.startswith(f"{place.source}:"):
             raise
         kind: type[TidelogError] = type(error)

@@ -126,17 +126,41 @@ def _query_index(scanner: Scanner, place: Place) -> Command:
     return commands.QueryIndex(index, arguments, place)
 
 
+def _explain(scanner: Scanner, place: Place) -> Command:
+    relation, record = read_row(scanner)
+    token = scanner.peek()
+    shortest = token.kind == "word" and token.text == "shortest"
+    if shortest:
+        scanner.take()
+    _end(scanner)
+    return commands.Explain(relation, record, shortest, place)
+
+
+def _why_not(scanner: Scanner, place: Place) -> Command:
+    relation, record = read_row(scanner)
+    _end(scanner)
+    return commands.WhyNot(relation, record, place)
+
+
+def _query(scanner: Scanner, place: Place) -> Command:
+    return commands.Query(scanner.code_until(";"), place)
+
+
+def read_row(scanner: Scanner) -> tuple[str, Record]:
+    """A relation and one of its rows: `R(1, 2)` or `R[value]`."""
+    at = scanner.peek().place
+    relation = read_name(scanner, "the name of a relation")
+    if scanner.take_symbol("["):
+        record = read_record(scanner)
+        expect(scanner, "]", "`]`")
+        return relation, record
+    expect(scanner, "(", f"`(` or `[` behind the relation `{relation}`")
+    return relation, read_fields(scanner, relation, ")", at)
+
+
 def _row_update(verb: Verb) -> Callable[[Scanner, Place], Command]:
     def read(scanner: Scanner, place: Place) -> Command:
-        at = scanner.peek().place
-        relation = read_name(scanner, "the name of a relation")
-        record: Record
-        if scanner.take_symbol("["):
-            record = read_record(scanner)
-            expect(scanner, "]", "`]`")
-        else:
-            expect(scanner, "(", f"`(` or `[` behind the relation `{relation}`")
-            record = read_fields(scanner, relation, ")", at)
+        relation, record = read_row(scanner)
         return Update(verb, relation, record, None, _update_end(scanner), place)
 
     return read
@@ -181,6 +205,10 @@ _READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
     "dump": _dump,
     "query_index": _query_index,
     "dump_index": _named(commands.DumpIndex, "the name of an index"),
+    "explain": _explain,
+    "why_not": _why_not,
+    "query": _query,
+    "stats": _alone(commands.Stats),
     "echo": _echo,
     "timestamp": _alone(commands.Timestamp),
     "profile": _profile,
@@ -191,5 +219,5 @@ _READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
 }
 
 KEYWORDS = tuple(_READERS)
-ALONE = frozenset(("start", "rollback", "timestamp", "help", "exit"))
+ALONE = frozenset(("start", "rollback", "stats", "timestamp", "help", "exit"))
 _LONGEST_FIRST = sorted(KEYWORDS, key=len, reverse=True)

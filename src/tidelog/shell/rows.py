@@ -75,6 +75,17 @@ class Rows:
             )
         return relation
 
+    def any(self, name: str, place: Place) -> Relation:
+        """The declared relation of this name; raises UsageError where there is none."""
+        relation = self.relations.get(name)
+        if relation is None:
+            raise UsageError(
+                f"{place}: there is no relation `{name}`",
+                code=Code.UNKNOWN_RELATION_NAME,
+                help=_did_you_mean(name, self.relations),
+            )
+        return relation
+
     def index(self, name: str, place: Place) -> Index:
         """The index of this name; raises UsageError where there is none."""
         index = self.indexes.get(name)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, InternalError, TidelogError
+from tidelog.diagnostics.errors import DataError, InternalError, ProgramError, TidelogError
 from tidelog.shell.place import IncompleteError
 from tidelog.shell.read_command import read_command
 from tidelog.shell.scan import Scanner
@@ -59,7 +59,10 @@ def run_terminal(shell: Shell, read_line: Callable[[], str | None]) -> int:
 
 
 def report(error: TidelogError) -> None:
-    """Prints an error as scripts know it, with its code."""
+    """Prints an error as scripts know it, with its code; what is wrong in a query is shown in its text."""
+    if isinstance(error, ProgramError):
+        click.echo(f"Error: the query is wrong\n{error}", err=True)
+        return
     click.echo(f"Error: {error.message} [{error.code}]", err=True)
     if error.help:
         click.echo(f"  = help: {error.help}", err=True)

@@ -31,6 +31,15 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _IN_STRING = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
+# A string, a comment, or one other character; what is unfinished goes on in the next line.
+_CODE = re.compile(
+    r"""
+    "(?:[^"\\]|\\.)*" | \[\|.*?\|\] | //[^\n]* | /\*.*?\*/
+  | (?P<unfinished>"|\[\||/\*)
+  | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
 _ESCAPED = {
@@ -114,6 +123,33 @@ class Scanner:
                 pieces.append(self._text[self._position :])
             if not self._next_line():
                 raise IncompleteError(start)
+
+    def code_until(self, end: str) -> str:
+        """Text of the program's language before the character; one in a string, a comment or brackets does not count.
+
+        Takes the character too.
+        """
+        start = Place(self._source, self._line, self._position + 1)
+        self._ahead = None
+        pieces = [""]
+        depth = 0
+        while True:
+            found = _CODE.match(self._text, self._position)
+            if found is None or found["unfinished"]:
+                rest, self._position = self._text[self._position :], 0
+                if not self._next_line():
+                    raise IncompleteError(start)
+                if found is None:
+                    pieces.append(rest)
+                else:
+                    self._text = rest + self._text
+                continue
+            self._position = found.end()
+            piece = found[0]
+            depth += (piece in "([{") - (piece in ")]}")
+            if piece == end and depth <= 0:
+                return "".join(pieces).strip()
+            pieces.append(piece)
 
     def drop_line(self) -> None:
         """Forgets what is left of the current line."""

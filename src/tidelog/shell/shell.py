@@ -44,7 +44,11 @@ commit;  commit dump_changes;           end the transaction, and print what it c
 rollback;                               end it and undo it
 dump;  dump R;                          print output relations
 query_index I(1);  dump_index I;        print rows by an index
-echo text;  timestamp;  log_level n;  mssleep n;  profile;  help;  exit;
+query R(x, 1), not S(x);                print the variables of a query on the last commit
+explain R(1, "a");                      print why a row is there; also explain R(1, "a") shortest;
+why_not R(1, "b");                      print what is missing for a row
+profile;  stats;                        print what epochs cost, and what relations take
+echo text;  timestamp;  log_level n;  mssleep n;  help;  exit;
 """
 
 
@@ -283,6 +287,13 @@ class Shell:
         relation = self.rows.relations[index.target]
         self._out.writelines(f"{self.rows.text(relation, row)}\n" for row in found)
 
+    def _query(self, text: str) -> str:
+        """A line for each row, with the columns as a record has its fields."""
+        answer = self._database().query(text)
+        if not answer.columns:
+            return f"{answer}\n"
+        return "".join(f"{{{line}}}\n" for line in answer.record_lines())
+
     def _log(self, level: int, message: str) -> None:
         self._out.write(f"LOG ({level}): {message}\n")
 
@@ -293,7 +304,21 @@ class Shell:
             case commands.Timestamp():
                 return f"Timestamp: {perf_counter_ns() - self._began}\n"
             case commands.Profile(None):
-                return "Failed to dump profile: there is no profiler\n"
+                return f"{self._database().profile()}\n"
+            case commands.Stats():
+                return f"{self._database().profile().sizes_text()}\n"
+            case commands.Query(text):
+                return self._query(text)
+            case commands.Explain(name, record, shortest, place):
+                relation = self.rows.any(name, place)
+                row = self.rows.row(relation, record)
+                with error_at(place):
+                    return f"{self._database().explain(relation.name, row, shortest=shortest)}\n"
+            case commands.WhyNot(name, record, place):
+                relation = self.rows.any(name, place)
+                row = self.rows.row(relation, record)
+                with error_at(place):
+                    return f"{self._database().why_not(relation.name, row)}\n"
             case commands.Profile():
                 return ""
             case _:

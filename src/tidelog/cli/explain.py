@@ -1,0 +1,101 @@
+"""`tidelog explain`: why a row is there, or why it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tidelog.cli.externs import externs_option, load_externs
+from tidelog.cli.options import debug_option, modules_option, program_argument
+
+
+@click.command(short_help="Show why a row is derived, or why it is not.")
+@program_argument
+@click.argument("row", metavar="ROW")
+@click.option(
+    "-F",
+    "--facts",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Read input relations from here, as `tidelog run` does.",
+)
+@click.option("--why-not", is_flag=True, help="The row is not there: say what each rule is missing.")
+@click.option("--shortest", is_flag=True, help="Look for the proof of least height, not for the first one.")
+@click.option("--depth", metavar="N", type=click.IntRange(min=1), default=40, show_default=True, help="Cut the tree.")
+@click.option("--lines", metavar="N", type=click.IntRange(min=1), default=400, show_default=True, help="Cut the text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: all steps, each once, by number.")
+@modules_option
+@externs_option
+@debug_option
+def explain(
+    program: Path,
+    row: str,
+    facts: Path | None,
+    why_not: bool,
+    shortest: bool,
+    depth: int,
+    lines: int,
+    as_json: bool,
+    modules: tuple[Path, ...],
+    externs_file: Path | None,
+) -> None:
+    """Explains one row of a program's result: a tree of rules down to facts.
+
+    ROW is written as in the shell: a relation with its columns in order or by name, text in double quotes. Each line of
+    the tree is a row; under it stand the rule that derives it and what the rule found. With --why-not, each rule that
+    could derive the row is shown with the first literal that nothing gets past.
+
+    \b
+    Example:
+      tidelog explain reach.dl -F facts 'Reach("a", "c")'
+      tidelog explain reach.dl -F facts 'Reach(.src = "a", .dst = "c")' --shortest
+      tidelog explain reach.dl -F facts 'Reach("a", "z")' --why-not
+    """
+    from tidelog.cli.progress import Progress
+    from tidelog.cli.run_once import find_files, load
+    from tidelog.cli.warnings import print_warnings
+    from tidelog.database.program import compile
+    from tidelog.database.session import declared
+    from tidelog.rules.ir import Role
+
+    with Progress() as progress:
+        progress.start("compile")
+        compiled = compile(program, externs=load_externs(externs_file), search_path=modules)
+        print_warnings(compiled.stages.typed)
+        name, values = _read_row(row, compiled)
+        files = find_files(facts, declared(compiled.stages.rules, Role.INPUT))
+        progress.start("open")
+        with compiled.open("local") as database:
+            load(compiled, database, files, progress)
+            progress.start("explain")
+            if why_not:
+                reason = database.why_not(name, values)
+                text = reason.to_json() if as_json else str(reason)
+            else:
+                proof = database.explain(name, values, shortest=shortest)
+                text = proof.to_json() if as_json else proof.to_text(max_depth=depth, max_lines=lines)
+    click.echo(text)
+
+
+def _read_row(text: str, program: Any) -> tuple[str, tuple[Any, ...]]:
+    """The relation and the row that the text stands for. Raises DataError or UsageError with its place in the text."""
+    from tidelog.shell.place import IncompleteError, bad_command
+    from tidelog.shell.read_command import read_row
+    from tidelog.shell.rows import Rows
+    from tidelog.shell.scan import Scanner
+
+    lines = iter([text])
+    scanner = Scanner(lambda: next(lines, None), "ROW")
+    place = scanner.peek().place
+    try:
+        name, record = read_row(scanner)
+        behind = scanner.peek()
+    except IncompleteError as error:
+        raise bad_command(error.place, "the row ends too early", 'for example `Reach("a", "c")`') from None
+    if behind.kind != "end":
+        raise bad_command(behind.place, f"unexpected `{behind.text}` behind the row")
+    rows = Rows(program)
+    relation = rows.any(name, place)
+    return relation.name, rows.row(relation, record)
