@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+import tidelog
 from tests.database.test_explain import REACH, opened
 
 
@@ -24,6 +27,64 @@ def test_a_profile_counts_the_last_epoch_and_all_of_them() -> None:
     assert after.total.seconds >= after.last.seconds > 0
     assert (second.epoch, third.epoch) == (2, 3)
     assert second.total_seconds >= first.total_seconds + second.last_seconds
+
+
+def test_a_profile_counts_the_instances_of_each_rule() -> None:
+    with opened(REACH, Edge=[("a", "b"), ("b", "c"), ("c", "d")]) as db:
+        with db.transaction() as tx:
+            tx.delete("Edge", [("c", "d")])
+        profile = db.profile()
+    direct, further = profile.rules
+    assert (direct.rule, direct.relation, direct.place) == ("Reach(x, y) :- Edge(x, y).", "Reach", "<text>:5:1")
+    assert (direct.last.instances, direct.total.instances) == (1, 4)
+    assert (further.last.instances, further.total.instances) == (2, 5)
+    (stratum,) = profile.strata
+    assert sum(rule.last.instances for rule in profile.rules) == stratum.last.instances
+    assert sum(rule.last.seconds for rule in profile.rules) == pytest.approx(stratum.last.seconds)
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper"])
+def test_every_strategy_counts_the_instances_of_its_rules(strategy: str) -> None:
+    with tidelog.compile(REACH).open(strategy=strategy) as db:
+        for edge in (("a", "b"), ("b", "c"), ("c", "d")):
+            with db.transaction() as tx:
+                tx.insert("Edge", [edge])
+        assert all(rule.total.instances >= 3 and rule.total.seconds > 0 for rule in db.profile().rules)
+        assert len(db.profile().rules) == 2
+
+
+def test_rules_that_python_runs_are_measured() -> None:
+    text = """
+    input relation A(x: string)
+    input multiset M(x: u8)
+    output relation Long(x: string)
+    output multiset Twice(x: u8)
+    output relation N(n: usize)
+    Long(x) :- A(x), x.len() > 1.
+    Twice(x) :- M(x).
+    Twice(x) :- M(x), x > 1.
+    N(n) :- A(x), var n = x.group_by(()).count_distinct().
+    """
+    with opened(text, A=[("a",), ("bb",), ("cc",)], M=[(1,), (2,)]) as db:
+        costs = {rule.rule.partition(" ")[0]: rule.total for rule in db.profile().rules if "#" not in rule.rule}
+        twice = [rule.total.instances for rule in db.profile().rules if rule.relation == "Twice"]
+    assert costs["Long(x)"].instances == 2
+    assert costs["Long(x)"].seconds > 0
+    assert twice == [2, 1]
+    assert costs["N(n)"].instances == 1
+
+
+def test_an_epoch_that_fails_costs_nothing() -> None:
+    text = "input relation A(x: u8)\noutput relation B(x: u8)\nB(10 / x) :- A(x)."
+    with opened(text, A=[(1,)]) as db:
+        before = db.profile()
+        with pytest.raises(tidelog.EvaluationError), db.transaction() as tx:
+            tx.insert("A", [(5,), (0,)])
+        assert db.profile().rules == before.rules
+        with db.transaction() as tx:
+            tx.insert("A", [(2,)])
+        (rule,) = db.profile().rules
+    assert (rule.last.instances, rule.total.instances) == (1, 2)
 
 
 def test_a_profile_has_the_sizes_of_relations_and_arrangements() -> None:

@@ -30,8 +30,8 @@ class Metered(Protocol):
     @property
     def relations(self) -> tuple[str, ...]: ...
 
-    def take_costs(self) -> Mapping[int, Cost]:
-        """What each rule has cost since the last call, by the rule's id."""
+    def take_costs(self, seconds: float) -> Mapping[int, Cost]:
+        """What each rule has cost since the last call, by its id, if the stratum took so long."""
 
 
 class Profiler:
@@ -39,6 +39,7 @@ class Profiler:
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
+        self._rules = {stratum.relations: stratum.rules for stratum in program.strata}
         self._epoch = -1
         self._last_seconds = self._total_seconds = 0.0
         self._strata: dict[tuple[str, ...], StratumProfile] = {}
@@ -62,8 +63,16 @@ class Profiler:
                 cost + (before.total if before else _NONE),
             )
             self._last_epoch[stratum.relations] = report.epoch
+        reports = {stratum.relations: stratum for stratum in report.strata}
         for each in visited:
-            for rule, cost in each.take_costs().items():
+            known_report = reports.get(each.relations)
+            if known_report is None:
+                continue
+            costs = each.take_costs(known_report.seconds)
+            if not costs and len(self._rules[each.relations]) == 1:
+                # One rule that is not joined: a group, a transformer.
+                costs = {self._rules[each.relations][0].id: Cost(known_report.instances, known_report.seconds)}
+            for rule, cost in costs.items():
                 known = self._rule_costs.get(rule)
                 self._rule_costs[rule] = (report.epoch, cost, cost + (known[2] if known else _NONE))
 

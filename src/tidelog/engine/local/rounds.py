@@ -129,6 +129,7 @@ class RoundsStratum(HeldStratum):
         return interpreter.run(plan_variant(rule, delta, FromSizes(lambda _: 1)), self._emit)
 
     def _emit(self, row: Row, weight: int) -> None:
+        self.costs.emitted += 1
         self._emitted[row] = self._emitted.get(row, 0) + weight
 
     def _derived(self, name: str) -> Bag:
@@ -137,7 +138,7 @@ class RoundsStratum(HeldStratum):
         for rule in self.stratum.rules:
             if rule.head.relation != name:
                 continue
-            with self.guarded(rule):
+            with self.guarded(rule), self.costs.measured(rule):
                 if rule.group is not None:
                     members = self._own[rule.group.atom.relation].weights
                     for row in self._groupings[rule.id].rows(members):

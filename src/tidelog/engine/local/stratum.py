@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
+from tidelog.engine.local.costs import RuleCosts
 from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
 from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import entry
@@ -60,7 +61,8 @@ class LocalStratum:
         self.instances = 0
         self.waves = 0
         self.work = 0
-        self._costs: dict[int, Cost] = {}
+        self.costs = RuleCosts()
+        self._planned: list[Variant] = []
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self.watch = watch
         self._team = team
@@ -99,10 +101,14 @@ class LocalStratum:
         """The relations of lower strata that its rules read."""
         return self._below
 
-    def take_costs(self) -> dict[int, Cost]:
-        """What each rule has cost since the last call, by the rule's id."""
-        costs, self._costs = self._costs, {}
-        return costs
+    def take_costs(self, seconds: float) -> dict[int, Cost]:
+        """What each rule has cost since the last call, by the rule's id, of the time that the stratum took."""
+        self._count_costs()
+        return self.costs.take(seconds)
+
+    def _count_costs(self) -> None:
+        if self._planned:
+            self.costs.count(self._planned, self._crew.tally)
 
     @property
     def row_count(self) -> int:
@@ -267,6 +273,8 @@ class LocalStratum:
         for store in self.stores():
             store.line[k.CHANGED] = 0
         self.instances = self._committed_instances
+        self._count_costs()
+        self.costs.forget()
 
     def begin(self) -> Self:
         """Before an epoch: notes what `drop` goes back to."""
@@ -320,7 +328,8 @@ class LocalStratum:
 
     def _encode(self) -> None:
         self._estimates.expect(self.replaced)
-        variants = plan_rules(self._rules, self._estimates)
+        self._count_costs()
+        variants = self._planned = plan_rules(self._rules, self._estimates)
         self._variants = self._encoder.encode(variants, self.relations, self._lacks_rows)
         self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
         for number, encoded in enumerate(self._variants):
@@ -432,10 +441,12 @@ class LocalStratum:
             if not encoded.in_python:
                 self._feed_tree(control, encoded)
                 continue
+            rule = encoded.variants[0].rule
             try:
-                self._feed(control, encoded, encoded.segments, NO_INPUTS)
+                with self.costs.measured(rule):
+                    self._feed(control, encoded, encoded.segments, NO_INPUTS)
             except ZeroDivisionError:
-                raise self.division(encoded.variants[0].rule) from None
+                raise self.division(rule) from None
 
     def _feed_tree(self, control: Words, encoded: Encoded) -> None:
         """Runs a tree of variants and hands what it finds to the stores."""
@@ -467,6 +478,7 @@ class LocalStratum:
                 self._feed(control, encoded, segments[1:], self._evaluate(segment.after, found[:, :-1]))
             elif len(found):
                 self._apply(control, encoded.head, nest.out, len(found))
+                self.costs.emitted += len(found)
             if status == k.DONE:
                 return
 

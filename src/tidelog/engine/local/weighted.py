@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, delta_rows
-from tidelog.engine.local.tables import Bag, Tables, add_weight, bag_to_words
+from tidelog.engine.local.tables import Bag, Row, Tables, add_weight, bag_to_words
 from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
@@ -42,7 +42,7 @@ class WeightedStratum(HeldStratum):
                 if reads_stream and (delta.atom is None or not self._is_stream(delta.atom)):
                     continue
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
-                run = interpreter.run(variant, self.table.add, all_new=reads_stream)
+                run = interpreter.run(variant, self._add, all_new=reads_stream)
                 self._runs.append((rule, variant, run))
 
     def is_touched(self) -> bool:
@@ -60,9 +60,13 @@ class WeightedStratum(HeldStratum):
             is_new = self._is_fresh and not any(map(self._is_stream, rule.positives))
             if is_new == (variant.delta.kind is DeltaKind.RULE):
                 self.watch.look(rule)
-                with self.guarded(rule):
+                with self.guarded(rule), self.costs.measured(rule):
                     run(delta_rows(variant, self._tables))
         return self._held()
+
+    def _add(self, row: Row, weight: int) -> None:
+        self.costs.emitted += 1
+        self.table.add(row, weight)
 
     def keep(self) -> None:
         super().keep()
