@@ -1,7 +1,10 @@
-"""What the rules of one stratum cost since somebody last asked.
+"""What the rules of one stratum cost, in the last epoch that came to it and in all.
 
-Kernels count the instances of each variant; rules that begin alike run as one tree, so their time cannot be told apart:
-the time of a stratum is shared out in proportion to the instances. What Python runs for a rule is measured.
+Kernels count the instances of each variant in a tally; rules that begin alike run as one tree, so their time cannot be
+told apart: the time of a stratum is shared out in proportion to the instances. What Python runs for a rule is measured.
+
+A commit may take less than a millisecond, so the usual end of an epoch, kernels alone with one set of plans, is a few
+additions of small arrays; rules are looked at when somebody asks.
 """
 
 from __future__ import annotations
@@ -9,27 +12,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.values import Words
 from tidelog.maintain.profile import Cost
 from tidelog.plan.variant import Variant
 from tidelog.rules.ir import Rule
 
+_Costs = dict[int, Cost]
+
 
 class RuleCosts:
-    """Counts, and starts again when it is asked."""
+    """`emitted` counts the instances that Python finds."""
 
     def __init__(self) -> None:
-        self._in_kernels: dict[int, int] = {}
-        self._in_python: dict[int, Cost] = {}
-        self.emitted = 0  # instances that Python has found
+        self.emitted = 0
+        # The epoch under way, beside the tally: what plans counted that are replaced by now, and what Python ran.
+        self._counted: dict[int, int] = {}
+        self._measured: _Costs = {}
+        # All epochs: by rule, and by variant for the present plans.
+        self._total: _Costs = {}
+        self._last: _Costs | None = None
+        self._plans: Sequence[Variant] = ()
+        self._tally = self._last_tally = np.zeros(0, dtype=np.int64)
+        self._seconds = np.zeros(0)
+        self._last_rate = 0.0
 
-    def count(self, variants: Sequence[Variant], tally: Words) -> None:
-        """Takes over what kernels have counted, and sets it to 0."""
-        for variant, instances in zip(variants, tally.tolist()):
+    def count(self, plans: Sequence[Variant], tally: Words) -> None:
+        """Takes over what kernels have counted in the epoch under way, before other plans follow."""
+        for variant, instances in zip(plans, tally.tolist()):
             if instances:
-                rule = variant.rule.id
-                self._in_kernels[rule] = self._in_kernels.get(rule, 0) + instances
+                self._counted[variant.rule.id] = self._counted.get(variant.rule.id, 0) + instances
         tally[:] = 0
 
     @contextmanager
@@ -39,21 +55,67 @@ class RuleCosts:
         try:
             yield
         finally:
-            cost = Cost(self.emitted - before, perf_counter() - started)
-            known = self._in_python.get(rule.id)
-            self._in_python[rule.id] = cost if known is None else cost + known
-
-    def take(self, seconds: float) -> dict[int, Cost]:
-        """The cost of each rule, by its id, where the stratum took so long; begins anew."""
-        left = max(seconds - sum(cost.seconds for cost in self._in_python.values()), 0.0)
-        instances = sum(self._in_kernels.values())
-        costs = dict(self._in_python)
-        for rule, count in self._in_kernels.items():
-            cost = Cost(count, left * count / instances)
-            costs[rule] = cost if rule not in costs else cost + costs[rule]
-        self.forget()
-        return costs
+            _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - started))
 
     def forget(self) -> None:
-        """What was counted came to nothing."""
-        self._in_kernels, self._in_python = {}, {}
+        """The epoch under way came to nothing."""
+        self._counted, self._measured = {}, {}
+
+    def end_epoch(self, seconds: float, plans: Sequence[Variant], tally: Words) -> None:
+        """The stratum took so long in an epoch that is committed."""
+        if self._counted or self._measured:
+            self.count(plans, tally)
+            self._last = self._shared_out(seconds)
+            for rule, cost in self._last.items():
+                _add(self._total, rule, cost)
+            self.forget()
+            return
+        if self._plans is not plans:
+            self._fold()
+            self._plans = plans
+            self._tally, self._last_tally, self._seconds = np.zeros_like(tally), tally.copy(), np.zeros(len(tally))
+        self._last = None
+        self._last_rate = seconds / max(int(tally.sum()), 1)
+        self._last_tally[:] = tally
+        self._tally += tally
+        self._seconds += self._last_rate * tally
+        tally[:] = 0
+
+    def last(self) -> _Costs:
+        """What each rule cost in the last epoch, by its id."""
+        if self._last is not None:
+            return self._last
+        return _by_rule(self._plans, self._last_tally, self._last_rate * self._last_tally)
+
+    def total(self) -> _Costs:
+        """What each rule has cost in all."""
+        self._fold()
+        return self._total
+
+    def _shared_out(self, seconds: float) -> _Costs:
+        left = max(seconds - sum(cost.seconds for cost in self._measured.values()), 0.0)
+        instances = sum(self._counted.values())
+        costs = dict(self._measured)
+        for rule, count in self._counted.items():
+            _add(costs, rule, Cost(count, left * count / instances))
+        return costs
+
+    def _fold(self) -> None:
+        """The costs by variant become costs by rule."""
+        for rule, cost in _by_rule(self._plans, self._tally, self._seconds).items():
+            _add(self._total, rule, cost)
+        self._tally[:] = 0
+        self._seconds[:] = 0.0
+
+
+def _by_rule(plans: Sequence[Variant], tally: Words, seconds: npt.NDArray[np.floating[Any]]) -> _Costs:
+    costs: _Costs = {}
+    for variant, instances, time in zip(plans, tally.tolist(), seconds.tolist()):
+        if instances:
+            _add(costs, variant.rule.id, Cost(instances, time))
+    return costs
+
+
+def _add(costs: _Costs, rule: int, cost: Cost) -> None:
+    known = costs.get(rule)
+    costs[rule] = cost if known is None else known + cost

@@ -125,7 +125,7 @@ class LocalEngine:
         tables = {name: stratum.table for name, stratum in self._weighted.items()}
         committed = Committed(program, self._desk, self._numbers, self._values, tables)
         self._inquiry = LocalInquiry(committed, self._strata)
-        self._profiler = Profiler(program)
+        self._profiler = Profiler(program, self._strata)
         self._asked = Maintenance(strategy, switch, threads)
         self._switch = Switch(switch, clock)
         self._state_changes: dict[str, pa.Table] = {}
@@ -366,7 +366,7 @@ class LocalEngine:
             sum(change.deleted_count() for change in changes.values()),
             *self.sizes(self._agenda.visited),
         )
-        self._profiler.note(report, self._agenda.visited)
+        self._profiler.note(report)
         return Outcome(changes, report)
 
     def _undo(self) -> None:

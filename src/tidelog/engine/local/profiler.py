@@ -5,11 +5,11 @@ A note after an epoch costs a few additions for each stratum that the epoch came
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.stratum import LocalStratum
 from tidelog.maintain.profile import (
     ArrangementProfile,
     Cost,
@@ -18,88 +18,86 @@ from tidelog.maintain.profile import (
     RuleProfile,
     StratumProfile,
 )
-from tidelog.maintain.report import EpochReport
+from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.ir import Rule, RuleProgram
 
 _NONE = Cost()
 
 
-class Metered(Protocol):
-    """A stratum that knows what its rules cost."""
+class _Sum:
+    """What one stratum has cost, with the report of the last epoch that came to it."""
 
-    @property
-    def relations(self) -> tuple[str, ...]: ...
-
-    def take_costs(self, seconds: float) -> Mapping[int, Cost]:
-        """What each rule has cost since the last call, by its id, if the stratum took so long."""
+    def __init__(self) -> None:
+        self.epochs = self.epoch = self.instances = 0
+        self.seconds = 0.0
+        self.report: StratumReport | None = None
 
 
 class Profiler:
     """Adds up what epochs cost."""
 
-    def __init__(self, program: RuleProgram) -> None:
+    def __init__(self, program: RuleProgram, strata: Iterable[LocalStratum]) -> None:
         self._program = program
-        self._rules = {stratum.relations: stratum.rules for stratum in program.strata}
+        self._strata = {stratum.relations: stratum for stratum in strata}
         self._epoch = -1
         self._last_seconds = self._total_seconds = 0.0
-        self._strata: dict[tuple[str, ...], StratumProfile] = {}
-        self._last_epoch: dict[tuple[str, ...], int] = {}
-        self._rule_costs: dict[int, tuple[int, Cost, Cost]] = {}  # rule → epoch of the last cost, that cost, all
+        self._sums = {relations: _Sum() for relations in self._strata}
 
-    def note(self, report: EpochReport, visited: Sequence[Metered]) -> None:
-        """An epoch has been committed, which came to these strata."""
+    def note(self, report: EpochReport) -> None:
+        """An epoch has been committed."""
         self._epoch = report.epoch
         self._last_seconds = report.seconds
         self._total_seconds += report.seconds
-        for stratum in report.strata:
-            before = self._strata.get(stratum.relations)
-            cost = Cost(stratum.instances, stratum.seconds)
-            self._strata[stratum.relations] = StratumProfile(
-                stratum.relations,
-                stratum.strategy,
-                stratum.rounds,
-                1 + (before.epochs if before else 0),
-                cost,
-                cost + (before.total if before else _NONE),
-            )
-            self._last_epoch[stratum.relations] = report.epoch
-        reports = {stratum.relations: stratum for stratum in report.strata}
-        for each in visited:
-            known_report = reports.get(each.relations)
-            if known_report is None:
-                continue
-            costs = each.take_costs(known_report.seconds)
-            if not costs and len(self._rules[each.relations]) == 1:
-                # One rule that is not joined: a group, a transformer.
-                costs = {self._rules[each.relations][0].id: Cost(known_report.instances, known_report.seconds)}
-            for rule, cost in costs.items():
-                known = self._rule_costs.get(rule)
-                self._rule_costs[rule] = (report.epoch, cost, cost + (known[2] if known else _NONE))
+        for each in report.strata:
+            sum_ = self._sums[each.relations]
+            sum_.epochs += 1
+            sum_.epoch, sum_.report = report.epoch, each
+            sum_.instances += each.instances
+            sum_.seconds += each.seconds
+            self._strata[each.relations].end_costs(each.seconds)
 
     def profile(self, desk: Desk, numbers: Mapping[str, int]) -> Profile:
         """All costs so far, and the sizes of now."""
-        strata = tuple(self._of_last_epoch(profile) for profile in self._strata.values())
         names = {number: name for name, number in numbers.items()}
-        relations = tuple(
-            RelationProfile(names[store.relation], len(store), store.bytes()) for store in desk.stores if len(store)
+        return Profile(
+            self._epoch,
+            self._last_seconds,
+            self._total_seconds,
+            tuple(
+                self._stratum(relations, each, each.report)
+                for relations, each in self._sums.items()
+                if each.report is not None
+            ),
+            tuple(profile for rule in self._program.rules if (profile := self._rule(rule)) is not None),
+            tuple(
+                RelationProfile(names[store.relation], len(store), store.bytes()) for store in desk.stores if len(store)
+            ),
+            tuple(
+                self._arrangement(names[store.relation], store, number)
+                for store in desk.stores
+                for number in store.arrangements
+            ),
         )
-        arrangements = tuple(
-            self._arrangement(names[store.relation], store, number)
-            for store in desk.stores
-            for number in store.arrangements
-        )
-        rules = tuple(self._rule(rule) for rule in self._program.rules if rule.id in self._rule_costs)
-        return Profile(self._epoch, self._last_seconds, self._total_seconds, strata, rules, relations, arrangements)
 
-    def _of_last_epoch(self, profile: StratumProfile) -> StratumProfile:
-        if self._last_epoch[profile.relations] == self._epoch:
-            return profile
-        return StratumProfile(profile.relations, profile.strategy, profile.rounds, profile.epochs, _NONE, profile.total)
+    def _stratum(self, relations: tuple[str, ...], sum_: _Sum, report: StratumReport) -> StratumProfile:
+        last = Cost(report.instances, report.seconds) if sum_.epoch == self._epoch else _NONE
+        total = Cost(sum_.instances, sum_.seconds)
+        return StratumProfile(relations, report.strategy, report.rounds, sum_.epochs, last, total)
 
-    def _rule(self, rule: Rule) -> RuleProfile:
-        epoch, last, total = self._rule_costs[rule.id]
+    def _rule(self, rule: Rule) -> RuleProfile | None:
+        relations = next(each for each in self._strata if rule.head.relation in each)
+        sum_, stratum = self._sums[relations], self._strata[relations]
+        total = stratum.costs.total().get(rule.id)
+        last = stratum.costs.last().get(rule.id, _NONE)
+        if total is None and len(stratum.stratum.rules) == 1 and sum_.report is not None and not stratum.joins:
+            # One rule that is not joined: a group, a transformer.
+            last, total = Cost(sum_.report.instances, sum_.report.seconds), Cost(sum_.instances, sum_.seconds)
+        if total is None:
+            return None
         text = " ".join(rule.text.split())
-        return RuleProfile(text, str(rule.span), rule.head.relation, last if epoch == self._epoch else _NONE, total)
+        return RuleProfile(
+            text, str(rule.span), rule.head.relation, last if sum_.epoch == self._epoch else _NONE, total
+        )
 
     def _arrangement(self, relation: str, store: Store, number: int) -> ArrangementProfile:
         columns = self._program.relations[relation].columns

@@ -21,7 +21,6 @@ from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.team import NO_INPUTS, Crew, Nest, Reserves, Team
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
-from tidelog.maintain.profile import Cost
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.plan.plan_rules import plan_rules
 from tidelog.plan.variant import Variant
@@ -31,6 +30,7 @@ YIELD_INSTANCES = 2_000_000
 # When each kind of variant runs (bits of layout.ACTIVE).
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATED: 0}
+_NO_TALLY: Words = np.empty(0, dtype=np.int64)
 
 
 class LocalStratum:
@@ -101,10 +101,9 @@ class LocalStratum:
         """The relations of lower strata that its rules read."""
         return self._below
 
-    def take_costs(self, seconds: float) -> dict[int, Cost]:
-        """What each rule has cost since the last call, by the rule's id, of the time that the stratum took."""
-        self._count_costs()
-        return self.costs.take(seconds)
+    def end_costs(self, seconds: float) -> None:
+        """An epoch is committed in which the stratum took so long."""
+        self.costs.end_epoch(seconds, self._planned, self._crew.tally if self._planned else _NO_TALLY)
 
     def _count_costs(self) -> None:
         if self._planned:
