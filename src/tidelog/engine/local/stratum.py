@@ -338,6 +338,7 @@ class LocalStratum:
             line[k.REGISTERS] = len(first.constants)
             line[k.KIND], line[k.DELTA] = encoded.kind, encoded.delta
             line[k.IN_PYTHON] = 1 if encoded.in_python else 0
+        self._in_python = int(any(encoded.in_python for encoded in self._variants))
         segments = [segment for encoded in self._variants for segment in encoded.segments]
         self._crew = Crew(
             self._team,
@@ -364,10 +365,10 @@ class LocalStratum:
         control[k.LOGGING] = 1 if logging else 0
         # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
         control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
-        control[k.PYTHON_VARIANTS] = int(self._table[:, k.IN_PYTHON].any())
+        control[k.PYTHON_VARIANTS] = self._in_python
         control[k.THREADS], control[k.CHUNK] = 1, k.ALL_ROWS
         control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
-        control[k.BELOW] = sum(len(self.desk.stores[relation]) for relation in self._below)
+        control[k.BELOW] = 0 if logging else sum(len(self.desk.stores[relation]) for relation in self._below)
         desk = self.desk
         crew = self._crew
         crew.reset()

@@ -80,14 +80,17 @@ class Reserves:
         self._desk = desk
         self._inside = inside
         self.lines: Words = np.zeros((team.threads, len(inside), 2), dtype=np.int64)
+        self.are_used = False
 
     def forget(self) -> None:
         """A phase begins; what one that was broken off had taken is gone with its rows."""
-        self.lines[:] = 0
+        if self.are_used:
+            self.lines[:] = 0
+            self.are_used = False
 
     def give_back(self) -> None:
         """The phase is over: others may use them."""
-        for reserved in self.lines:
+        for reserved in self.lines if self.are_used else ():
             for relation, (first, end) in zip(self._inside.tolist(), reserved.tolist()):
                 if first < end:
                     self._desk.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
@@ -225,7 +228,7 @@ class Crew:
         for hand in self._hands:
             hand.control[:] = control
             hand.control[k.THREADS], hand.control[k.CHUNK], hand.control[k.BARRIERS] = threads, k.SHARE_ROWS, 0
-        self._sharing = True
+        self._sharing = self._reserves.are_used = True
 
     def _share(self, control: Words, table: Words) -> int:
         """All threads go on with the wave; see `kernels.team.share_wave`."""
