@@ -160,9 +160,10 @@ class DurableEngine(LocalEngine):
         """Gives memory, journal and lock back. In a child of the process that opened it, they are not ours to give."""
         if os.getpid() != self._process:
             return
-        if self._is_open and self._writer is not None and self._pace.is_due_at_close():
+        if self._is_open and self._writer is not None:
             self._wait()
-            self._snapshot()
+            if self._pace.is_due_at_close(sum(map(len, self._desk.stores))):
+                self._snapshot()
         self.abandon()
         if self._writer is not None:
             self._writer.release()

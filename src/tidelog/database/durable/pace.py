@@ -8,6 +8,7 @@ from __future__ import annotations
 
 _SECONDS = 5.0
 _SECONDS_AT_CLOSE = 0.25
+_SECONDS_PER_ROW = 250e-9  # to index it
 _TIMES_ITS_COST = 8
 _BYTES = 16 << 20
 
@@ -37,5 +38,6 @@ class Pace:
     def is_due(self) -> bool:
         return self._seconds > max(_SECONDS, _TIMES_ITS_COST * self._cost) or self._bytes > max(_BYTES, self._size)
 
-    def is_due_at_close(self) -> bool:
-        return self._seconds > max(_SECONDS_AT_CLOSE, self._cost)
+    def is_due_at_close(self, rows: int) -> bool:
+        """Whether opening would take long without a snapshot: even a short replay has to index all rows first."""
+        return self._seconds > 0 and self._seconds + rows * _SECONDS_PER_ROW > _SECONDS_AT_CLOSE

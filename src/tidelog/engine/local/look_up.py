@@ -17,7 +17,7 @@ _SCANS = 10
 
 def find_line(store: Store, row: Words) -> int:
     """The line of a row, or -1."""
-    if store.is_indexed or not _may_scan(store):
+    if store.is_indexed or not store.columns or not _may_scan(store):
         return store.find(row)
     lines = scan(store, tuple(range(store.columns)), row[: store.columns])
     return int(lines[0]) if len(lines) else -1
@@ -25,18 +25,20 @@ def find_line(store: Store, row: Words) -> int:
 
 def look_up(store: Store, columns: tuple[int, ...], key: Words) -> Words:
     """The lines of the rows with these words in these columns."""
-    if store.desk.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
+    if not columns or store.desk.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
         return store.bucket(columns, key)
     return scan(store, columns, key)
 
 
 def scan(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """The same, by looking at all rows."""
+    """The same, by looking at all rows; there is at least one column."""
     used = store.rows[: int(store.line[USED])]
-    found = used[:, store.columns + META] >> STAMP_SHIFT != FREED
-    for column, word in zip(columns, key.tolist(), strict=True):
-        found &= used[:, column] == word
-    return np.flatnonzero(found)
+    (first, *others), (word, *words) = columns, key.tolist()
+    lines: Words = np.flatnonzero(used[:, first] == word)
+    for column, word in zip(others, words, strict=True):
+        lines = lines[used[lines, column] == word]
+    present: Words = lines[used[lines, store.columns + META] >> STAMP_SHIFT != FREED]
+    return present
 
 
 def _may_scan(store: Store) -> bool:
