@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -255,6 +256,15 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         assert f"is open for writing in process {os.getpid()}" in run.stderr
     tidelog.open(tmp_path).close()
+
+
+def test_a_database_that_nobody_holds_any_more_keeps_nobody_out(tmp_path: Path) -> None:
+    db = tidelog.compile(REACH).open(path=tmp_path)
+    insert(db, "Host", "a")
+    del db
+    gc.collect()
+    with tidelog.open(tmp_path) as db:
+        assert db.relation("Host").rows() == [("a",)]
 
 
 def test_a_reader_beside_the_writer_sees_the_last_commit_and_follows(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import tidelog
@@ -40,7 +41,7 @@ class DurableReplay(EngineReplay):
             self.compiled.stages.rules,
             StoredProgram.of(self.compiled),
             {},
-            Maintenance(),
+            Maintenance(self.strategy),
             durability="os",
             lock=WriterLock(self._directory),
         )
@@ -54,8 +55,13 @@ class DurableReplay(EngineReplay):
         self.engine._snapshot()
 
 
-def survives_reopening(case: Case, seed: int = 0, recounted: bool = False) -> None:
-    """Closed, opened and snapshotted at random, a database is as the oracle has it after every transaction."""
+def survives_reopening(
+    case: Case, seed: int = 0, recounted: bool = False, strategies: Sequence[str] = ("elastic",)
+) -> None:
+    """Closed, opened and snapshotted at random, a database is as the oracle has it after every transaction.
+
+    Each time it is opened with one of the strategies.
+    """
     chance = random.Random(seed)
     program = case.program
     facts: Weights = {}
@@ -67,6 +73,7 @@ def survives_reopening(case: Case, seed: int = 0, recounted: bool = False) -> No
             if chance.random() < 0.4:
                 replay.snapshot()
             if chance.random() < 0.5:
+                replay.strategy = chance.choice(strategies)
                 replay.reopen()
                 assert replay.open() == {}
                 _check(program, past[-1], replay, f"relations after opening again before transaction {number}")

@@ -11,6 +11,7 @@ from tests.oracle.generate import random_case
 from tests.oracle.instances import TooLargeError
 from tests.properties.durable import captured_while_written, survives_reopening
 from tests.properties.test_language import names
+from tidelog.maintain.strategies import STRATEGIES
 
 CASES = 6
 
@@ -32,3 +33,8 @@ def test_invariants_of_the_ranked_state_outlast_closing_and_opening() -> None:
 def test_a_snapshot_read_while_epochs_commit_is_of_the_epoch_it_was_begun_in() -> None:
     for seed in range(CASES):
         captured_while_written(random_case(random.Random(seed)), seed)
+
+
+def test_a_database_may_be_opened_with_another_strategy_each_time() -> None:
+    for seed in range(300, 300 + CASES):
+        survives_reopening(random_language_case(random.Random(seed), PLAIN), seed, True, tuple(STRATEGIES))

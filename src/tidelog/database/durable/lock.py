@@ -21,16 +21,22 @@ class WriterLock:
     """Held from its making to `release`. Raises UsageError when another process, or this one, has it already."""
 
     def __init__(self, directory: Path) -> None:
+        self._file = -1
         self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
+            self._file = -1
             raise _in_use(directory, holder) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
         _held.add(self)
+
+    def __del__(self) -> None:
+        # A database that nobody holds any more, and nobody has closed, must not keep others out.
+        self.release()
 
     def release(self) -> None:
         """Gives the lock back; a second call does nothing."""
