@@ -236,3 +236,14 @@ def test_strata_with_one_way_go_that_way() -> None:
     assert strategy_of(run, "Path") == "counting"
     assert [s.reason for s in run.report.strata if s.strategy == "groups"] == ["the only way for this stratum"]
     assert sorted(run.rows("Far")) == [(1, 3), (2, 2), (3, 1)]
+
+
+def test_a_row_moves_to_the_second_of_two_new_iterations_when_the_first_is_gone_on_the_way() -> None:
+    start, a, b, c_, d, t, u = range(7)
+    run = counted(REACH)
+    run.commit({"Start": [(start,)], "Edge": [(start, a), (start, c_), (c_, b), (b, d), (d, t), (d, u)]})
+    assert iterations(run, "Reach")[(t,)] == {5: 1}
+    # Over `a` it would be iteration 3, and over `b` it is 4; but `a` leaves in step 2.
+    run.commit({"Edge": [(a, t), (b, t), (b, u), (a, u)]}, {"Edge": [(start, a)]})
+    assert strategy_of(run, "Reach") == "counting"
+    assert iterations(run, "Reach")[(t,)] == iterations(run, "Reach")[(u,)] == {4: 1, 5: 1}
