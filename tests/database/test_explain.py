@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -294,6 +295,21 @@ def test_an_explanation_leaves_no_trace_in_the_state() -> None:
         arrangements.append({(each.relation, each.columns) for each in profile.arrangements})
         assert profile.epoch == 2
     assert arrangements[0] == arrangements[1]
+
+
+def test_a_database_that_was_opened_again_answers(tmp_path: Path) -> None:
+    with tidelog.compile(REACH).open(path=tmp_path / "db") as db:
+        for edge in (("a", "b"), ("b", "c"), ("a", "c")):
+            with db.transaction() as tx:
+                tx.insert("Edge", [edge])
+        told = str(db.explain("Reach", ("a", "c")))
+    for read_only in (True, False):
+        with tidelog.open(tmp_path / "db", read_only=read_only) as db:
+            assert str(db.explain("Reach", ("a", "c"))) == told
+            assert db.explain("Reach", ("a", "c"), shortest=True).height == 1
+            assert db.query('Reach("a", x)').rows == [("b",), ("c",)]
+            assert db.profile().epoch == 3
+            assert [each.rows for each in db.profile().relations] == [3, 3]
 
 
 def test_a_row_that_is_not_there_has_no_explanation() -> None:

@@ -215,7 +215,7 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """What the epochs have cost, and what the state takes."""
-        return self._profiler.profile(self._desk, self._numbers)
+        return self._profiler.profile(self.epoch, self._desk, self._numbers)
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does."""

@@ -56,11 +56,11 @@ class Profiler:
             sum_.seconds += each.seconds
             self._strata[each.relations].end_costs(each.seconds)
 
-    def profile(self, desk: Desk, numbers: Mapping[str, int]) -> Profile:
-        """All costs so far, and the sizes of now."""
+    def profile(self, epoch: int, desk: Desk, numbers: Mapping[str, int]) -> Profile:
+        """All costs so far, and the sizes of now; `epoch` is the last one, which may be from before the opening."""
         names = {number: name for name, number in numbers.items()}
         return Profile(
-            self._epoch,
+            epoch,
             self._last_seconds,
             self._total_seconds,
             tuple(
