@@ -47,6 +47,7 @@ from tidelog.engine.local.kernels.layout import (
     PENDING_CAPACITY,
     PENDING_COUNT,
     PENDING_ROWS,
+    PIECE,
     PLACE,
     POOL,
     POOL_CAPACITY,
@@ -395,14 +396,15 @@ class Store:
             self._is_stamped = False
             settle.welcome(self.desk.S, self.relation)
             return
+        before = self.desk.shadow(self.relation)
         self._make_change_room(int(self.line[USED]), gone)
+        kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
+        scratch = np.empty(PIECE, dtype=np.int64)
+        gone -= int(settle.compare(self.desk.S, before, self.relation, kept, scratch))
         if gone:
             self.make_row_room(gone)
-        while True:
-            full = settle.compare(self.desk.S, self.desk.A, self.desk.shadow(self.relation), self.relation)
-            if full < 0:
-                return
-            self.grow_arrangement(int(full))
+            while (full := int(settle.mourn(self.desk.S, self.desk.A, before, self.relation, kept))) >= 0:
+                self.grow_arrangement(full)
 
     def _make_change_room(self, came: int, left: int) -> None:
         self._came, self._left = np.empty(came, dtype=np.int32), np.empty(left, dtype=np.int32)

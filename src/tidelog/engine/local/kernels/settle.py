@@ -1,8 +1,8 @@
 """The end of a stratum and of an epoch: what came and what left, and the overlay committed or dropped.
 
 `settle` turns the overlay of a finished stratum into presence differences: a row that died and returned is no change.
-`keep` makes the overlay the state; `drop` undoes it from the log. `compare` does what `settle` does after a Bootstrap
-into fresh memory: it marks the new rows against the old ones.
+`keep` makes the overlay the state; `drop` undoes it from the log. `compare` and `mourn` do what `settle` does after a
+Bootstrap into fresh memory: they mark the new rows against the old ones.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_row, unarrange_row
-from tidelog.engine.local.kernels.index import find_or_add, find_row, remove_row
-from tidelog.engine.local.kernels.memory import entry_point, load32, load64, store32, store64
+from tidelog.engine.local.kernels.index import find_hashed, find_or_add, find_row, hash_row, home_slot, remove_row
+from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
 
 
 @entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
@@ -44,33 +44,62 @@ def settle(S, relation, came, left):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64)")
-def compare(S, A, old, new):
-    """After a Bootstrap: stamps the rows of the fresh line `new` of S against those of line `old`.
+@entry_point("int64(int64[:,::1], int64, int64, uint8[::1], int64[::1])")
+def compare(S, old, new, kept, hashes):
+    """After a Bootstrap: stamps the rows of the fresh line `new` of S against those of line `old`; how many both have.
 
-    Rows that are in both get stamp 0, the others come; rows only in the old one are added, dead, and leave. The caller
-    has made room for them in the rows, in CAME and in LEFT. Returns the number of arrangement to grow, or -1: call
+    Rows that are in both get stamp 0 and are marked in `kept`, which has a place for each old line; the others come.
+    `hashes` is scratch for PIECE words.
+    """
+    columns = S[new, k.COLUMNS]
+    width = S[new, k.WIDTH]
+    rows = S[new, k.ROWS]
+    slots = S[old, k.SLOTS]
+    mask = S[old, k.MASK]
+    came_count = 0
+    kept_count = 0
+    done = 0
+    while done < S[new, k.USED]:
+        piece = min(S[new, k.USED] - done, k.PIECE)
+        for i in range(piece):
+            hashes[i] = hash_row(rows + (done + i) * width * 8, columns)
+            prefetch(slots, home_slot(hashes[i], mask))
+        for i in range(piece):
+            slot = load64(slots, home_slot(hashes[i], mask))
+            if slot != 0:
+                prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * width)
+        for i in range(piece):
+            row = rows + (done + i) * width * 8
+            meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+            if meta >> k.STAMP_SHIFT == k.FREED:
+                continue
+            before = find_hashed(S, old, row, hashes[i]) if S[old, k.LIVE] > 0 else -1
+            if before >= 0:
+                kept[before] = 1
+                kept_count += 1
+                store64(row, columns + k.META, with_stamp(meta, 0))
+            else:
+                store32(S[new, k.CAME], came_count, done + i)
+                came_count += 1
+                store64(row, columns + k.META, with_stamp(meta, 1))
+        done += piece
+    S[new, k.CAME_COUNT] = came_count
+    return kept_count
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, uint8[::1])")
+def mourn(S, A, old, new, kept):
+    """After `compare`: rows that are only in line `old` of S are added to line `new`, dead, and leave.
+
+    The caller has made room for them in the rows and in LEFT. Returns the number of an arrangement to grow, or -1: call
     again then.
     """
     columns = S[new, k.COLUMNS]
     stride = S[new, k.WIDTH] * 8
-    came_count = 0
-    for line in range(S[new, k.USED]):
-        row = S[new, k.ROWS] + line * stride
-        meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
-        if meta >> k.STAMP_SHIFT == -1 or meta >> k.STAMP_SHIFT == k.FREED:
-            continue
-        if S[old, k.USED] > 0 and find_row(S, old, row) >= 0:
-            store64(row, columns + k.META, with_stamp(meta, 0))
-        else:
-            store32(S[new, k.CAME], came_count, line)
-            came_count += 1
-            store64(row, columns + k.META, with_stamp(meta, 1))
-    S[new, k.CAME_COUNT] = came_count
     left_count = 0
     for line in range(S[old, k.USED]):
         row = S[old, k.ROWS] + line * stride
-        if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+        if kept[line] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
             continue
         dead = find_or_add(S, new, row)
         if dead < 0:
@@ -79,8 +108,6 @@ def compare(S, A, old, new):
             store64(there, columns + k.TOTAL, 0)
             store64(there, columns + k.COUNT, 0)
             store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
-        elif load64(S[new, k.ROWS] + dead * stride, columns + k.META) >> k.STAMP_SHIFT != -1:
-            continue
         store32(S[new, k.LEFT], left_count, dead)
         left_count += 1
         arrangement = S[new, k.FIRST_ARRANGEMENT]
