@@ -20,6 +20,7 @@ SURFACE = {
         "dump_index",
         "explain",
         "initial",
+        "on_change",
         "profile",
         "query",
         "query_index",

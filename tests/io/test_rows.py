@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +33,46 @@ class Named(NamedTuple):
     y: str
 
 
+class Backwards(NamedTuple):
+    dst: str
+    src: str
+
+
+@dataclass
+class Link:
+    dst: str
+    src: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    src: str
+    dst: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.src}-{self.dst}"
+
+
+class Attrs:
+    """What the class of a record made by attrs looks like."""
+
+    __slots__ = ("dst", "src")
+    __attrs_attrs__ = (SimpleNamespace(name="src"), SimpleNamespace(name="dst"))
+
+    def __init__(self, src: str, dst: str) -> None:
+        self.src, self.dst = src, dst
+
+
+class Pydantic:
+    """What the class of a pydantic model looks like."""
+
+    model_fields: ClassVar = {"src": str, "dst": str}
+
+    def __init__(self, src: str, dst: str) -> None:
+        self.src, self.dst, self.extra = src, dst, None
+
+
 def refusal(rows: Any, to: Any = EDGE) -> str:
     with pytest.raises(DataError) as caught:
         to_table(rows, to)
@@ -53,6 +95,10 @@ def test_extreme_values_of_every_type_survive_the_way_to_arrow_and_back() -> Non
         [{"dst": "b", "src": "a"}, {"src": "c", "dst": "d"}],
         [("a", "b"), {"src": "c", "dst": "d"}],
         [Named("a", "b"), ("c", "d")],
+        [Link(dst="b", src="a"), Link(dst="d", src="c")],
+        [Backwards(dst="b", src="a"), ("c", "d")],
+        [SimpleNamespace(dst="b", src="a", _cache=1), Slotted("c", "d")],
+        [Attrs("a", "b"), Pydantic("c", "d")],
         np.array([["a", "b"], ["c", "d"]]),
     ],
 )
@@ -158,3 +204,25 @@ def test_columns_of_floats_are_canonical_whichever_way_they_are_read() -> None:
         found = table_to_rows(to_table(rows, floats), floats)[:4]
         assert found == to_rows(rows, floats, Definitions())[:4] == wanted
         assert repr(found) == repr(wanted)
+
+
+def test_a_record_with_a_field_that_is_no_column_is_refused() -> None:
+    assert refusal([("a", "b"), SimpleNamespace(src="a", dts="b")]) == (
+        "E503: row 2 for `Edge` has a field 'dts', which is no column"
+    )
+    assert refusal([Link(dst="b", src="a")], relation("Pair", src=STRING, dst=STRING, cost=U8)) == (
+        "E503: row 1 for `Pair` lacks the column `cost`"
+    )
+    assert refusal([Backwards(dst="b", src="a")], relation("Other", src=STRING, to=STRING)) == (
+        "E503: row 1 for `Other` has a field 'dst', which is no column"
+    )
+
+
+def test_a_bad_value_of_a_record_names_relation_row_and_column() -> None:
+    assert refusal([Slotted("a", "b"), Slotted("a", 7)]) == "E504: row 2, column `dst` of `Edge`: `7` is not a string"  # type: ignore[arg-type]
+
+
+def test_an_object_without_fields_is_no_row() -> None:
+    assert refusal([print]).startswith("E501: row 1 for `Edge` is a builtin_function_or_method, not a row")
+    assert refusal([Link]).startswith("E501: row 1 for `Edge` is a type, not a row")
+    assert refusal([object()]).startswith("E501: row 1 for `Edge` is an object, not a row")

@@ -15,15 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.session import Session, unknown_relation
+from tidelog.database.session import Session
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
+from tidelog.diagnostics.html import html_table
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.outward import rows_to_table
 from tidelog.io.rows import WORTH_A_TABLE
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.values import Row
-from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema import arrow_schema, is_plain, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
@@ -93,6 +94,13 @@ class Delta:
         inserted, deleted = self._counts()
         return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows that changed, each with its weight."""
+        inserted, deleted = self._counts()
+        headings = [*(column.name for column in self._relation.columns), "weight"]
+        rows = ((*row, f"{weight:+d}") for row, weight in self)
+        return html_table(f"{self._relation.name}: +{inserted:,} -{deleted:,}", headings, rows, len(self))
+
     @cached_property
     def _is_table(self) -> bool:
         """Whether the rows go through Arrow: it is faster for many, but a few do not pay for loading it."""
@@ -145,14 +153,11 @@ class Changes(Mapping[str, Delta]):
 
     def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
         self._session = session
-        self._outputs = session.outputs
         self._rows = rows
 
     def __getitem__(self, name: str) -> Delta:
-        relation = self._outputs.get(name)
-        if relation is None:
-            raise self._no_output(name)
-        return Delta(self._session, relation, self._rows.get(name))
+        self._session.check_has_changes(name)
+        return Delta(self._session, self._session.outputs[name], self._rows.get(name))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -167,17 +172,9 @@ class Changes(Mapping[str, Delta]):
         deltas = (repr(delta).removeprefix("<Delta ").removesuffix(">") for delta in self.values())
         return f"<Changes {', '.join(deltas) or 'none'}>"
 
-    def _no_output(self, name: str) -> Exception:
-        relation = self._session.relations.get(name)
-        if relation is None:
-            return unknown_relation(name, self._outputs, UsageError, Code.UNKNOWN_RELATION_NAME)
-        return UsageError(
-            f"`{name}` is an {relation.role.value} relation; changes cover output relations",
-            code=Code.NO_CHANGES,
-            help=f"declare it as `output relation {name}(...)`"
-            if relation.role is Role.INTERNAL
-            else f"read it with `db.relation({name!r})`",
-        )
+    def _repr_html_(self) -> str:
+        """For notebooks: each relation that changed, with its first rows."""
+        return "\n".join(delta._repr_html_() for delta in self.values()) or "<p>no changes</p>"
 
 
 def table_to_pandas(table: pa.Table, relation: Relation) -> Any:

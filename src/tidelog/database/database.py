@@ -5,11 +5,11 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tidelog.database.changes import Changes
+from tidelog.database.changes import Changes, Delta
 from tidelog.database.relation import RelationView
 from tidelog.database.session import Session, unknown_relation
 from tidelog.database.transaction import Transaction
@@ -61,6 +61,18 @@ class Database:
     def relation(self, name: str) -> RelationView:
         """The rows of any declared relation after the last committed epoch."""
         return RelationView(self._session, self._relation(name))
+
+    def on_change(self, relation: str, callback: Callable[[Delta], Any]) -> Callable[[], None]:
+        """Calls `callback(delta)` after every commit that changes an output relation, from the next one on.
+
+            stop = db.on_change("Reach", lambda delta: print(delta.inserted, delta.deleted))
+
+        Callbacks run in the committing thread, in commit order, when the commit is on the disk; `db.report` is that of
+        the epoch. One that raises is logged to `tidelog` and undoes nothing. They may read the database, but not
+        write to it. To call what this returns ends it. Raises UsageError for what is not an output relation.
+        """
+        self._session.check_has_changes(relation)
+        return self._session.listeners.add(relation, callback)
 
     def query_index(self, name: str, key: Any) -> list[Row]:
         """The rows that an index has for a key: distinct rows of the relation it is on, in value order.

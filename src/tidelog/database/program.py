@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +113,23 @@ class Program:
     def __repr__(self) -> str:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the relations that the user declared, and how many rules each has."""
+        from tidelog.database.session import declared
+        from tidelog.diagnostics.html import html_table
+
+        heads = Counter(rule.head.relation for rule in self.stages.rules.rules)
+        rows = [
+            (
+                name,
+                f"{relation.role.value} {relation.kind.value}",
+                ", ".join(f"{column.name}: {column.type}" for column in relation.columns),
+                heads[name],
+            )
+            for name, relation in declared(self.stages.rules).items()
+        ]
+        return html_table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
 
     def _engine(self, engine: str, spark: Any, asked: Maintenance) -> Engine:
         if engine not in ENGINES:

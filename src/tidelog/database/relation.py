@@ -6,7 +6,7 @@ made, whatever is committed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ from tidelog.database.changes import table_to_pandas
 from tidelog.database.session import Session
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.html import SHOWN, html_table
 from tidelog.diagnostics.suggest import suggest
 from tidelog.io.fit import fitter
 from tidelog.io.outward import rows_to_table
@@ -26,6 +27,7 @@ from tidelog.rules.ir import Relation
 from tidelog.rules.schema import is_plain_relation, table_to_rows
 
 _ROWS_AT_ONCE = 10_000
+_SORTED_FOR_A_GLANCE = 100_000
 
 
 class RelationView:
@@ -105,6 +107,16 @@ class RelationView:
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)
         return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, in value order unless there are too many to sort for a glance."""
+        total = len(self)
+        rows: Iterable[Row] = self
+        if total > _SORTED_FOR_A_GLANCE and is_plain_relation(self._relation):
+            rows = table_to_rows(self.to_arrow().slice(0, SHOWN), self._relation)
+        headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
+        caption = f"{self._relation.role.value} {self._relation.kind.value} {self._relation.name}"
+        return html_table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
 
     def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
         if name not in places:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import Any
 
+from tidelog.database.listeners import Listeners
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -41,6 +42,7 @@ class Session:
         self.engine_name = engine.name
         self.report = report
         self.lock = Lock()
+        self.listeners = Listeners()
         self._engine: Engine | None = engine
         self._writer: object | None = None
         self._given: dict[str, Given] = {}
@@ -79,7 +81,13 @@ class Session:
         return Interrupts().held() if self.engine_name == "local" else nullcontext()
 
     def begin(self, transaction: object) -> None:
-        """Makes the transaction the open one. Raises TransactionError when there is one already."""
+        """Makes the transaction the open one. Raises TransactionError when there is one already, or in a callback."""
+        if self.listeners.is_telling_here:
+            raise TransactionError(
+                "a callback of `on_change` cannot begin a transaction of its own database",
+                code=Code.TRANSACTION_OPEN,
+                help="note the rows there, and write them after the `with` block that commits",
+            )
         with self.engine() as engine:
             engine.check_writable()
             if self._writer is not None:
@@ -118,6 +126,21 @@ class Session:
                 f"division by zero in the primary key of `{relation.name}`, for {quoted(row)}",
                 code=Code.DIVISION_BY_ZERO,
             ) from None
+
+    def check_has_changes(self, name: str) -> None:
+        """Raises UsageError for a name that is no output relation: changes cover those."""
+        if name in self.outputs:
+            return
+        relation = self.relations.get(name)
+        if relation is None:
+            raise unknown_relation(name, self.outputs, UsageError, Code.UNKNOWN_RELATION_NAME)
+        raise UsageError(
+            f"`{name}` is an {relation.role.value} relation; changes cover output relations",
+            code=Code.NO_CHANGES,
+            help=f"declare it as `output relation {name}(...)`"
+            if relation.role is Role.INTERNAL
+            else f"read it with `db.relation({name!r})`",
+        )
 
     def is_frame(self, rows: object) -> bool:
         """True for a Spark DataFrame. Raises UsageError when the engine cannot take one."""

@@ -111,15 +111,18 @@ class Transaction:
         """Applies all writes as one epoch and gives its changes.
 
         If it raises, the transaction is rolled back. Only an interrupt from the keyboard that came too late to stop the
-        epoch is raised after the commit.
+        epoch is raised after the commit. Callbacks of `db.on_change` have been told when it returns.
         """
         self._check_open("commit")
         writes, self._writes = self._writes, {}
         self._state = _State.ROLLED_BACK
-        with self._session.holding_interrupts():
-            try:
+        try:
+            with self._session.holding_interrupts():
                 changes = self._changes = self._apply(writes)
                 self._state = _State.COMMITTED
+        finally:
+            try:
+                self._tell()
             finally:
                 self._session.end(self)
         return changes
@@ -232,6 +235,11 @@ class Transaction:
                 each.committed()
         self._report = outcome.report if outcome else None
         return Changes(self._session, outcome.changes if outcome else {})
+
+    def _tell(self) -> None:
+        """Tells the callbacks of what is committed, also where an interrupt came too late to stop it."""
+        if self._changes and self._report is not None and self._session.listeners:
+            self._session.listeners.tell(self._changes, self._report.epoch)
 
     def _not_committed(self, what: str) -> TransactionError:
         return TransactionError(

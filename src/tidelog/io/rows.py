@@ -1,10 +1,11 @@
 """Rows as a Python user has them → what an engine takes: an Arrow table, or a list of rows of canonical values.
 
-A row is a tuple or a list with one value per column, or a dict by column name, or the relation's own struct
-(`program.types.Edge("a", "b")`). For a relation of one column a bare value will do. Where that column is not plain, a
-list or a dict could be either: there a tuple of one item and a dict with nothing but the column's name are rows, and
-everything else is the value. An array of NumPy or Arrow is the list of its items. Data that is already a table goes
-through `tables`.
+A row is a tuple or a list with one value per column, or a dict by column name, or a record with the columns as fields
+(`records`), or the relation's own struct (`program.types.Edge("a", "b")`). A named tuple goes by name when one of its
+fields has the name of a column, else by position. For a relation of one column a bare value will do. Where that column
+is not plain, a list or a dict could be either: there a tuple of one item and a dict or a record with nothing but the
+column's name are rows, and everything else is the value. An array of NumPy or Arrow is the list of its items. Data
+that is already a table goes through `tables`.
 
 Rows are checked to the last value before anything is done with them: a call either takes all of its rows or raises a
 DataError that names relation, row, column, value and the type wanted. Rows are counted from 1.
@@ -25,6 +26,7 @@ from tidelog.check.types import BigIntType, BitType, BoolType, FloatType, Signed
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import fitter
+from tidelog.io.records import named_tuple_fields, record_fields
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
@@ -38,7 +40,7 @@ Batch: TypeAlias = pa.Table | list[Row]
 WORTH_A_TABLE = 1000
 """So many rows of a plain relation go through Arrow faster than through Python, even if it has to be loaded first."""
 
-_ROWS_HELP = "rows are a list of tuples or dicts, an Arrow table, or a pandas or polars DataFrame"
+_ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a pandas or polars DataFrame"
 
 
 def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
@@ -135,10 +137,12 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
     if _takes_bare_values(relation):
         if type(row) is tuple and len(row) == 1:
             return row
-        is_row = isinstance(row, Mapping) and list(row) == [relation.columns[0].name]
-        return [row[relation.columns[0].name]] if is_row else [row]
-    if isinstance(row, Mapping):
-        return _cells_by_name(row, relation, place)
+        named = None if isinstance(row, Struct) else _named(row, relation)
+        is_row = named is not None and list(named) == [relation.columns[0].name]
+        return [named[relation.columns[0].name]] if named is not None and is_row else [row]
+    named = _named(row, relation)
+    if named is not None:
+        return _cells_by_name(named, relation, place, "key" if isinstance(row, Mapping) else "field")
     if isinstance(row, str | bytes | bytearray) or not isinstance(row, Sequence):
         if len(relation.columns) == 1:
             return (row,)
@@ -163,13 +167,26 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
     return row
 
 
-def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str) -> Sequence[Any]:
+def _named(row: Any, relation: Relation) -> Mapping[Any, Any] | None:
+    """The values of a row that has names for them; None for one that goes by position, and for a bare value."""
+    if isinstance(row, Mapping):
+        return row
+    if isinstance(row, tuple):
+        fields = None if isinstance(row, Struct) else named_tuple_fields(row)
+        is_by_name = fields is not None and any(column.name in fields for column in relation.columns)
+        return fields if is_by_name else None
+    if isinstance(row, str | bytes | bytearray | Sequence):
+        return None
+    return record_fields(row)
+
+
+def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str, noun: str) -> Sequence[Any]:
     names = [column.name for column in relation.columns]
     missing = [name for name in names if name not in row]
     if len(row) != len(names) - len(missing):
         unknown = next(key for key in row if key not in names)
         raise DataError(
-            f"{place} for `{relation.name}` has a key {quoted(unknown)}, which is no column",
+            f"{place} for `{relation.name}` has a {noun} {quoted(unknown)}, which is no column",
             code=Code.WRONG_COLUMNS,
             help=columns_help(str(unknown), relation, missing),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tidelog.diagnostics.html import html_table
+
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
@@ -43,3 +45,22 @@ class EpochReport:
     deleted: int  # rows that left output relations
     rows: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what each stratum that had something to do did."""
+        headings = ("relations", "strategy", "place", "reason", "rounds", "instances", "seconds")
+        busy = [stratum for stratum in self.strata if stratum.rounds or stratum.instances]
+        rows = (
+            (
+                ", ".join(each.relations),
+                each.strategy,
+                each.place,
+                each.reason,
+                f"{each.rounds:,}",
+                f"{each.instances:,}",
+                f"{each.seconds:.4f}",
+            )
+            for each in busy
+        )
+        caption = f"epoch {self.epoch}: +{self.inserted:,} -{self.deleted:,} in {self.seconds:.4f} s"
+        return html_table(caption, headings, rows, len(busy))
