@@ -42,7 +42,7 @@ def test_why_not_names_a_literal_that_really_fails(case: Case) -> None:
         reject()
 
 
-@pytest.mark.parametrize("strategy", ["recompute", "counting"])
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper"])
 def test_every_explanation_replays_whatever_the_strategy(strategy: str) -> None:
     explained = _over_seeds(lambda case: explanations_replay(case, strategy=strategy), PLAIN)
     assert explained > 25

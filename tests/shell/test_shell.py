@@ -194,3 +194,18 @@ def test_lines_of_a_stream_are_text_from_its_first_byte_on() -> None:
     assert [read(), read(), read()] == ["start;\r\n", "ü", None]
     with pytest.raises(DataError, match="<stdin>:1:2: the line is not UTF-8 text"):
         lines_of(io.BytesIO(b"a\xff"))()
+
+
+def test_profile_prints_costs_and_stats_prints_sizes() -> None:
+    out = printed(PROGRAM, "start; insert R(1), insert R(2); commit; stats; echo ---; profile;")
+    stats, _, profile = out.partition("---\n")
+    assert re.fullmatch(r"relation  rows  bytes\n(O|R) +2 +[\d,]+\n(O|R) +2 +[\d,]+\n", stats)
+    assert profile.startswith("epoch 1: ")
+    assert re.search(r"^O +update|^O +bootstrap", profile, re.MULTILINE)
+    assert re.search(r"^O\(x\) :- R\(x\)\. +<text>:4:1 +2 ", profile, re.MULTILINE)
+
+
+def test_a_question_before_anything_is_written_opens_the_database() -> None:
+    assert printed(PROGRAM, "query R(x); query O(1); why_not R(1); stats;") == (
+        "false\nR(1) is not there: no transaction has inserted it\nno rows\n"
+    )

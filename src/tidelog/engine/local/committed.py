@@ -104,6 +104,9 @@ class Committed:
         return self._desk.stores[self._numbers[relation]]
 
     def _find_line(self, store: Store, row: Row) -> int:
+        if not store.is_indexed:
+            with Interrupts().held():
+                store.index()
         return store.find(np.array([*row, 0], dtype=np.int64))
 
     def _lines(self, store: Store, columns: tuple[int, ...], key: Row) -> Words:
