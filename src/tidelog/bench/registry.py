@@ -47,6 +47,12 @@ def _elastic(settings: Settings) -> Outcome:
     return elastic(settings)
 
 
+def _durable(settings: Settings) -> Outcome:
+    from tidelog.bench.durable import durable
+
+    return durable(settings)
+
+
 BENCHMARKS = (
     Benchmark(
         "closure",
@@ -96,6 +102,17 @@ BENCHMARKS = (
         "two edges",
         ("Python alone", "import tidelog", "from the start to the first commit, kernels cached"),
         _startup,
+    ),
+    Benchmark(
+        "durable",
+        "a database on disk beside one in memory: what commits, loading and opening cost",
+        "generated",
+        (
+            "commits of one row: in memory, and with either durability",
+            "a CSV file, beside Arrow's reader alone",
+            "opening up to the first look-up, and the first change after it",
+        ),
+        _durable,
     ),
 )
 
