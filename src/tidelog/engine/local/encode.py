@@ -18,6 +18,7 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.python_step import PythonStep
 from tidelog.engine.local.tree import Block, Emit, Path, Tree, chain
 from tidelog.engine.local.values import Values, Words
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -27,19 +28,6 @@ from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
 
 Probe = tuple[int, tuple[int, ...]]  # an arrangement: a relation, and the columns of its key
-
-
-@dataclass(frozen=True, slots=True)
-class PythonStep:
-    """What Python does with a buffer: `call` on each line's arguments gives the ways in which the line goes on.
-
-    A way is a tuple with a value for each of `results`: its type, and the column that it must equal, or None for a new
-    column at the end. A filter has no results, and one way or none.
-    """
-
-    call: Callable[..., Sequence[tuple[Any, ...]]]
-    arguments: tuple[tuple[int, Type], ...]  # column of the buffer, type
-    results: tuple[tuple[Type, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.costs import RuleCosts
-from tidelog.engine.local.encode import Encoded, Encoder, PythonStep, Segment
+from tidelog.engine.local.encode import Encoded, Encoder, Segment
 from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.python_step import evaluate
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.team import NO_INPUTS, Crew, Nest, Reserves, Team
 from tidelog.engine.local.values import Values, Words
@@ -475,7 +476,7 @@ class LocalStratum:
             found = nest.take()
             self.watch.look(rule)
             if len(found) and segment.after is not None:
-                self._feed(control, encoded, segments[1:], self._evaluate(segment.after, found[:, :-1]))
+                self._feed(control, encoded, segments[1:], evaluate(segment.after, found[:, :-1], self.values))
             elif len(found):
                 self._apply(control, encoded.head, nest.out, len(found))
                 self.costs.emitted += len(found)
@@ -490,33 +491,6 @@ class LocalStratum:
             applied = entry.apply_some(control, self.desk.S, head, out, count)
         if applied != 0:
             raise self._broken()
-
-    def _evaluate(self, step: PythonStep, rows: Words) -> Words:
-        """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns."""
-        if step.arguments:
-            columns = np.stack([rows[:, column] for column, _ in step.arguments], axis=1)
-            distinct, codes = np.unique(columns, axis=0, return_inverse=True)
-            decoded = [self.values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
-            ways = [step.call(*arguments) for arguments in zip(*decoded, strict=True)]
-            codes = codes.reshape(-1)
-        else:
-            codes = np.zeros(len(rows), dtype=np.int64)
-            ways = [step.call()]
-        counts = np.array([len(each) for each in ways], dtype=np.int64)
-        repeats = counts[codes]
-        rows = np.repeat(rows, repeats, axis=0)
-        # Where each row's way is in the list of all ways: its argument's first one, and its place among its repeats.
-        first = np.repeat((np.cumsum(counts) - counts)[codes], repeats)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        going_on = np.ones(len(rows), dtype=np.bool_)
-        new = []
-        for i, (type_, compare) in enumerate(step.results):
-            words = self.values.encode([way[i] for each in ways for way in each], type_)[first + place]
-            if compare is None:
-                new.append(words[:, None])
-            else:
-                going_on &= words == rows[:, compare]
-        return np.ascontiguousarray(np.concatenate([rows[:, :-1], *new, rows[:, -1:]], axis=1)[going_on])
 
     def division(self, rule: Rule) -> EvaluationError:
         names = ", ".join(self.relations)

@@ -1,0 +1,56 @@
+"""Where a rule's expression needs Python: buffers of words → the values → buffers of words.
+
+A step is called once per distinct argument, whatever the number of lines, and its results come back as words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidelog.check.types import Type
+from tidelog.engine.local.values import Values, Words
+
+
+@dataclass(frozen=True, slots=True)
+class PythonStep:
+    """What Python does with a buffer: `call` on each line's arguments gives the ways in which the line goes on.
+
+    A way is a tuple with a value for each of `results`: its type, and the column that it must equal, or None for a new
+    column at the end. A filter has no results, and one way or none.
+    """
+
+    call: Callable[..., Sequence[tuple[Any, ...]]]
+    arguments: tuple[tuple[int, Type], ...]  # column of the buffer, type
+    results: tuple[tuple[Type, int | None], ...]
+
+
+def evaluate(step: PythonStep, rows: Words, values: Values) -> Words:
+    """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns."""
+    if step.arguments:
+        columns = np.stack([rows[:, column] for column, _ in step.arguments], axis=1)
+        distinct, codes = np.unique(columns, axis=0, return_inverse=True)
+        decoded = [values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
+        ways = [step.call(*arguments) for arguments in zip(*decoded, strict=True)]
+        codes = codes.reshape(-1)
+    else:
+        codes = np.zeros(len(rows), dtype=np.int64)
+        ways = [step.call()]
+    counts = np.array([len(each) for each in ways], dtype=np.int64)
+    repeats = counts[codes]
+    rows = np.repeat(rows, repeats, axis=0)
+    # Where each row's way is in the list of all ways: its argument's first one, and its place among its repeats.
+    first = np.repeat((np.cumsum(counts) - counts)[codes], repeats)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    going_on = np.ones(len(rows), dtype=np.bool_)
+    new = []
+    for i, (type_, compare) in enumerate(step.results):
+        words = values.encode([way[i] for each in ways for way in each], type_)[first + place]
+        if compare is None:
+            new.append(words[:, None])
+        else:
+            going_on &= words == rows[:, compare]
+    return np.ascontiguousarray(np.concatenate([rows[:, :-1], *new, rows[:, -1:]], axis=1)[going_on])
