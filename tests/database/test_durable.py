@@ -292,6 +292,16 @@ def test_a_reader_catches_up_when_the_journal_no_longer_reaches_back_to_it(tmp_p
             assert len(reader.relation("Reach")) == len(db.relation("Reach")) == 11
 
 
+def test_a_reader_is_told_when_the_program_has_changed(tmp_path: Path) -> None:
+    tidelog.compile(REACH).open(path=tmp_path).close()
+    with tidelog.open(tmp_path, read_only=True) as reader:
+        tidelog.compile(f"{REACH}Alone(h) :- Host(h).").open(path=tmp_path, migrate=True).close()
+        with pytest.raises(tidelog.UsageError, match="has another program since it was opened here") as caught:
+            reader.refresh()
+        assert caught.value.code == "E855"
+        assert len(reader.relation("Reach")) == 0
+
+
 def test_a_child_of_a_fork_cannot_write_and_does_not_hold_the_lock(tmp_path: Path) -> None:
     script = f"""
 import os, sys, tidelog

@@ -23,7 +23,7 @@ from time import perf_counter
 from tidelog.database.durable.carry import carry
 from tidelog.database.durable.checked_file import DamagedError
 from tidelog.database.durable.entry import read_entry, write_entry
-from tidelog.database.durable.failures import damaged, foreign_process, read_only
+from tidelog.database.durable.failures import damaged, foreign_process, other_program, read_only
 from tidelog.database.durable.journal import Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.pace import Pace
@@ -131,7 +131,10 @@ class DurableEngine(LocalEngine):
             self._pace.note(outcome.report.seconds, size)
             if self._pace.is_due() and self._snapshotting is None:
                 self._snapshotting = Thread(target=self._snapshot, name="tidelog snapshot", daemon=True)
-                self._snapshotting.start()
+                try:
+                    self._snapshotting.start()
+                except RuntimeError:
+                    self._snapshotting = None  # Python is about to end, or has no threads left; the commit stands
         return outcome
 
     def refresh(self) -> tuple[LocalEngine, EpochReport] | None:
@@ -142,6 +145,7 @@ class DurableEngine(LocalEngine):
         assert journal is not None
         journal.begin_reading()
         try:
+            self._check_program(journal)
             first = journal.first()
             reaches_back = first is None or first <= self.epoch + 1
             if reaches_back:
@@ -233,7 +237,7 @@ class DurableEngine(LocalEngine):
     def _replay(self, journal: Journal) -> None:
         """Applies the journal's entries behind the present epoch."""
         together = 1 if self._depends_on_history() else _TOGETHER
-        entries = ((epoch, read_entry(body, self.program), len(body)) for epoch, body in journal.entries(self.epoch))
+        entries = ((epoch, self._read(epoch, body), len(body)) for epoch, body in journal.entries(self.epoch))
         while some := list(islice(entries, together)):
             started = perf_counter()
             try:
@@ -246,6 +250,17 @@ class DurableEngine(LocalEngine):
                     super().commit(operations)
             self.epoch = some[-1][0]
             self._pace.note(perf_counter() - started, sum(size for _, _, size in some))
+
+    def _read(self, epoch: int, body: bytes) -> list[Operation]:
+        try:
+            return read_entry(body, self.program)
+        except (ValueError, KeyError, IndexError) as error:
+            raise damaged(self._directory, f"the journal's entry for epoch {epoch} cannot be read ({error})") from error
+
+    def _check_program(self, journal: Journal) -> None:
+        """Raises UsageError where the writer has taken the database to another program."""
+        if StoredProgram.of_document(journal.document("program")).digest != self._basis.program:
+            raise other_program(self._directory)
 
     def _depends_on_history(self) -> bool:
         """Whether it matters in which epoch something happened."""

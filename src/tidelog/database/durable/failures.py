@@ -55,6 +55,14 @@ def foreign_process(place: Path, owner: int) -> UsageError:
     )
 
 
+def other_program(place: Path) -> UsageError:
+    return UsageError(
+        f"the database {place} has another program since it was opened here",
+        code=Code.DIFFERENT_PROGRAM,
+        help="open it again with `tidelog.open(path)`",
+    )
+
+
 def other_format(place: Path, found: object, known: int) -> UsageError:
     return UsageError(
         f"the database {place} has format {found}; this version of Tidelog reads format {known}",

@@ -40,7 +40,10 @@ def open_durable(
     if read_only:
         return _open(program, directory, asked, durability, None, migrating=False)
     _make(directory)
-    lock = WriterLock(directory)
+    try:
+        lock = WriterLock(directory)
+    except OSError as error:
+        raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
     try:
         return _open(program, directory, asked, durability, lock, migrating=migrate)
     except BaseException:
