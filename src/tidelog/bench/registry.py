@@ -41,6 +41,12 @@ def _startup(settings: Settings) -> Outcome:
     return startup(settings)
 
 
+def _load(settings: Settings) -> Outcome:
+    from tidelog.bench.load import load
+
+    return load(settings)
+
+
 def _elastic(settings: Settings) -> Outcome:
     from tidelog.bench.elastic import elastic
 
@@ -95,6 +101,13 @@ BENCHMARKS = (
         "a generated graph; crdt.zip, doop/*.facts.gz and galen.zip, or generated",
         ("the time of every epoch, the totals, the regret of the switch",),
         _elastic,
+    ),
+    Benchmark(
+        "load",
+        "a CSV file with two columns of text into an input relation, beside pyarrow's own reader",
+        "generated",
+        ("reading alone", "loading, with few different texts and with many"),
+        _load,
     ),
     Benchmark(
         "startup",

@@ -397,7 +397,7 @@ class LocalEngine:
         given: dict[str, Bag] = {}
         for name, group in grouped.items():
             relation = self.program.relations[name]
-            words = [self._words(each.rows, relation) for each in group]
+            words = self._words(group, relation)
             if name in self._weighted:
                 bag = self._sum(words, [each.sign for each in group])
                 if bag:
@@ -430,10 +430,16 @@ class LocalEngine:
         rows = np.array(list(bag), dtype=np.int64).reshape(len(bag), len(relation.columns))
         return list(zip(self._values.words_to_rows(rows, relation), bag.values()))
 
-    def _words(self, rows: pa.Table | list[Row], relation: Relation) -> Words:
-        if isinstance(rows, pa.Table):
-            return self._values.table_to_words(rows, relation)
-        return self._values.rows_to_words(rows, relation)
+    def _words(self, operations: Sequence[Operation], relation: Relation) -> list[Words]:
+        """The rows of each operation; tables are taken together, so that what is in several is interned once."""
+        tables = [each.rows for each in operations if isinstance(each.rows, pa.Table)]
+        ends = np.cumsum([table.num_rows for table in tables])
+        whole = self._values.table_to_words(pa.concat_tables(tables), relation) if tables else None
+        parts = iter(np.split(whole, ends[:-1])) if whole is not None else iter(())
+        return [
+            next(parts) if isinstance(each.rows, pa.Table) else self._values.rows_to_words(each.rows, relation)
+            for each in operations
+        ]
 
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""

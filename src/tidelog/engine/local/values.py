@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -69,6 +70,25 @@ class Pool:
                 self.values.append(value)
             self.ids[value] = known
         return known
+
+    def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
+        """The ids of the values; many new ones cost a few passes at C speed, not a call each.
+
+        `distinct` says that no two of them are equal, which need not be found out then.
+        """
+        words = np.fromiter(map(self.ids.get, values, repeat(-1)), np.int64, len(values))
+        missing = np.flatnonzero(words < 0)
+        if not len(missing):
+            return words
+        fresh = [values[place] for place in missing.tolist()]
+        if self._free or not (distinct or len(set(fresh)) == len(fresh)):
+            words[missing] = [self.intern(value) for value in fresh]
+            return words
+        start = len(self.values)
+        self.values.extend(fresh)
+        self.ids.update(zip(fresh, range(start, start + len(fresh)), strict=True))
+        words[missing] = np.arange(start, start + len(fresh))
+        return words
 
     def copy_values(self) -> list[Value]:
         """The values by their ids; None for an id that was given back."""
@@ -180,8 +200,7 @@ class Values:
     def encode(self, values: list[Any], type_: Type) -> Words:
         """The words of a column of Python values that fit the type."""
         if not is_word(type_):
-            intern = self.pool(type_).intern
-            return np.fromiter((intern(value) for value in values), np.int64, len(values))
+            return self.pool(type_).intern_all(values)
         if isinstance(type_, FloatType):
             return np.array(values, dtype=np.float64).view(np.int64)
         if isinstance(type_, BitType):
@@ -189,10 +208,24 @@ class Values:
         return np.array(values, dtype=np.int64)
 
     def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
-        """One line per row, one word per column; the table has the schema of a plain relation, maybe more columns."""
+        """One line per row, one word per column; the table has the schema of a plain relation, maybe more columns.
+
+        Columns that share a pool are interned together, so that a value which is in several of them, or in many rows,
+        becomes a Python object once.
+        """
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
+        interned: dict[Type, list[int]] = {}
         for i, column in enumerate(relation.columns):
-            words[:, i] = self._column_to_words(table.column(column.name), column.type)
+            if is_word(column.type):
+                words[:, i] = _column_to_words(table.column(column.name), column.type)
+            else:
+                interned.setdefault(_bare(column.type), []).append(i)
+        for type_, places in interned.items():
+            columns = [table.column(relation.columns[i].name) for i in places]
+            chunks = [chunk for column in columns for chunk in column.chunks]
+            found = self._interned(pa.chunked_array(chunks, columns[0].type), type_)
+            for i, part in zip(places, np.split(found, len(places)), strict=True):
+                words[:, i] = part
         return words
 
     def rows_to_words(self, rows: Sequence[tuple[Value, ...]], relation: Relation) -> Words:
@@ -216,18 +249,14 @@ class Values:
             return empty_rows(len(words))
         return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
 
-    def _column_to_words(self, column: pa.ChunkedArray, type_: Type) -> Words:
-        if not is_word(type_):
-            encoded = column.combine_chunks().dictionary_encode()
-            if isinstance(encoded, pa.ChunkedArray):
-                encoded = encoded.combine_chunks()
-            ids = self.encode(python_column(encoded.dictionary, type_), type_)
-            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-            return ids[codes] if len(ids) else np.empty(0, np.int64)
-        words: Words = column.to_numpy()
-        if isinstance(type_, BitType) and type_.width > 32:
-            return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
-        return words.astype(np.int64)
+    def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
+        """The ids of a column whose type is interned."""
+        encoded = column.combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
+            encoded = encoded.combine_chunks()
+        # Text and decimal numbers are in canonical form, so different ones are different values.
+        ids = self.pool(type_).intern_all(python_column(encoded.dictionary, type_), distinct=True)
+        return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
 
     def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
         match type_:
@@ -244,6 +273,13 @@ class Values:
             values = [integer_text(value) for value in values]
         dictionary = pa.array(values, target)
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(target)
+
+
+def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
+    words: Words = column.to_numpy()
+    if isinstance(type_, BitType) and type_.width > 32:
+        return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
+    return words.astype(np.int64)
 
 
 _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
