@@ -62,6 +62,12 @@ class Committed:
             yield from self._weighted(relation, columns, key)
             return
         store = self._store(relation)
+        if len(columns) == store.columns:
+            # The columns of a plan come in their order: the key is the row.
+            line = self._find_line(store, key)
+            if line >= 0 and (below is None or self._rank_at(store, line) < below):
+                yield key, 1
+            return
         lines = self._lines(store, columns, key)
         start, size = 0, _FIRST_CHUNK
         while start < len(lines):
@@ -80,7 +86,8 @@ class Committed:
 
     def rank(self, relation: str, row: Row) -> int:
         """The rank of a row that is there."""
-        return self._meta(relation, row) >> k.RANK_SHIFT & k.RANK_MASK
+        store = self._store(relation)
+        return self._rank_at(store, self._find_line(store, row))
 
     def is_input(self, relation: str, row: Row) -> bool:
         """Whether a row that is there was given as a fact (or is held like one)."""
@@ -96,6 +103,9 @@ class Committed:
         columns = self.program.relations[relation].columns
         return tuple(self.values.decoder(column.type)(word) for column, word in zip(columns, row))
 
+    def _rank_at(self, store: Store, line: int) -> int:
+        return int(store.rows[line, store.columns + k.META]) >> k.RANK_SHIFT & k.RANK_MASK
+
     def _meta(self, relation: str, row: Row) -> int:
         store = self._store(relation)
         return int(store.rows[self._find_line(store, row), store.columns + k.META])
@@ -110,12 +120,6 @@ class Committed:
         return store.find(np.array([*row, 0], dtype=np.int64))
 
     def _lines(self, store: Store, columns: tuple[int, ...], key: Row) -> Words:
-        if len(columns) == store.columns:
-            whole = [0] * store.columns
-            for column, word in zip(columns, key):
-                whole[column] = word
-            line = self._find_line(store, tuple(whole))
-            return np.array([line] if line >= 0 else [], dtype=np.int64)
         if not columns:
             return store.lines()
         if self._desk.arrangement(store.relation, columns) not in store.arrangements:
