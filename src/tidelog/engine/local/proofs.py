@@ -15,9 +15,10 @@ from typing import Any
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.groups import GroupStratum
 from tidelog.engine.local.held import TransformStratum
+from tidelog.engine.local.least import Least
 from tidelog.engine.local.match import Matcher, unify
 from tidelog.engine.local.rounds import RoundsStratum
-from tidelog.engine.local.shortest import Key, Node, search
+from tidelog.engine.local.shortest import Key, Node, height_of, search
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values
@@ -27,7 +28,7 @@ from tidelog.rules.ir import Positive, Rule
 from tidelog.rules.variables import variable_types
 
 # What the search for the shortest proof may look at; some seconds of work.
-MOST_INSTANCES = 100_000
+MOST_INSTANCES = 200_000
 
 
 class Proofs:
@@ -41,15 +42,21 @@ class Proofs:
         for rule in self._program.rules:
             self._rules.setdefault(rule.head.relation, []).append(rule)
         self._feeds = {feed.relation: feed for feed in self._program.feeds}
+        self._least = Least(self._program)
         self._matchers: dict[tuple[int, frozenset[str], bool], Matcher] = {}
 
     def prove(self, relation: str, row: Row, *, shortest: bool) -> Proof:
         """A proof of a row that is there."""
         root = (relation, row)
-        if shortest:
-            found, is_exact = search(root, self.ways, self._is_given, MOST_INSTANCES)
-            if found is not None:
-                return self._proof(root, found, is_exact)
+        nodes = self._any_proof(root)
+        if not shortest:
+            return self._proof(root, nodes, is_shortest=False)
+        height = height_of(root, nodes)
+        lower, is_exact = search(root, self.ways, self._is_given, below=height, most=MOST_INSTANCES)
+        return self._proof(root, nodes if lower is None else lower, is_exact)
+
+    def _any_proof(self, root: Key) -> dict[Key, Node]:
+        """The nodes of the first proof that is found."""
         nodes: dict[Key, Node] = {}
         pending = [root]
         while pending:
@@ -59,7 +66,7 @@ class Proofs:
             found = self._first(key, nodes)
             nodes |= found
             pending.extend(child for node in found.values() for _, child in node.premises)
-        return self._proof(root, nodes, is_shortest=False)
+        return nodes
 
     def rules_of(self, relation: str) -> Sequence[Rule]:
         """The rules with this relation in their head."""
@@ -80,7 +87,7 @@ class Proofs:
             if found is not None:
                 return {key: found}
         elif not isinstance(stratum, RoundsStratum):
-            return {key: next(self.ways(key))}
+            return {key: next(self.ways(key, None))}
         inside = frozenset(stratum.relations)
         nodes, _ = search(key, self.ways, lambda each: each[0] not in inside or self._is_given(each))
         if nodes is None:
@@ -88,8 +95,11 @@ class Proofs:
         # What the search takes for given in lower strata is still to be proved; what is known stays as it is.
         return {each: node for each, node in nodes.items() if each[0] in inside and (each == key or each not in known)}
 
-    def ways(self, key: Key) -> Iterator[Node]:
-        """All ways in which a row that is there is derived, or the one way in which it is given."""
+    def ways(self, key: Key, within: int | None) -> Iterator[Node]:
+        """All ways in which a row that is there is derived, or the one way in which it is given.
+
+        Those by rules that never give a proof as low as `within` are left out.
+        """
         leaf = self._leaf(key)
         if leaf is not None:
             yield leaf
@@ -97,7 +107,8 @@ class Proofs:
         relation, row = key
         stratum = self._stratum[relation]
         if isinstance(stratum, GroupStratum) or any(rule.group for rule in self.rules_of(relation)):
-            yield self._group(key)
+            if within is None or within > 0:
+                yield self._group(key)
         elif isinstance(stratum, WeightedStratum):
             sign = self.committed.weight(relation, row)
             is_derived = False
@@ -108,7 +119,7 @@ class Proofs:
             if not is_derived:
                 yield Node(key, Origin.INPUT)
         else:
-            yield from self._derivations(key, None)
+            yield from self._derivations(key, None, within)
 
     def _leaf(self, key: Key) -> Node | None:
         """The node of a row that no rule has to derive."""
@@ -142,10 +153,12 @@ class Proofs:
         premises = tuple((0, (rule.group.atom.relation, member)) for member, weight in members if weight > 0)
         return Node(key, Origin.GROUP, rule, None, premises)
 
-    def _derivations(self, key: Key, below: int | None) -> Iterator[Node]:
+    def _derivations(self, key: Key, below: int | None, within: int | None = None) -> Iterator[Node]:
         relation, row = key
         # Facts of the program first: no other way is as short.
         for rule in sorted(self.rules_of(relation), key=lambda rule: bool(rule.atoms)):
+            if within is not None and self._least.of_rule(rule) > within:
+                continue
             words = unify(rule.head, row, self.committed.values)
             if words is None:
                 continue

@@ -10,7 +10,7 @@ and what it finds never rests on itself.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tidelog.engine.local.match import Instance
@@ -37,27 +37,48 @@ class Node:
         return 1 if self.origin in (Origin.RULE, Origin.GROUP) else 0
 
 
+Ways = Callable[[Key, int | None], Iterator[Node]]
+"""The ways of a row; those that cannot be as low as the number says may be left out."""
+
+
 def search(
     root: Key,
-    ways: Callable[[Key], Iterator[Node]],
+    ways: Ways,
     is_given: Callable[[Key], bool],
+    *,
+    below: int | None = None,
     most: int | None = None,
 ) -> tuple[dict[Key, Node] | None, bool]:
-    """The way to take for each row of a lowest proof, or None where there is no proof; and whether it is the lowest.
+    """The way to take for each row of a lowest proof, or None where there is no proof; and whether all were looked at.
 
-    Rows that are given have height 0, and are in the result only where they are the root or their ways were asked for.
-    After `most` ways the search ends with what it has.
+    Rows that are given have height 0. With `below`, only proofs that are less high count. After `most` ways the search
+    ends with what it has.
     """
-    return _Search(root, ways, is_given, most).run()
+    return _Search(root, ways, is_given, below, most).run()
+
+
+def height_of(root: Key, nodes: Mapping[Key, Node]) -> int:
+    """The height of the proof that the nodes are."""
+    heights: dict[Key, int] = {}
+    pending = [root]
+    while pending:
+        node = nodes[pending[-1]]
+        waiting = [child for _, child in node.premises if child not in heights]
+        if waiting:
+            pending += waiting
+        else:
+            heights[pending.pop()] = node.depth + max((heights[child] for _, child in node.premises), default=0)
+    return heights[root]
 
 
 class _Search:
     def __init__(
-        self, root: Key, ways: Callable[[Key], Iterator[Node]], is_given: Callable[[Key], bool], most: int | None
+        self, root: Key, ways: Ways, is_given: Callable[[Key], bool], below: int | None, most: int | None
     ) -> None:
         self._root = root
         self._ways = ways
         self._is_given = is_given
+        self._below = below
         self._left = most
         self._heights: dict[Key, int] = {}
         self._best: dict[Key, Node] = {}
@@ -68,27 +89,32 @@ class _Search:
         layer, seen, depth = [self._root], {self._root}, 0
         is_exact = True
         while layer:
-            below: list[Key] = []
+            # A row in this layer helps only if it is no higher than this.
+            within = None if self._below is None else self._below - 1 - depth
+            if within is not None and within < 0:
+                break
+            further: list[Key] = []
             for key in layer:
-                for child in self._expand(key):
+                for child in self._expand(key, within):
                     if child not in seen:
                         seen.add(child)
-                        below.append(child)
+                        further.append(child)
                 if self._left is not None and self._left < 0:
-                    is_exact, below = False, []
+                    is_exact, further = False, []
                     break
             self._raise()
             if self._heights.get(self._root, depth + 1) <= depth:
                 is_exact = True
                 break
-            layer, depth = below, depth + 1
-        if self._root not in self._best:
+            layer, depth = further, depth + 1
+        height = self._heights.get(self._root)
+        if height is None or (self._below is not None and height >= self._below):
             return None, is_exact
         return self._chosen(), is_exact
 
-    def _expand(self, key: Key) -> Iterator[Key]:
+    def _expand(self, key: Key, within: int | None) -> Iterator[Key]:
         """Finds the ways of a row; the rows that they rest on."""
-        for node in self._ways(key):
+        for node in self._ways(key, within):
             if self._left is not None:
                 self._left -= 1
             all_given = True
