@@ -18,6 +18,7 @@ import tidelog
 from tests.database.programs import REACH
 from tests.database.test_durable import engine_of, insert
 from tidelog.database.durable import engine as durable_engine
+from tidelog.database.durable import snapshot as durable_snapshot
 from tidelog.database.durable.journal import Journal
 from tidelog.database.durable.snapshot import snapshots
 
@@ -95,6 +96,16 @@ def test_without_its_snapshots_the_journal_is_not_taken_for_the_whole(made: Path
         path.unlink()
     with pytest.raises(tidelog.DataError, match="nothing for epoch 1"):
         tidelog.open(made)
+
+
+def test_a_snapshot_whose_rows_are_laid_out_otherwise_is_not_misread(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(durable_snapshot, "LAYOUT", (1, 2, 3))
+        with pytest.raises(tidelog.DataError, match="of another version of Tidelog"):
+            tidelog.open(made)
+    assert opened(made) == expected(EDGES)
 
 
 def test_after_damage_the_next_snapshot_stands_on_the_one_that_was_whole(made: Path) -> None:

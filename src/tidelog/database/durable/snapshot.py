@@ -24,7 +24,7 @@ import pyarrow as pa
 from tidelog.check.types import StringType, Type
 from tidelog.database.durable.checked_file import CheckedFile, CheckedWriter, DamagedError
 from tidelog.database.durable.journal import sync_directory
-from tidelog.engine.local.image import FREE, ROWS, Capture, Image, PartName, StoreSizes
+from tidelog.engine.local.image import FREE, LAYOUT, ROWS, Capture, Image, PartName, StoreSizes
 from tidelog.engine.local.values import Value, Values
 from tidelog.rules.ir import RuleProgram
 from tidelog.values import Definitions
@@ -90,8 +90,8 @@ def read_snapshot(path: Path, program: RuleProgram, digest: str) -> Snapshot:
     """
     file = CheckedFile.map(path)
     described = file.description
-    if described["format"] != FORMAT:
-        raise DamagedError(f"it has format {described['format']}")
+    if (described["format"], tuple(described["layout"])) != (FORMAT, LAYOUT):
+        raise DamagedError(f"it has format {described['format']} of another version of Tidelog")
     basis = Basis(**described["basis"])
     if basis.program != digest:
         raise DamagedError("it is of another program")
@@ -137,6 +137,7 @@ def _write(
     out.finish(
         {
             "format": FORMAT,
+            "layout": LAYOUT,
             "epoch": capture.epoch,
             "basis": asdict(basis),
             "instances": capture.instances,

@@ -29,6 +29,8 @@ from tidelog.engine.local.tables import Bag, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Value, Words
 
 ROWS, FREE, WEIGHTS, GIVEN, WAITING = "rows", "free", "weights", "given", "waiting"
+# What the words of a row mean; an image of another layout would be misread.
+LAYOUT = (k.TOTAL, k.COUNT, k.META, k.ROW_EXTRA, k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED)
 
 
 @dataclass(frozen=True, slots=True)
