@@ -263,3 +263,24 @@ def test_text_that_is_interned_or_of_a_library_type_is_a_plain_cell(folder: Path
     assert (folder / "out/Out.csv").read_text() == text
     (folder / "facts/Edge.csv").write_text(text.replace("2024-02-29", "2023-02-29"))
     assert run("-F", "facts", "-D", "out") == 3
+
+
+def test_bad_rows_are_left_out_and_counted_where_that_is_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "facts/Edge.csv").write_text("src,dst\nb,2\na,ten\na,9\na\n")
+    assert run("-F", "facts", "-D", "out") == 3
+    assert "facts/Edge.csv:3:2, column `dst` of `Edge`: `'ten'` is not a u32" in capsys.readouterr().err
+    assert run("-F", "facts", "-D", "out", "--on-bad-row", "skip", "--json") == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("warning: facts/Edge.csv: left out 2 bad rows; the first: facts/Edge.csv:3:2, column `dst`")
+    assert len(err.splitlines()) == 1
+    relations = {each["name"]: each for each in json.loads(out)["relations"]}
+    assert (relations["Edge"]["rows"], relations["Edge"]["skipped"]) == (2, 2)
+    assert relations["Host"]["skipped"] == 0
+    assert "skipped" not in relations["Reach"]
+    assert (folder / "out/Reach.csv").read_text() == "src,dst\na,9\nb,2\n"
+    assert run("-F", "facts", "--on-bad-row=skip") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "left out" in next(line for line in lines if "relation" in line)
+    assert next(line.split() for line in lines if line.startswith("Edge"))[2:4] == ["2", "2"]

@@ -12,6 +12,7 @@ import pytest
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, S64, STRING, U8, U32, U64, U128, BitType, Type
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRows
 from tidelog.io.read import read_batches
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
@@ -22,9 +23,9 @@ EDGE = relation("Edge", src=STRING, dst=U32)
 TEXT = relation("Text", t=STRING)
 
 
-def read(path: Path, to: Relation = EDGE) -> list[Row]:
+def read(path: Path, to: Relation = EDGE, bad: BadRows | None = None) -> list[Row]:
     found: list[Row] = []
-    for batch in read_batches(path, to, Definitions()):
+    for batch in read_batches(path, to, Definitions(), bad):
         if isinstance(batch, list):
             found += batch
         else:
@@ -238,3 +239,64 @@ def test_a_relation_without_columns_has_the_line_of_two_brackets(tmp_path: Path)
     assert read(file(tmp_path, "Flag.csv", "()\n"), flag) == [()]
     assert read(file(tmp_path, "Flag.csv", ""), flag) == []
     assert refusal(file(tmp_path, "Flag.csv", "true\n"), flag).startswith("E502: Flag.csv:1:1: `true` is not a row")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rows", "count", "first"),
+    [
+        ("A.csv", "dst,src\n1,a\nx,b\n3,c\n4\n", [("a", 1), ("c", 3)], 2, "A.csv:3:1, column `dst` of `Edge`: `'x'`"),
+        ("B.tsv.gz", "a\t1\nb\t-1\n\nc\t3\n", [("a", 1), ("c", 3)], 1, "B.tsv.gz:2:2, column `dst`"),
+        ("C.facts", "a\t1\tmore\nb\t2\n", [("b", 2)], 1, "C.facts:1:3: the line has 3 cells"),
+        ("D.jsonl", '["a", 1]\n["b"]\n[\n{"src": 1, "dst": 2}\n["c", 3]\n', [("a", 1), ("c", 3)], 3, "D.jsonl:2:1"),
+        ("E.csv", b"a,1\n\xff,2\nc,3\n", [("a", 1), ("c", 3)], 1, "E.csv:2:1"),
+    ],
+)
+def test_bad_rows_can_be_left_out(
+    tmp_path: Path, name: str, content: str | bytes, rows: list[Row], count: int, first: str
+) -> None:
+    bad = BadRows(skip=True)
+    assert read(file(tmp_path, name, content), EDGE, bad) == rows
+    assert bad.count == count
+    assert bad.first is not None
+    assert first in bad.first.message
+
+
+def test_bad_rows_are_left_out_after_many_batches_of_good_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.io.read._BLOCK", 1000)
+    monkeypatch.setattr("tidelog.io.read._ROWS_AT_ONCE", 7)
+    lines = [f'"name\n{n}",{"?" if n % 300 == 299 else n}' for n in range(1000)]
+    bad = BadRows(skip=True)
+    found = read(file(tmp_path, "Edge.csv", "src,dst\n" + "\n\n".join(lines) + "\n"), EDGE, bad)
+    assert found == [(f"name\n{n}", n) for n in range(1000) if n % 300 != 299]
+    assert bad.count == 3
+    assert bad.first is not None
+    assert f"Edge.csv:{2 + 3 * 299}:2" in bad.first.message
+
+
+def test_bad_rows_of_parquet_are_left_out_one_by_one(tmp_path: Path) -> None:
+    numbers = [n if n % 1000 else -n for n in range(3000)]
+    table = pa.table({"src": [None if n == 7 else str(n) for n in range(3000)], "dst": pa.array(numbers, pa.int64())})
+    pyarrow.parquet.write_table(table, tmp_path / "Edge.parquet")
+    bad = BadRows(skip=True)
+    found = read(tmp_path / "Edge.parquet", EDGE, bad)
+    assert found == [(str(n), n) for n in range(3000) if n not in (7, 1000, 2000)]
+    assert bad.count == 3
+    assert bad.first is not None
+    assert "Edge.parquet: row 8, column `src`" in bad.first.message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("A.csv", 'a,1\nb,x\n"c,3\nd,4\n'), ("B.csv.gz", b"a,1\nb,x\n"), ("C.parquet", b"nothing")]
+)
+def test_a_file_that_cannot_be_taken_apart_fails_in_any_case(tmp_path: Path, name: str, content: str | bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(DataError) as caught:
+        read(path, EDGE, BadRows(skip=True))
+    assert caught.value.code == "E507"
+
+
+def test_columns_of_another_relation_fail_in_any_case(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"src": ["a"], "to": [1]}), tmp_path / "Edge.parquet")
+    with pytest.raises(DataError, match="a column `to`"):
+        read(tmp_path / "Edge.parquet", EDGE, BadRows(skip=True))

@@ -34,6 +34,13 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     show_default=True,
     help="The kind of files to write.",
 )
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(("fail", "skip")),
+    default="fail",
+    show_default=True,
+    help="What to do with a row of a file that does not fit: stop, or leave it out and say how many there were.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @opening_options
 @modules_option
@@ -45,6 +52,7 @@ def run(
     output: Path | None,
     engine: str,
     format_name: str,
+    on_bad_row: str,
     as_json: bool,
     modules: tuple[Path, ...],
     externs_file: Path | None,
@@ -60,12 +68,23 @@ def run(
     Example:
       tidelog run reach.dl -F facts -D out --format parquet
       tidelog run reach.dl -F facts -D out --deadline 60 --max-rows 1000000
+      tidelog run reach.dl -F facts -D out --on-bad-row skip --json
     """
     from tidelog.cli.run_once import run_once
     from tidelog.cli.summary import print_json, print_table
 
     externs = load_externs(externs_file)
-    summary = run_once(program, facts, output, engine, format_name, modules=modules, externs=externs, opening=opening)
+    summary = run_once(
+        program,
+        facts,
+        output,
+        engine,
+        format_name,
+        skip_bad_rows=on_bad_row == "skip",
+        modules=modules,
+        externs=externs,
+        opening=opening,
+    )
     if as_json:
         print_json(summary)
     else:

@@ -19,6 +19,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import EpochReport
+from tidelog.io.bad_rows import BadRows
 from tidelog.io.facts import find_fact_files
 from tidelog.io.formats import FORMATS
 from tidelog.io.read import read_batches
@@ -30,7 +31,10 @@ from tidelog.rules.schema import arrow_schema, is_plain_relation
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run did. `rows` and `files` are by relation; `seconds` by phase, in their order."""
+    """What a run did. `rows`, `files` and `skipped` are by relation; `seconds` by phase, in their order.
+
+    `skipped` has the number of rows of each file that were left out because they did not fit; none where none may be.
+    """
 
     program: str
     engine: str
@@ -39,6 +43,7 @@ class Summary:
     files: Mapping[str, Path]
     report: EpochReport
     seconds: Mapping[str, float]
+    skipped: Mapping[str, int]
 
 
 def run_once(
@@ -48,13 +53,15 @@ def run_once(
     engine: str,
     format_name: str,
     *,
+    skip_bad_rows: bool = False,
     modules: Sequence[Path] = (),
     externs: Mapping[str, Callable[..., Any]] | None = None,
     opening: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
-    `opening` are further options of `Program.open`.
+    With `skip_bad_rows`, rows of files that do not fit are left out, counted and warned of, file by file. `opening` are
+    further options of `Program.open`.
     """
     with Progress() as progress:
         progress.start("compile")
@@ -67,13 +74,16 @@ def run_once(
             _make_folder(output)
         progress.start("open")
         with program.open(engine, **(opening or {})) as database:
-            transaction = load(program, database, files, progress)
+            bad = {name: BadRows(skip=skip_bad_rows) for name in files}
+            transaction = load(program, database, files, progress, bad)
             progress.start("write")
             written = _write_outputs(program, database, transaction, output, format_name) if output is not None else {}
             relations = declared(program.stages.rules)
             report = database.report
             rows = {name: report.rows[name] for name in relations}
-    return Summary(str(path), engine, relations, rows, {**files, **written}, report, progress.seconds)
+    _warn_of_bad_rows(files, bad)
+    skipped = {name: each.count for name, each in bad.items() if each.skip}
+    return Summary(str(path), engine, relations, rows, {**files, **written}, report, progress.seconds, skipped)
 
 
 def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[str, Path]:
@@ -93,15 +103,29 @@ def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[s
     return found.files
 
 
-def load(program: Program, database: Database, files: Mapping[str, Path], progress: Progress) -> Transaction:
+def load(
+    program: Program,
+    database: Database,
+    files: Mapping[str, Path],
+    progress: Progress,
+    bad: Mapping[str, BadRows] | None = None,
+) -> Transaction:
+    """One transaction with the rows of all files; `bad` says by relation what becomes of rows that do not fit."""
     relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
     with database.transaction() as tx:
         for name, path in files.items():
             progress.start("read", path.name)
-            for batch in read_batches(path, relations[name], definitions):
+            for batch in read_batches(path, relations[name], definitions, bad[name] if bad else None):
                 tx.insert(name, batch)
         progress.start("evaluate")
     return tx
+
+
+def _warn_of_bad_rows(files: Mapping[str, Path], bad: Mapping[str, BadRows]) -> None:
+    for name, each in bad.items():
+        if each.first is not None:
+            rows = "row" if each.count == 1 else "rows"
+            _say(f"warning: {files[name]}: left out {each.count:,} bad {rows}; the first: {each.first.message}")
 
 
 def _check_outputs(program: Program) -> None:

@@ -23,6 +23,8 @@ def print_table(summary: Summary) -> None:
     table.add_column("role")
     for heading in ("rows", "rounds", "seconds"):
         table.add_column(heading, justify="right")
+    if summary.skipped:
+        table.add_column("left out", justify="right")
     table.add_column("how")
     table.add_column("file")
     strata = {stratum.relations[0]: stratum for stratum in summary.report.strata if stratum.relations}
@@ -35,6 +37,7 @@ def print_table(summary: Summary) -> None:
             f"{summary.rows[name]:,}",
             str(stratum.rounds) if stratum else "",
             f"{stratum.seconds:.3f}" if stratum else "",
+            *([f"{summary.skipped[name]:,}" if name in summary.skipped else ""] if summary.skipped else []),
             f"{stratum.strategy}, {stratum.place}" if stratum else "",
             str(path) if path else "",
         )
@@ -45,7 +48,10 @@ def print_table(summary: Summary) -> None:
 
 
 def print_json(summary: Summary) -> None:
-    """An object with `relations`, `strata` and `seconds`; numbers are numbers, a relation without a file has null."""
+    """An object with `relations`, `strata` and `seconds`; numbers are numbers, a relation without a file has null.
+
+    Where bad rows are left out, each input relation with a file has their number as `skipped`.
+    """
     files = {name: str(path) for name, path in summary.files.items()}
     document = {
         "program": summary.program,
@@ -53,6 +59,7 @@ def print_json(summary: Summary) -> None:
         "epoch": summary.report.epoch,
         "relations": [
             {"name": name, "role": relation.role.value, "rows": summary.rows[name], "file": files.get(name)}
+            | ({"skipped": summary.skipped[name]} if name in summary.skipped else {})
             for name, relation in summary.relations.items()
         ],
         "strata": [asdict(stratum) for stratum in summary.report.strata],

@@ -12,6 +12,7 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRows
 from tidelog.io.outward import dump_json, json_form
 from tidelog.io.rows import to_row
 from tidelog.io.text import open_text
@@ -23,15 +24,20 @@ from tidelog.values.deep import at_any_depth
 _ROWS_AT_ONCE = 10_000
 
 
-def read_json_lines(path: Path, relation: Relation, definitions: Definitions, compressed: bool) -> Iterator[list[Row]]:
-    """The rows of the file, in batches; lines with nothing but blanks do not count. Raises DataError."""
+def read_json_lines(
+    path: Path, relation: Relation, definitions: Definitions, compressed: bool, bad: BadRows
+) -> Iterator[list[Row]]:
+    """The rows of the file, in batches; lines with nothing but blanks do not count. `bad` is told of bad ones."""
     rows: list[Row] = []
     with open_text(path, compressed) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             place = f"{path}:{number}:1"
-            rows.append(to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True))
+            try:
+                rows.append(to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True))
+            except DataError as error:
+                bad.add(error)
             if len(rows) == _ROWS_AT_ONCE:
                 yield rows
                 rows = []

@@ -1,43 +1,68 @@
-"""A text file that did not read → the first place in it that is wrong, as a DataError.
+"""A text file that did not read → its records one by one, each as a row or as the DataError that says what is wrong.
 
-Goes through the file record by record with Python's CSV reader, so it is slow and exact; `read` asks only after Arrow
-has failed. The place is `file:line:column`, both counted from 1; the message also names the column.
+Goes through the file with Python's CSV reader, so it is slow and exact; `read` asks only after Arrow has failed. The
+place is `file:line:column`, both counted from 1; the message also names the column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from tidelog.check.types import StringType
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import cell_fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.text import MalformedRecordError, TextFile
-from tidelog.io.values import UnfitError, misfit
+from tidelog.io.values import Row, UnfitError, misfit
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
 
 
 def locate(file: TextFile, relation: Relation, definitions: Definitions) -> DataError | None:
     """The error for the first record or cell that is wrong; None when this reader finds nothing wrong."""
-    by_name = {column.name: column for column in relation.columns}
-    fitters = {column.name: cell_fitter(column.type, definitions) for column in relation.columns}
     try:
-        for line, record in file.records():
+        for row in checked_records(file, relation, definitions):
+            if isinstance(row, DataError):
+                return row
+    except DataError as error:
+        return error
+    return None
+
+
+def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | DataError]:
+    """Every record, in the same number and order as Arrow's reader has them.
+
+    Raises DataError for quotes that are not well formed: where the next record starts is anyone's guess then.
+    """
+    by_name = {column.name: place for place, column in enumerate(relation.columns)}
+    fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions) for name in file.names]
+    places = [by_name[name] for name in file.names]
+    # In a plain file of one text, an empty line is the empty text.
+    is_text = file.format.plain and len(places) == 1 and isinstance(relation.columns[0].type, StringType)
+    try:
+        for line, found in file.records():
+            record = [""] if not found and is_text else found
             if not record:
                 continue
-            if len(record) != len(file.names):
-                return _wrong_length(file, relation, line, len(record))
-            for number, (text, name) in enumerate(zip(record, file.names), 1):
+            if len(record) != len(places):
+                yield _wrong_length(file, relation, line, len(record))
+                continue
+            values = [None] * len(places)
+            for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
                 try:
-                    fitters[name](text)
+                    values[place] = fit(text)
                 except UnfitError as error:
                     if error.value is text:
                         error.value = _printable(text)
-                    return misfit(f"{file.path}:{line}:{number}", relation, by_name[name], error)
+                    yield misfit(f"{file.path}:{line}:{number}", relation, relation.columns[place], error)
+                    break
+            else:
+                yield tuple(values)
     except MalformedRecordError as error:
-        return DataError(
+        raise DataError(
             f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
-        )
-    return None
+        ) from None
 
 
 def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> DataError:

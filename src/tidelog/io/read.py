@@ -3,12 +3,16 @@
 A batch is a table of a plain relation's schema, or a list of rows of canonical values. The types come from the program,
 never from the data. Arrow reads text at full speed; when it stumbles, `locate` reads the file once more and finds the
 first cell that does not fit. So the exact place costs nothing until something is wrong. JSON is read line by line.
+
+Where bad rows are left out (`bad_rows`), the rest of a text file is read record by record from the batch on in which
+Arrow stumbled; a batch of Parquet that does not fit is halved until the bad rows stand alone.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +24,15 @@ import pyarrow.parquet
 from tidelog.check.types import FloatType, StringType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import OF_ONE_ROW, BadRows
 from tidelog.io.fit import cell_fitter
 from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
 from tidelog.io.json_lines import read_json_lines
-from tidelog.io.locate import locate
+from tidelog.io.locate import checked_records, locate
 from tidelog.io.rows import Batch
 from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
 from tidelog.io.text import TextFile, open_text, open_text_file
-from tidelog.io.values import UnfitError
+from tidelog.io.values import Row, UnfitError
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema import (
     arrow_schema,
@@ -44,9 +49,17 @@ from tidelog.values.text import integer_text
 _BLOCK = 8 << 20
 """Bytes read at once; no line may be longer than two blocks."""
 
+_ROWS_AT_ONCE = 10_000
 
-def read_batches(path: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
-    """The rows of the file, in batches. Raises DataError (E502 to E507), for a bad cell with file, line and column."""
+
+def read_batches(
+    path: Path, relation: Relation, definitions: Definitions, bad: BadRows | None = None
+) -> Iterator[Batch]:
+    """The rows of the file, in batches; `bad` is told of those that do not fit, and by default raises.
+
+    Raises DataError (E502 to E507), for a bad cell with file, line and column.
+    """
+    bad = bad or BadRows()
     named = split_name(path)
     if named is None:
         endings = ", ".join(f"`.{name}`" for name in FORMATS)
@@ -57,33 +70,54 @@ def read_batches(path: Path, relation: Relation, definitions: Definitions) -> It
     relation = with_plain_columns(relation)
     try:
         if format_ is PARQUET:
-            yield from _read_parquet(path, relation, definitions)
+            yield from _read_parquet(path, relation, definitions, bad)
         elif format_ is JSON_LINES:
-            yield from read_json_lines(path, relation, definitions, compressed)
+            yield from read_json_lines(path, relation, definitions, compressed, bad)
         elif not relation.columns:
-            yield from _read_nullary(path, relation, compressed)
+            yield from _read_nullary(path, relation, compressed, bad)
         else:
-            yield from _read_text(open_text_file(path, relation, format_, compressed), relation, definitions)
+            yield from _read_text(open_text_file(path, relation, format_, compressed), relation, definitions, bad)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
 
-def _read_text(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
+def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
     if file.is_empty:
         return
-    last = None
+    last, done = None, 0
     try:
         with _open_batches(file, relation) as batches:
             for batch in batches:
                 last = pa.Table.from_batches([batch])
                 yield _checked(last, relation, definitions)
+                done += last.num_rows
     except (pa.ArrowInvalid, UnfitError) as error:
+        if bad.skip:
+            yield from _read_slowly(file, relation, definitions, done, bad)
+            return
         found = locate(file, relation, definitions)
         raise found or DataError(f"{file.path}: {error}", code=Code.UNREADABLE_FILE) from error
     if last is not None and _may_have_an_open_quote(last, file.names[-1]):
         unclosed = locate(file, relation, definitions)
         if unclosed is not None:
             raise unclosed
+
+
+def _read_slowly(
+    file: TextFile, relation: Relation, definitions: Definitions, done: int, bad: BadRows
+) -> Iterator[list[Row]]:
+    """The rows after the first so many, without the bad ones."""
+    rows: list[Row] = []
+    for row in islice(checked_records(file, relation, definitions), done, None):
+        if isinstance(row, DataError):
+            bad.add(row)
+        else:
+            rows.append(row)
+        if len(rows) == _ROWS_AT_ONCE:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
 
 
 def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamingReader:
@@ -153,42 +187,59 @@ def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
     return isinstance(value, str) and ("\n" in value or "\r" in value)
 
 
-def _read_nullary(path: Path, relation: Relation, compressed: bool) -> Iterator[Batch]:
+def _read_nullary(path: Path, relation: Relation, compressed: bool, bad: BadRows) -> Iterator[Batch]:
     with open_text(path, compressed) as file:
         for number, line in enumerate(file, 1):
             if line.strip() == NULLARY_LINE:
                 yield empty_rows(1)
             elif line.strip():
-                raise DataError(
+                error = DataError(
                     f"{path}:{number}:1: `{line.strip()}` is not a row of `{relation.name}`, which has no columns",
                     code=Code.WRONG_VALUE_COUNT,
                     help=f"the line `{NULLARY_LINE}` stands for its one row",
                 )
+                bad.add(error)
 
 
-def _read_parquet(path: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
+def _read_parquet(path: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
     parts = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     for part in parts:
         try:
-            yield from _read_part(part, relation, definitions)
+            yield from _read_part(part, relation, definitions, bad)
         except pa.ArrowInvalid as error:
             raise DataError(f"{part}: not a readable Parquet file: {error}", code=Code.UNREADABLE_FILE) from error
 
 
-def _read_part(part: Path, relation: Relation, definitions: Definitions) -> Iterator[Batch]:
+def _read_part(part: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
     with pyarrow.parquet.ParquetFile(part) as file:
         if not relation.columns and file.schema_arrow.names == [NULLARY_COLUMN]:
             yield empty_rows(file.metadata.num_rows)
             return
         start = 0
         for batch in file.iter_batches():
-            yield _fit_batch(batch, relation, definitions, part, start)
+            table = pa.Table.from_batches([batch])
+            yield from _fit_good(table, relation, definitions, part, start, bad)
             start += batch.num_rows
 
 
-def _fit_batch(batch: pa.RecordBatch, relation: Relation, definitions: Definitions, part: Path, start: int) -> Batch:
-    table = pa.Table.from_batches([batch])
+def _fit_good(
+    table: pa.Table, relation: Relation, definitions: Definitions, part: Path, start: int, bad: BadRows
+) -> Iterator[Batch]:
+    """The rows that fit. Each bad one costs as many attempts as the table can be halved."""
+    try:
+        yield _fit_batch(table, relation, definitions, part, start)
+    except DataError as error:
+        if not bad.skip or error.code not in OF_ONE_ROW:
+            raise
+        if table.num_rows == 1:
+            bad.add(error)
+            return
+        half = table.num_rows // 2
+        for first, rows in ((0, table.slice(0, half)), (half, table.slice(half))):
+            yield from _fit_good(rows, relation, definitions, part, start + first, bad)
 
+
+def _fit_batch(table: pa.Table, relation: Relation, definitions: Definitions, part: Path, start: int) -> Batch:
     def place(index: int) -> str:
         return f"{part}: row {start + index + 1}"
 
