@@ -456,7 +456,11 @@ class Store:
 
     def columns_of(self, lines: Words | Lines) -> Words:
         """The columns of some rows, copied."""
-        copied: Words = self.rows[lines, : self.columns]
+        if len(lines) <= FEW or not self.columns:
+            few: Words = self.rows[lines, : self.columns]
+            return few
+        copied: Words = np.empty((len(lines), self.columns), dtype=np.int64)
+        entry.gather(self.rows, np.ascontiguousarray(lines, dtype=np.int32), copied)
         return copied
 
     def ranks_of(self, lines: Words) -> Words:

@@ -212,6 +212,34 @@ def unarrange_row(S, A, arrangement, line):
 
 
 @kernel
+def fetch_buckets(S, A, arrangement, lines, count):
+    """Fetches what `unarrange_row` will touch for some rows: places, slots, entries, and both ends of the exchange."""
+    relation = A[arrangement, k.RELATION]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    table = A[arrangement, k.TABLE]
+    mask = A[arrangement, k.TABLE_MASK]
+    entries = A[arrangement, k.ENTRIES]
+    width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
+    for i in range(count):
+        line = load32(lines, i)
+        prefetch(A[arrangement, k.PLACE], line // 2)
+        prefetch(table, hash_key(A, arrangement, rows + line * stride) & mask)
+    for i in range(count):
+        slot = load64(table, hash_key(A, arrangement, rows + load32(lines, i) * stride) & mask)
+        if slot != 0:
+            prefetch(entries, ((slot & k.LOW_MASK) - 1) * width)
+    for i in range(count):
+        line = load32(lines, i)
+        slot = load64(table, hash_key(A, arrangement, rows + line * stride) & mask)
+        if slot != 0:
+            entry = entries + ((slot & k.LOW_MASK) - 1) * width * 8
+            start = load64(entry, 0)
+            prefetch(A[arrangement, k.POOL], (start + load64(entry, 1)) // 2)
+            prefetch(A[arrangement, k.POOL], (start + load32(A[arrangement, k.PLACE], line)) // 2)
+
+
+@kernel
 def arrange_all(S, A, arrangement, first):
     """Builds an arrangement from all rows in two passes, each bucket exactly as long as it must be.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import apply, arrange, index, join, waves
-from tidelog.engine.local.kernels.memory import entry_point
+from tidelog.engine.local.kernels.memory import entry_point, load64, prefetch
+
+AHEAD = 16
 
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
@@ -90,3 +92,17 @@ def apply_some(control, S, relation, out, count):
 def has_delta(S, V, variant, phase, wave):
     """1 when the variant has anything to do in this wave."""
     return 1 if waves.has_delta(S, V, variant, phase, wave) else 0
+
+
+@entry_point("int64(int64[:,::1], int32[::1], int64[:,::1])")
+def gather(rows, lines, out):
+    """Copies the first columns of some rows, as many as `out` has; they are spread over memory, so they are fetched
+    ahead."""
+    width = rows.shape[1]
+    for i in range(lines.size):
+        if i + AHEAD < lines.size:
+            prefetch(rows.ctypes.data, lines[i + AHEAD] * width)
+        row = rows.ctypes.data + lines[i] * width * 8
+        for column in range(out.shape[1]):
+            out[i, column] = load64(row, column)
+    return 0

@@ -8,7 +8,16 @@ there are no tombstones and a relation that shrinks and grows for years probes n
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.memory import HASH_START, hash_end, hash_word, kernel, load64, prefetch, store64
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    hash_end,
+    hash_word,
+    kernel,
+    load32,
+    load64,
+    prefetch,
+    store64,
+)
 
 
 @kernel
@@ -119,6 +128,19 @@ def fetch_ahead(S, relation, buffer, count):
             line = (slot & k.LOW_MASK) - 1
             prefetch(rows, line * width)
             prefetch(rows, line * width + width - 1)
+
+
+@kernel
+def fetch_slots(S, relation, lines, count):
+    """Fetches some rows, given by their lines, and the slots in which they are."""
+    rows = S[relation, k.ROWS]
+    width = S[relation, k.WIDTH]
+    for i in range(count):
+        prefetch(rows, load32(lines, i) * width)
+        prefetch(rows, load32(lines, i) * width + width - 1)
+    for i in range(count):
+        hashed = hash_row(rows + load32(lines, i) * width * 8, S[relation, k.COLUMNS])
+        prefetch(S[relation, k.SLOTS], home_slot(hashed, S[relation, k.MASK]))
 
 
 @kernel

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import with_stamp
-from tidelog.engine.local.kernels.arrange import arrange_row, unarrange_row
-from tidelog.engine.local.kernels.index import find_hashed, find_or_add, find_row, hash_row, home_slot, remove_row
+from tidelog.engine.local.kernels.arrange import arrange_row, fetch_buckets, unarrange_row
+from tidelog.engine.local.kernels.index import (
+    fetch_slots,
+    find_hashed,
+    find_or_add,
+    find_row,
+    hash_row,
+    home_slot,
+    remove_row,
+)
 from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
 
 
@@ -148,13 +156,20 @@ def keep(S, A, relation):
     for place in range(S[relation, k.CAME_COUNT]):
         row = S[relation, k.ROWS] + load32(S[relation, k.CAME], place) * stride
         store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
-    for place in range(S[relation, k.LEFT_COUNT]):
-        line = load32(S[relation, k.LEFT], place)
+    done = 0
+    while done < S[relation, k.LEFT_COUNT]:
+        piece = min(S[relation, k.LEFT_COUNT] - done, k.PIECE)
+        lines = S[relation, k.LEFT] + done * 4
+        fetch_slots(S, relation, lines, piece)
         arrangement = S[relation, k.FIRST_ARRANGEMENT]
         while arrangement >= 0:
-            unarrange_row(S, A, arrangement, line)
+            fetch_buckets(S, A, arrangement, lines, piece)
+            for i in range(piece):
+                unarrange_row(S, A, arrangement, load32(lines, i))
             arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
-        remove_row(S, relation, line)
+        for i in range(piece):
+            remove_row(S, relation, load32(lines, i))
+        done += piece
     S[relation, k.LOG_COUNT] = 0
     S[relation, k.CAME_COUNT] = 0
     S[relation, k.LEFT_COUNT] = 0
