@@ -1,43 +1,87 @@
-"""What a command is doing now: timed always, shown on a terminal, silent in a pipe."""
+"""What a command is doing now: timed always, shown on a terminal as a line with a bar, silent in a pipe.
+
+While an epoch is evaluated the bar stands for the strata, and beside it are the relations of the present one and its
+round. How many rounds a recursion takes is not known before its end, so no bar could stand for those.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from rich import progress as bars
 from rich.console import Console
-from rich.status import Status
+
+_LONGEST = 60
 
 
 class Progress:
     """One phase after the other, inside a `with` block. `seconds` has the time of each, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         self.seconds: dict[str, float] = {}
-        console = Console(stderr=True)
-        self._status = Status("", console=console) if console.is_terminal else None
+        self._console = console or Console(stderr=True)
+        self._bar: bars.Progress | None = None
+        self._task = bars.TaskID(0)
+        self._strata = 0
+        self._relations: Sequence[str] = ()
         self._phase = ""
         self._started = 0.0
 
-    def start(self, phase: str, detail: str = "") -> None:
-        """Ends the current phase and begins another, or the same one on another thing (`read`, `Edge.csv`)."""
+    @property
+    def is_shown(self) -> bool:
+        """Whether anybody sees it: outside of a terminal nobody does."""
+        return self._console.is_terminal
+
+    def start(self, phase: str, detail: str = "", strata: int | None = None) -> None:
+        """Ends the current phase and begins another, or the same one on another thing (`read`, `Edge.csv`).
+
+        `strata` is how many there are to evaluate in this phase, if any.
+        """
         self._end()
         self._phase, self._started = phase, perf_counter()
-        if self._status is not None:
-            self._status.update(f"{phase} {detail}".rstrip())
+        self._strata, self._relations = 0, ()
+        self._show(f"{phase} {detail}".rstrip(), 0, strata)
+
+    def at(self, relations: Sequence[str], round_: int) -> None:
+        """The epoch is in this round of the stratum of these relations."""
+        if relations != self._relations:
+            self._relations = relations
+            self._strata += 1
+        names = ", ".join(relations)
+        names = names if len(names) <= _LONGEST else f"{names[:_LONGEST]}…"
+        self._show(f"{self._phase} {names}" + (f", round {round_:,}" if round_ else ""), self._strata - 1)
 
     def __enter__(self) -> Self:
-        if self._status is not None:
-            self._status.start()
+        if self.is_shown:
+            self._bar = bars.Progress(
+                bars.SpinnerColumn(),
+                bars.TextColumn("{task.description}", markup=False),
+                bars.BarColumn(bar_width=24),
+                bars.TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None)
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
-        if self._status is not None:
-            self._status.stop()
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _show(self, text: str, completed: int, total: int | None = None) -> None:
+        if self._bar is None:
+            return
+        if total is None and self._relations:
+            self._bar.update(self._task, description=text, completed=completed)
+        else:
+            self._bar.reset(self._task, description=text, completed=completed, total=total)
 
     def _end(self) -> None:
         if self._phase:

@@ -11,7 +11,7 @@ import click
 
 from tidelog.cli.progress import Progress
 from tidelog.cli.warnings import print_warnings
-from tidelog.database.database import Database
+from tidelog.database.database import Database, follow
 from tidelog.database.program import Program, compile
 from tidelog.database.session import declared
 from tidelog.database.transaction import Transaction
@@ -117,7 +117,9 @@ def load(
             progress.start("read", path.name)
             for batch in read_batches(path, relations[name], definitions, bad[name] if bad else None):
                 tx.insert(name, batch)
-        progress.start("evaluate")
+        if progress.is_shown:
+            follow(database, progress.at)
+        progress.start("evaluate", strata=len(program.stages.rules.strata))
     return tx
 
 

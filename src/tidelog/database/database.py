@@ -16,7 +16,7 @@ from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport
+from tidelog.engine.interface import Engine, EpochReport, Follower
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
 from tidelog.io.values import Row
@@ -190,6 +190,11 @@ class Database:
                 help=f"did you mean `{meant}`?" if meant else f"the indexes are {listed}",
             )
         return indexes[name]
+
+
+def follow(database: Database, tell: Follower | None) -> None:
+    """Has the epochs of a database tell where they are, for a progress bar; see `Engine.follow`."""
+    database._session.follow(tell)
 
 
 def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:

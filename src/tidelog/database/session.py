@@ -18,7 +18,7 @@ from tidelog.database.listeners import Listeners
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport, Inquiry
+from tidelog.engine.interface import Engine, EpochReport, Follower, Inquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.io.tables import is_spark_frame
 from tidelog.io.values import Row, Value, quoted
@@ -153,6 +153,11 @@ class Session:
                 help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
             )
         return True
+
+    def follow(self, tell: Follower | None) -> None:
+        """Has an epoch that is evaluated tell where it is; see `Engine.follow`."""
+        with self.engine() as engine:
+            engine.follow(tell)
 
     def cancel(self) -> bool:
         """Ends the epoch that another thread is committing; False when there is none."""

@@ -8,7 +8,7 @@ committed state; `commit` either moves it to the next epoch or raises and leaves
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,7 +19,17 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.lower_query import Query
 
-__all__ = ["ChangeRows", "Engine", "EpochReport", "Inquiry", "Operation", "Outcome", "Row", "StratumReport"]
+__all__ = [
+    "ChangeRows",
+    "Engine",
+    "EpochReport",
+    "Follower",
+    "Inquiry",
+    "Operation",
+    "Outcome",
+    "Row",
+    "StratumReport",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,9 @@ class Operation:
 
 
 Row = tuple[Any, ...]
+
+Follower = Callable[[Sequence[str], int], None]
+"""Is told of the relations of the stratum that is evaluated now, and of its round; 0 before the first."""
 
 
 class ChangeRows(Protocol):
@@ -126,5 +139,9 @@ class Engine(Protocol):
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""
+
+    def follow(self, tell: Follower | None) -> None:
+        """Tells, in epochs from now on, of each stratum when it begins and now and then of its round; where the engine
+        knows. None ends it."""
 
     def close(self) -> None: ...

@@ -6,6 +6,7 @@ the rule that was running; the state is that of the last commit. There are none 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
@@ -53,6 +54,7 @@ class Watch:
         self.limits = limits
         self._interrupt = interrupt
         self._started = perf_counter()
+        self.on_round: Callable[[int], None] | None = None
 
     def begin(self) -> None:
         """An epoch begins."""
@@ -75,6 +77,11 @@ class Watch:
             raise _stopped(
                 f"a stratum needs more than {self.last_round} rounds (`max_rounds`)", rule, Code.TOO_MANY_ROUNDS
             )
+
+    def at(self, round_: int) -> None:
+        """A stratum is in this round: for whoever follows the epoch."""
+        if self.on_round is not None:
+            self.on_round(round_)
 
     def rows(self, relation: str, count: int, rule: Rule | None = None) -> None:
         """Raises when a relation has more rows than it may."""

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import EpochReport, Operation, Outcome, Row
+from tidelog.engine.interface import EpochReport, Follower, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.committed import Committed
@@ -220,6 +220,22 @@ class LocalEngine:
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does."""
         return self._interrupts.cancel()
+
+    def follow(self, tell: Follower | None) -> None:
+        """See `Engine.follow`; rounds are told of whenever the kernel comes back, some hundred times a second."""
+        if tell is None:
+            self.on_stratum = self._watch.on_round = None
+            return
+        present: tuple[str, ...] = ()
+
+        def on_stratum(stratum: StratumState, strategy: str) -> None:
+            nonlocal present
+            present = tuple(name for name in stratum.relations if name in shown) or present
+            tell(present, 0)
+
+        shown = {relation.name for relation in self.program.relations.values() if relation.role is not Role.HIDDEN}
+        self.on_stratum = on_stratum
+        self._watch.on_round = lambda round_: tell(present, round_)
 
     def inquiry(self) -> LocalInquiry:
         return self._inquiry

@@ -378,6 +378,7 @@ class LocalStratum:
             status = crew.drive(control, self._table)
             rule = None if status == k.DONE else self._running(control)
             self._look(rule)
+            self.watch.at(int(control[k.WAVE]))
             if status == k.DONE:
                 self.waves = int(control[k.WAVE])
                 self._reserves.give_back()

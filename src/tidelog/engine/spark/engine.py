@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Inquiry, Operation, Outcome, Row
+from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Inquiry, Operation, Outcome, Row
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
@@ -150,6 +150,9 @@ class SparkEngine:
 
     def cancel(self) -> bool:
         return False
+
+    def follow(self, tell: Follower | None) -> None:
+        pass  # Spark has a progress bar of its own
 
     def close(self) -> None:
         """Removes a temporary state; changes that somebody still holds are taken into memory first."""
