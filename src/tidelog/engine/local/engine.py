@@ -23,6 +23,7 @@ from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.feeds import Delays, Inspector
+from tidelog.engine.local.follow import follow
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import Application, TransformStratum
 from tidelog.engine.local.image import GIVEN, Capture, Image, bags_of, load_stores, load_tables
@@ -222,20 +223,8 @@ class LocalEngine:
         return self._interrupts.cancel()
 
     def follow(self, tell: Follower | None) -> None:
-        """See `Engine.follow`; rounds are told of whenever the kernel comes back, some hundred times a second."""
-        if tell is None:
-            self.on_stratum = self._watch.on_round = None
-            return
-        present: tuple[str, ...] = ()
-
-        def on_stratum(stratum: StratumState, strategy: str) -> None:
-            nonlocal present
-            present = tuple(name for name in stratum.relations if name in shown) or present
-            tell(present, 0)
-
-        shown = {relation.name for relation in self.program.relations.values() if relation.role is not Role.HIDDEN}
-        self.on_stratum = on_stratum
-        self._watch.on_round = lambda round_: tell(present, round_)
+        """See `Engine.follow`."""
+        self.on_stratum, self._watch.on_round = (None, None) if tell is None else follow(self.program, tell)
 
     def inquiry(self) -> LocalInquiry:
         return self._inquiry

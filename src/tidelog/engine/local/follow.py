@@ -1,0 +1,26 @@
+"""Where an epoch is, for a progress bar: the hooks of strata and of rounds → one follower.
+
+Strata tell when they begin, rounds whenever the kernel comes back to Python: often enough for an eye, and it costs
+nothing where nobody follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidelog.engine.interface import Follower
+from tidelog.maintain.epoch import StratumState
+from tidelog.rules.ir import Role, RuleProgram
+
+
+def follow(program: RuleProgram, tell: Follower) -> tuple[Callable[[StratumState, str], None], Callable[[int], None]]:
+    """What to call when a stratum begins, and when it is in a round. Hidden relations are not spoken of."""
+    shown = {name for name, relation in program.relations.items() if relation.role is not Role.HIDDEN}
+    present: tuple[str, ...] = ()
+
+    def on_stratum(stratum: StratumState, strategy: str) -> None:
+        nonlocal present
+        present = tuple(name for name in stratum.relations if name in shown) or present
+        tell(present, 0)
+
+    return on_stratum, lambda round_: tell(present, round_)
