@@ -36,6 +36,11 @@ class Delta:
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
     for a row that came and -1 for one that went. In multisets and streams the weight is what the row's own has changed
     by; each row comes once.
+
+    >>> with db.transaction() as tx:
+    ...     tx.delete("Edge", [("b", "c")])
+    >>> list(tx.changes["Reach"])
+    [(('a', 'c'), -1), (('b', 'c'), -1)]
     """
 
     def __init__(self, session: Session, relation: Relation, rows: ChangeRows | None) -> None:
@@ -149,6 +154,13 @@ class Changes(Mapping[str, Delta]):
 
     Like a `Counter`, it iterates over what is there (the relations that changed, in the program's order), and gives
     an empty `Delta` for an output relation that did not change. Any other name is an error.
+
+    >>> with db.transaction() as tx:
+    ...     tx.insert("Host", ["z"])
+    >>> tx.changes
+    <Changes Alone: +1 -0>
+    >>> list(tx.changes), tx.changes["Reach"].inserted
+    (['Alone'], [])
     """
 
     def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:

@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 
 
 class Database:
-    """Made by `program.open()`; closes itself at the end of a `with` block."""
+    """Made by `program.open()`; closes itself at the end of a `with` block.
+
+    >>> with program.open() as other:
+    ...     with other.transaction() as tx:
+    ...         tx.insert("Edge", [("a", "b"), ("b", "c")])
+    ...     other.relation("Reach").rows()
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
 
     def __init__(self, program: RuleProgram, engine: Engine, typed: TypedProgram | None = None) -> None:
         """`typed` is what the program was lowered from; without it, queries cannot be checked."""
@@ -59,13 +66,22 @@ class Database:
         return Transaction(self._session)
 
     def relation(self, name: str) -> RelationView:
-        """The rows of any declared relation after the last committed epoch."""
+        """The rows of any declared relation after the last committed epoch.
+
+        >>> reach = db.relation("Reach")
+        >>> len(reach), ("a", "c") in reach, reach.lookup(src="a")
+        (3, True, [('a', 'b'), ('a', 'c')])
+        """
         return RelationView(self._session, self._relation(name))
 
     def on_change(self, relation: str, callback: Callable[[Delta], Any]) -> Callable[[], None]:
         """Calls `callback(delta)` after every commit that changes an output relation, from the next one on.
 
-            stop = db.on_change("Reach", lambda delta: print(delta.inserted, delta.deleted))
+            >>> stop = db.on_change("Reach", lambda delta: print(delta.inserted, delta.deleted))
+            >>> with db.transaction() as tx:
+            ...     tx.insert("Edge", [("x", "y")])
+            [('x', 'y')] []
+            >>> stop()
 
         Callbacks run in the committing thread, in commit order, when the commit is on the disk; `db.report` is that of
         the epoch. One that raises is logged to `tidelog` and undoes nothing. They may read the database, but not
@@ -124,7 +140,8 @@ class Database:
     def query(self, text: str) -> Answer:
         """The rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
 
-            db.query('Reach("a", x), not Blocked(x)').rows
+            >>> db.query('Reach("a", x), not Edge(x, _)').rows
+            [('c',)]
 
         It is checked against the program and sees the last committed epoch; nothing changes. Raises ProgramError, with
         places in the query's text, for a query that is wrong, and EvaluationError for one that fails.

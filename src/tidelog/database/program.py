@@ -39,7 +39,11 @@ class Compilation:
 
 
 class Program:
-    """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it."""
+    """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it.
+
+    >>> program
+    <Program <text>: 5 relations, 5 rules>
+    """
 
     def __init__(self, name: str, stages: CompiledRules, compilation: Compilation | None = None) -> None:
         self.name = name
@@ -184,6 +188,9 @@ def compile(
     before them; with `output_internal`, the changes of internal relations are reported, too.
 
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
+
+    >>> tidelog.compile("input relation In(n: u8)\\noutput relation Out(n: u8)\\nOut(n) :- In(n), n > 2.")
+    <Program <text>: 2 relations, 1 rules>
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]

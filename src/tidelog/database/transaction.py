@@ -34,6 +34,12 @@ class _State(Enum):
 class Transaction:
     """Made by `db.transaction()`. In a `with` block it commits at the end and rolls back on an exception; outside of
     one, `begin()` is the start and `commit()` or `rollback()` the end.
+
+    >>> with db.transaction() as tx:
+    ...     tx.delete("Edge", [("a", "b")])
+    ...     tx.insert("Edge", [{"src": "c", "dst": "d"}])
+    >>> tx.changes["Reach"].inserted, tx.changes["Reach"].deleted
+    ([('b', 'd'), ('c', 'd')], [('a', 'b'), ('a', 'c')])
     """
 
     def __init__(self, session: Session) -> None:
@@ -49,9 +55,10 @@ class Transaction:
     def insert(self, relation: str, rows: Any) -> None:
         """Adds rows to an input relation; rows that are there already stay as they are.
 
-        Rows are tuples, lists or dicts (for a relation of one column also bare values), an Arrow table, a pandas or
-        polars DataFrame; on the Spark engine also a Spark DataFrame. A row whose primary key is there already raises
-        TransactionError, even if it is equal. A multiset has the row once more, and so has a stream.
+        Rows are tuples, lists, dicts or records such as dataclasses (for a relation of one column also bare values), an
+        Arrow table, a pandas or polars DataFrame; on the Spark engine also a Spark DataFrame. A row whose primary key
+        is there already raises TransactionError, even if it is equal. A multiset has the row once more, and so has a
+        stream.
         """
         self._write(relation, "insert into").insert(rows)
         self._count += 1
