@@ -27,6 +27,17 @@ class Stream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
+class Frame:
+    """A DataFrame that turns itself into Arrow when it is asked to."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.columns = table.column_names
+
+    def to_arrow(self) -> pa.Table:
+        return self._table
+
+
 class Interchange:
     """An older DataFrame, which offers only the interchange protocol."""
 
@@ -52,6 +63,7 @@ def test_columns_are_found_by_name_in_tables_of_every_kind() -> None:
         pa.RecordBatchReader.from_batches(table.schema, [batch]),
         table.to_pandas(),
         Stream(table),
+        Frame(table),
         Interchange(table),
     ):
         fitted = to_table(rows, PAIR)

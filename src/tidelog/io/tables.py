@@ -1,10 +1,10 @@
 """Any Arrow-shaped data → a table of a plain relation's schema, or the rows of a relation that is not plain.
 
 Takes Arrow tables, record batches and readers, pandas and polars DataFrames, and whatever else speaks the Arrow C
-stream or the dataframe interchange protocol; none of those libraries needs to be installed. Columns are found by
-name, in any order. Integers may come in any width as long as every value is in the column's range; strings in any of
-Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a fraction; floats as any
-number. Columns of other types are read value by value, in the forms of `fit`.
+stream or the dataframe interchange protocol, or has `to_arrow()`; none of those libraries needs to be installed.
+Columns are found by name, in any order. Integers may come in any width as long as every value is in the column's range;
+strings in any of Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a
+fraction; floats as any number. Columns of other types are read value by value, in the forms of `fit`.
 
 Invariant: a table that comes out has exactly `arrow_schema(relation)`, no null, and every value within the declared
 width (`bit<12>` travels in a uint16, so Arrow's own check is not enough), and floats in canonical form.
@@ -67,6 +67,9 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
         if isinstance(rows, Iterable) and _is_series(rows):
             return None
         return _from_foreign(lambda: pa.table(rows), rows)
+    if hasattr(rows, "to_arrow") and hasattr(rows, "columns"):
+        # An older frame of polars, or one like it; a relation of ours has no `columns`, and goes by position.
+        return _from_foreign(rows.to_arrow, rows)
     if hasattr(rows, "__dataframe__"):
         from pyarrow.interchange import from_dataframe
 
