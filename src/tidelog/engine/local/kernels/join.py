@@ -232,13 +232,21 @@ def source_of(code, register, bind_at, bind_count):
 
 
 @kernel
+def is_hidden(stamp, phase, bound):
+    """Whether the overlay hides a row with this stamp from a literal; `bound` says on which side of the delta it is."""
+    if phase == k.RETRACT:
+        return stamp > 0 or (stamp < 0 and stamp > bound)
+    return stamp < 0 or stamp > bound
+
+
+@kernel
 def emit_bucket(
     code, emit, bind_at, bind_count, registers, pool, cursor, end, rows, width, columns, inside, level, threads,
-    buffers, counts, tally,
+    buffers, counts, tally, check, phase, bound,
 ):  # fmt: skip
     """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
 
-    This is what most instances of most programs come from: the last iterator of a rule, with nothing left to check. So
+    This is what most instances of most programs come from: the last iterator of a rule, with no condition behind it. So
     the head is put together from what the bucket's rows have in common and from the columns of each, without going
     through registers and code again.
     """
@@ -258,6 +266,7 @@ def emit_bucket(
     buffer = first
     count = counts[buffer]
     start = cursor
+    hidden = 0
     while cursor < end and count < k.OUT_ROWS:
         row = rows + load32(pool, cursor) * width * 8
         # The rows of a bucket are spread over memory: ask for one before its turn.
@@ -265,8 +274,13 @@ def emit_bucket(
             prefetch(rows, load32(pool, cursor + FETCH_AHEAD) * width)
         cursor += 1
         found_level = level
-        if inside != 0:
-            found_level = max(level, (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK)
+        if inside != 0 or check != k.CHECK_NONE:
+            meta = load64(row, columns + k.META)
+            if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
+                hidden += 1
+                continue
+            if inside != 0:
+                found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
         state = state_0
         if from_0 >= 0:
             word_0 = load64(row, from_0)
@@ -294,7 +308,7 @@ def emit_bucket(
         store64(line, n + k.INSTANCE_HASH, hashed)
         count += 1
     counts[buffer] = count
-    tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start
+    tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start - hidden
     return cursor, count >= k.OUT_ROWS
 
 
@@ -400,7 +414,6 @@ def enumerate_instances(
         looked_at -= cursor
         if (
             op == k.ITERATE_PROBE
-            and check == k.CHECK_NONE
             and emit_count == 1
             and child < 0
             and equal_count == 0
@@ -409,7 +422,7 @@ def enumerate_instances(
         ):
             cursor, full = emit_bucket(
                 code, emit_at, bind_at, bind_count, registers, source, cursor, end, rows, width, columns, inside, level,
-                threads, buffers, counts, tally,
+                threads, buffers, counts, tally, check, phase, bound,
             )  # fmt: skip
         while cursor < end and not full:
             position = cursor
@@ -432,13 +445,8 @@ def enumerate_instances(
                 row = rows + line * width * 8
                 if check != k.CHECK_NONE or inside != 0:
                     meta = load64(row, columns + k.META)
-                    if check != k.CHECK_NONE:
-                        stamp = meta >> k.STAMP_SHIFT
-                        if phase == k.RETRACT:
-                            if stamp > 0 or (stamp < 0 and stamp > bound):
-                                continue
-                        elif stamp < 0 or stamp > bound:
-                            continue
+                    if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
+                        continue
                     if inside != 0:
                         found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
                 for i in range(bind_count):
