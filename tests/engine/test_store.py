@@ -106,3 +106,14 @@ def test_closing_gives_the_memory_back() -> None:
     store = weakref.ref(made._desk.stores[0])
     made.close()
     assert store() is None
+
+
+def test_tables_without_columns_have_rows() -> None:
+    made = LocalEngine(
+        compile_rules(Source("<test>", "input relation On()\noutput relation Lit()\nLit() :- On().")).rules
+    )
+    made.open()
+    nothing = pa.table({"x": [1]}).select([])
+    assert nothing.num_rows == 1
+    made.commit([Operation("On", 1, nothing), Operation("On", 1, nothing)])
+    assert made.rows("Lit") == [((), 1)]

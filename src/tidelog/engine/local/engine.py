@@ -437,6 +437,10 @@ class LocalEngine:
 
     def _words(self, operations: Sequence[Operation], relation: Relation) -> list[Words]:
         """The rows of each operation; tables are taken together, so that what is in several is interned once."""
+        if not relation.columns:
+            # Arrow tables without columns lose their rows when they are put together.
+            counts = [each.rows.num_rows if isinstance(each.rows, pa.Table) else len(each.rows) for each in operations]
+            return [np.empty((count, 0), dtype=np.int64) for count in counts]
         tables = [each.rows for each in operations if isinstance(each.rows, pa.Table)]
         ends = np.cumsum([table.num_rows for table in tables])
         whole = self._values.table_to_words(pa.concat_tables(tables), relation) if tables else None
