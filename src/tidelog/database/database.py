@@ -17,6 +17,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport, Follower
+from tidelog.engine.marks import Marks
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
 from tidelog.io.values import Row
@@ -212,6 +213,12 @@ class Database:
 def follow(database: Database, tell: Follower | None) -> None:
     """Has the epochs of a database tell where they are, for a progress bar; see `Engine.follow`."""
     database._session.follow(tell)
+
+
+def marks(database: Database) -> Marks:
+    """What `transaction.mark` has set in the commits so far."""
+    with database._session.engine() as engine:
+        return engine.marks
 
 
 def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:

@@ -19,6 +19,7 @@ from tidelog.database.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
 from tidelog.engine.interface import EpochReport
+from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
 from tidelog.io.values import UnfitError, Value, key_misfit
 from tidelog.rules.ir import Kind, Relation, Role
@@ -49,6 +50,7 @@ class Transaction:
         self._count = 0
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
+        self._marks: Marks = {}
 
     # Writes
 
@@ -235,7 +237,7 @@ class Transaction:
     def _apply(self, writes: Mapping[str, Writes]) -> Changes:
         operations = [operation for each in writes.values() for operation in each.operations()]
         with self._session.engine() as engine:
-            outcome = engine.commit(operations)
+            outcome = engine.commit(operations, marks=self._marks)
             if outcome is not None:
                 self._session.report = outcome.report
             for each in writes.values():
@@ -254,3 +256,8 @@ class Transaction:
             code=Code.NOT_COMMITTED,
             help=f"read `tx.{what}` after the `with` block" if self._state is _State.OPEN else None,
         )
+
+
+def mark(transaction: Transaction, marks: Marks) -> None:
+    """Has the commit set marks, which last as long as what it writes; see `tidelog.engine.marks`."""
+    transaction._marks = {**transaction._marks, **marks}

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from tidelog.engine.marks import Marks
 from tidelog.engine.proof import Attempt, Proof
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
@@ -102,8 +103,15 @@ class Engine(Protocol):
         Raises DataError for rows that do not fit; what it returns goes into an `Operation`.
         """
 
-    def commit(self, operations: Sequence[Operation]) -> Outcome | None:
-        """Applies the operations in order; None when their net effect is empty (then there is no epoch)."""
+    def commit(self, operations: Sequence[Operation], *, marks: Marks | None = None) -> Outcome | None:
+        """Applies the operations in order; None when their net effect is empty (then there is no epoch).
+
+        The marks that are given are set in the same step, whether there is an epoch or not.
+        """
+
+    @property
+    def marks(self) -> Marks:
+        """Those that commits have set; in a durable database they last."""
 
     def table(self, relation: str) -> pa.Table:
         """The committed rows, in no particular order."""

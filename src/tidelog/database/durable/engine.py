@@ -33,12 +33,14 @@ from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import EpochReport, Operation, Outcome
 from tidelog.engine.local.engine import Hook, LocalEngine
+from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, RuleProgram
 
 _log = logging.getLogger("tidelog")
 # Epochs that are replayed as one, where that makes no difference.
 _TOGETHER = 1000
+_MARKS = "marks"
 
 
 class DurableEngine(LocalEngine):
@@ -99,6 +101,7 @@ class DurableEngine(LocalEngine):
         started = perf_counter()
         with self.replaying():
             self._resume(self._journal)
+        self.marks = self._journal.document(_MARKS) or {}
         self._journal.end_reading()
         self._loaded = None
         self._is_open = True
@@ -110,23 +113,29 @@ class DurableEngine(LocalEngine):
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
 
-    def commit(self, operations: Sequence[Operation], before_keeping: Hook = None) -> Outcome | None:
+    def commit(
+        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+    ) -> Outcome | None:
         """See `LocalEngine.commit`. Raises TransactionError when the journal cannot be written."""
         self.check_writable()
         journal = self._journal
         assert journal is not None
         size = 0
+        documents = {_MARKS: marked(self.marks, marks)} if marks else {}
 
         def write(epoch: int) -> None:
             nonlocal size
             if before_keeping is not None:
                 before_keeping(epoch)
             body = write_entry(operations, self.program)
-            journal.append(epoch, body)
+            journal.append(epoch, body, documents)
             size = len(body)
 
         with self._one_at_a_time:
             outcome = super().commit(operations, write)
+            if outcome is None and documents:
+                journal.put(documents)
+            self.marks = documents.get(_MARKS, self.marks)
         if outcome is not None:
             self._pace.note(outcome.report.seconds, size)
             if self._pace.is_due() and self._snapshotting is None:
@@ -151,6 +160,7 @@ class DurableEngine(LocalEngine):
             if reaches_back:
                 with self.replaying():
                     self._replay(journal)
+                self.marks = journal.document(_MARKS) or {}
         finally:
             journal.end_reading()
         if reaches_back:

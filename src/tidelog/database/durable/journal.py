@@ -87,22 +87,28 @@ class Journal:
             raise damaged(self.directory, f"its {name} is not as it was written")
         return json.loads(row[0])
 
-    def append(self, epoch: int, body: bytes) -> None:
-        """Adds the entry of an epoch. Raises TransactionError when it cannot be written; then nothing has changed."""
+    def append(self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None) -> None:
+        """Adds the entry of an epoch, and replaces documents in the same step.
+
+        Raises TransactionError when it cannot be written; then nothing has changed.
+        """
         assert self._head is not None
-        try:
-            if len(body) <= _PART_BYTES:
+        if len(body) <= _PART_BYTES and not documents:
+            try:
                 self._insert(epoch, 0, body)
-            else:
-                self._connection.execute("BEGIN IMMEDIATE")
-                for number, start in enumerate(range(0, len(body), _PART_BYTES)):
+            except sqlite3.Error as error:
+                raise not_written(self.directory, error) from error
+        else:
+            with self._changing() as connection:
+                for number, start in enumerate(range(0, max(len(body), 1), _PART_BYTES)):
                     self._insert(epoch, number, body[start : start + _PART_BYTES])
-                self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise not_written(self.directory, error) from error
+                _put(connection, documents or {})
         self._head.note(epoch)
+
+    def put(self, documents: Mapping[str, Any]) -> None:
+        """Replaces documents. Raises TransactionError when they cannot be written; then nothing has changed."""
+        with self._changing() as connection:
+            _put(connection, documents)
 
     def entries(self, after: int) -> Iterator[tuple[int, bytes]]:
         """The entries of all later epochs, without a gap. Raises DataError where one is missing or damaged."""
@@ -164,21 +170,29 @@ class Journal:
         Raises TransactionError when it cannot be written.
         """
         assert self._head is not None
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            _put(self._connection, documents)
-            self._connection.execute("DELETE FROM entry")
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise not_written(self.directory, error) from error
+        with self._changing() as connection:
+            _put(connection, documents)
+            connection.execute("DELETE FROM entry")
         self._head.note(epoch)
 
     def close(self) -> None:
         if self._head is not None:
             self._head.close()
         self._connection.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """What happens in here is in the journal afterwards, or none of it. Raises TransactionError for the latter."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise not_written(self.directory, error) from error
+            raise
 
     def _insert(self, epoch: int, number: int, part: bytes) -> None:
         place = epoch << _PART_SHIFT | number

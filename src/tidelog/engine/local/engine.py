@@ -43,6 +43,7 @@ from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.team import Team, processors
 from tidelog.engine.local.values import Values, Words
 from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
+from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
@@ -131,6 +132,7 @@ class LocalEngine:
         self._switch = Switch(switch, clock)
         self._state_changes: dict[str, pa.Table] = {}
         self._arrived: WeakSet[Arrived] = WeakSet()
+        self.marks: Marks = {}
 
     # Engine
 
@@ -150,7 +152,9 @@ class LocalEngine:
             )
         return rows
 
-    def commit(self, operations: Sequence[Operation], before_keeping: Hook = None) -> Outcome | None:
+    def commit(
+        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+    ) -> Outcome | None:
         """See `Engine.commit`. `before_keeping` is called with the epoch's number when nothing else can fail any more;
         if it raises, the epoch is undone."""
         started = perf_counter()
@@ -159,6 +163,7 @@ class LocalEngine:
             self._reclaim.before_an_epoch()
             facts, given = self._net(operations)
             if not facts and not given:
+                self.marks = marked(self.marks, marks or {})
                 return None
             for name, bag in self._delays.due().items():
                 if name in self._weighted:
@@ -169,7 +174,9 @@ class LocalEngine:
                 self._agenda.home(number).facts[number] = rows
             for name, bag in given.items():
                 self._weighted[name].given = bag
-            return self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
+            outcome = self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
+            self.marks = marked(self.marks, marks or {})
+            return outcome
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)

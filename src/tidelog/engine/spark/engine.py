@@ -15,6 +15,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -24,6 +25,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Inquiry, Operation, Outcome, Row
+from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
@@ -89,15 +91,19 @@ class SparkEngine:
 
     def open(self) -> Outcome:
         started = perf_counter()
-        outcome = self._attempt((), started)
+        outcome = self._attempt((), started, {})
         assert outcome is not None
         return outcome
 
     def stage(self, relation: str, rows: Any) -> Any:
         return stage(self.program.relations[relation], rows)
 
-    def commit(self, operations: Sequence[Operation]) -> Outcome | None:
-        return self._attempt(operations, perf_counter())
+    def commit(self, operations: Sequence[Operation], *, marks: Marks | None = None) -> Outcome | None:
+        return self._attempt(operations, perf_counter(), marks or {})
+
+    @property
+    def marks(self) -> Marks:
+        return self._manifest.marks
 
     def table(self, relation: str) -> pa.Table:
         declared = self._relations[relation]
@@ -164,7 +170,7 @@ class SparkEngine:
     def _stored(self, relation: str) -> Stored | None:
         return self._manifest.relations.get(relation)
 
-    def _attempt(self, operations: Sequence[Operation], started: float) -> Outcome | None:
+    def _attempt(self, operations: Sequence[Operation], started: float, marks: Marks) -> Outcome | None:
         """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
         number = self._manifest.epoch + 1
         label = uuid.uuid4().hex[:12]
@@ -173,19 +179,24 @@ class SparkEngine:
             attempt = Attempt(self._spark, self._directory, number, label)
             epoch = Epoch(attempt, self._relations, self._workers, self._buckets, self._manifest.relations)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
+            new_marks = marked(self._manifest.marks, marks)
             if not epoch.write(writes) and number > 0:
                 self._directory.sweep(number, keep=())
+                if marks:
+                    self._publish(replace(self._manifest, marks=new_marks))
                 return None
             epoch.derive(self._chooser, is_first=number == 0)
-            manifest = Manifest(number, epoch.view)
-            self._directory.publish(manifest.to_json())
+            self._publish(Manifest(number, epoch.view, new_marks))
         except BaseException:
             self._directory.sweep(number, keep=())
             raise
-        self._manifest = manifest
         changes = self._output_changes(epoch)
         self._tidy(number)
         return Outcome(changes, self._report(epoch, changes, perf_counter() - started))
+
+    def _publish(self, manifest: Manifest) -> None:
+        self._directory.publish(manifest.to_json())
+        self._manifest = manifest
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}

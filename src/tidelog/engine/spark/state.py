@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.engine.marks import Marks
 from tidelog.engine.spark.bucket import rows_of_bucket
 from tidelog.engine.spark.directory import StateDirectory, plain
 from tidelog.rules.ir import Column, Relation
@@ -89,10 +90,11 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is visible."""
+    """What is visible, and the marks of whoever feeds the database (`tidelog.engine.marks`)."""
 
     epoch: int
     relations: Mapping[str, Stored] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
