@@ -12,11 +12,11 @@ as the values do (never the order of a `u64` or of a wide integer); all else goe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tidelog.check import typed
-from tidelog.check.types import BOOL, BitType, SignedType, Type, is_word
+from tidelog.check.types import BOOL, S64, BitType, SignedType, Type, is_word
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.encode import constant_value, encode_value, frame_type
@@ -41,20 +41,23 @@ from tidelog.rules.ir import (
 _UNIT = "unit"  # a column that every frame of bindings has, so that none is ever without columns
 _CHECK = "check"
 
+RANK, LEVEL = "_rank", "_level"
 
-def rule_frame(spark: Any, rule: Rule, frames: Mapping[int, Any], delta: int | None, stratum: str) -> Any:
-    """The heads that the rule derives, duplicates included, in columns `c0`, ...
+
+def rule_frame(
+    spark: Any, rule: Rule, frames: Mapping[int, Any], delta: int | None, stratum: str, ranked: Collection[int] = ()
+) -> Any:
+    """The heads of the rule's instances, one row for each instance, in columns `c0`, ..., with its level.
 
     `frames` has, for the place of each positive and negated literal in the body, a frame with the relation's columns
-    `c0`, ... as `encode.to_frame` makes them. `delta` is the place of the smallest of them, if one is known to be.
+    `c0`, ... as `encode.to_frame` makes them; for the places in `ranked` also with the column `_rank`. The level is the
+    highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if one is known to be.
     """
-    from pyspark.sql import functions as f
-
     bindings = _Bindings(spark, RulePlace(rule.text, str(rule.span), stratum))
     for place in literal_order(rule, delta):
         match rule.body[place]:
             case Positive(atom):
-                bindings.join(atom, frames[place])
+                bindings.join(atom, frames[place], f"r{place}" if place in ranked else None)
             case Negative(atom):
                 bindings.subtract(atom, frames[place])
             case Condition(expression):
@@ -63,7 +66,7 @@ def rule_frame(spark: Any, rule: Rule, frames: Mapping[int, Any], delta: int | N
                 bindings.assign(variable, expression)
     frame = bindings.finish()
     terms = [bindings.value(term).alias(f"c{i}") for i, term in enumerate(rule.head.terms)]
-    return frame.select(*terms) if terms else frame.select(f.col(_UNIT))
+    return frame.select(*terms, bindings.level().alias(LEVEL))
 
 
 def literal_order(rule: Rule, delta: int | None) -> list[int]:
@@ -134,21 +137,25 @@ class _Bindings:
         self._place = place
         self._frame: Any = None
         self._columns: dict[str, tuple[str, Type]] = {}
+        self._ranks: list[str] = []
         self._steps: list[ScalarStep] = []
         self._checks = 0
 
-    def join(self, atom: Atom, relation: Any) -> None:
+    def join(self, atom: Atom, relation: Any, rank: str | None = None) -> None:
+        """Joins the rows of a literal; `rank` is the column that is to hold their ranks."""
         self._run_steps()
-        right, names = self._matching(atom, relation)
+        right, names = self._matching(atom, relation, rank)
         shared = [column for column in names.values() if column in {name for name, _ in self._columns.values()}]
         if self._frame is None:
             self._frame = right
         elif shared:
             self._frame = self._frame.join(right.drop(_UNIT), on=shared)
         else:
-            self._frame = self._frame.crossJoin(right.drop(_UNIT) if names else right.select())
+            self._frame = self._frame.crossJoin(right.drop(_UNIT))
         for variable, column in names.items():
             self._columns[variable.name] = (column, variable.type)
+        if rank is not None:
+            self._ranks.append(rank)
 
     def subtract(self, atom: Atom, relation: Any) -> None:
         from pyspark.sql import functions as f
@@ -156,7 +163,8 @@ class _Bindings:
         self._run_steps()
         right, names = self._matching(atom, relation)
         condition = list(names.values()) if names else f.lit(True)
-        self._frame = self._current().join(right.drop(_UNIT) if names else right.select(), condition, "left_anti")
+        right = right.drop(_UNIT) if names else right.limit(1).select()
+        self._frame = self._current().join(right, condition, "left_anti")
 
     def require(self, expression: typed.Expression) -> None:
         native = self._native(expression)
@@ -194,6 +202,15 @@ class _Bindings:
         assert isinstance(term, Variable)
         return f.col(self._columns[term.name][0])
 
+    def level(self) -> Any:
+        """The highest rank of the rows that were joined."""
+        from pyspark.sql import functions as f
+
+        ranks = [f.col(rank) for rank in self._ranks]
+        if not ranks:
+            return f.lit(0).cast("long")
+        return f.greatest(*ranks) if len(ranks) > 1 else ranks[0]
+
     def _current(self) -> Any:
         from pyspark.sql import functions as f
 
@@ -201,7 +218,7 @@ class _Bindings:
             self._frame = self._spark.range(1).select(f.lit(True).alias(_UNIT))
         return self._frame
 
-    def _matching(self, atom: Atom, relation: Any) -> tuple[Any, dict[Variable, str]]:
+    def _matching(self, atom: Atom, relation: Any, rank: str | None = None) -> tuple[Any, dict[Variable, str]]:
         """The relation's rows that fit the atom's constants and repeated variables, and a column per variable."""
         from pyspark.sql import functions as f
 
@@ -219,8 +236,8 @@ class _Bindings:
             for variable in first
         }
         selected = [f.col(f"c{first[variable]}").alias(column) for variable, column in names.items()]
-        matching = relation.select(f.lit(True).alias(_UNIT), *selected)
-        return (matching if names else matching.limit(1)), names
+        ranks = [f.col(RANK).alias(rank)] if rank is not None else []
+        return relation.select(f.lit(True).alias(_UNIT), *selected, *ranks), names
 
     def _step(self, expression: typed.Expression, target: str | None) -> ScalarStep:
         parameters = sorted(typed.variables(expression))
@@ -231,7 +248,8 @@ class _Bindings:
         if not self._steps:
             return
         made = {step.target for step in self._steps}
-        columns = [(_UNIT, BOOL), *(column for column in self._columns.values() if column[0] not in made)]
+        ranks = [(rank, S64) for rank in self._ranks]
+        columns = [(_UNIT, BOOL), *ranks, *(column for column in self._columns.values() if column[0] not in made)]
         self._frame = apply_steps(self._current(), columns, self._steps, self._place)
         self._steps = []
 
