@@ -248,7 +248,7 @@ class _Bindings:
         if not self._steps:
             return
         made = {step.target for step in self._steps}
-        ranks = [(rank, S64) for rank in self._ranks]
+        ranks: list[tuple[str, Type]] = [(rank, S64) for rank in self._ranks]
         columns = [(_UNIT, BOOL), *ranks, *(column for column in self._columns.values() if column[0] not in made)]
         self._frame = apply_steps(self._current(), columns, self._steps, self._place)
         self._steps = []
