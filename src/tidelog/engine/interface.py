@@ -2,7 +2,7 @@
 
 Rows cross this border as lists of tuples of Python values (`tidelog.values`), those of plain relations also as Arrow
 tables with the schema of `rules.schema.arrow_schema(relation)`, or, on Spark, as DataFrames with the same column names.
-Asked for a table of a relation that is not plain, an engine may fail: `rows` is for those. An engine holds the
+Tables of other relations hold encoded values (`rules.stored`); `rows` is for those. An engine holds the
 committed state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
 """
 

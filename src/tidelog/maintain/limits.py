@@ -56,9 +56,9 @@ class Watch:
         self._started = perf_counter()
         self.on_round: Callable[[int], None] | None = None
 
-    def begin(self) -> None:
-        """An epoch begins."""
-        self._started = perf_counter()
+    def begin(self, spent: float = 0.0) -> None:
+        """An epoch begins, of whose time so many seconds are gone already."""
+        self._started = perf_counter() - spent
 
     @property
     def last_round(self) -> int:

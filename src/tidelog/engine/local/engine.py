@@ -22,14 +22,14 @@ from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
+from tidelog.engine.local.exported import StateTables
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import Application, TransformStratum
-from tidelog.engine.local.image import GIVEN, Capture, Image, bags_of, load_stores, load_tables
+from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
-from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.look_up import find_line, look_up
 from tidelog.engine.local.paper import PaperStratum
@@ -51,29 +51,19 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
-from tidelog.rules.schema import arrow_schema
-
-STATE_FIELDS = (
-    pa.field("_rank", pa.int64(), nullable=False),
-    pa.field("_count", pa.int64(), nullable=False),
-    pa.field("_total", pa.int64(), nullable=False),
-    pa.field("_input", pa.bool_(), nullable=False),
-)
 
 Hook = Callable[[int], object] | None
 # The strategies with a state of their own.
 STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum, "elastic-paper": PaperStratum}
 
 
-def state_schema(relation: Relation) -> pa.Schema:
-    """The schema of a relation's state: its columns, its three numbers, and whether the row is an input fact."""
-    return pa.schema([*arrow_schema(relation), *STATE_FIELDS])
-
-
 class LocalEngine:
-    """The state of one database in memory. `track_state` keeps, per epoch, the rows whose numbers changed.
+    """The state of one database in memory.
 
-    `values` are those of a state that will be loaded; `clock` is what the switch measures Updates and Bootstraps with.
+    `track_state` is for who keeps the state elsewhere: per epoch the rows whose numbers changed, the changes of all
+    relations with rules, and what `Inspect` would show, which it leaves to them. `values` are those of a state that
+    will be loaded; `clock` is what the switch measures Updates and Bootstraps with. `spent` is how many seconds of the
+    next epoch's deadline are gone before it begins.
     """
 
     name = "local"
@@ -96,6 +86,8 @@ class LocalEngine:
         self._relations = list(program.relations.values())
         self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = values or Values()
+        self._values.definitions = program.functions.definitions
+        self.spent = 0.0
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
         self._desk = Desk([len(relation.columns) for relation in self._relations])
@@ -130,7 +122,9 @@ class LocalEngine:
         self._profiler = Profiler(program, self._strata)
         self._asked = Maintenance(strategy, switch, threads)
         self._switch = Switch(switch, clock)
-        self._state_changes: dict[str, pa.Table] = {}
+        self._exported = StateTables(program, self._desk, self._numbers, self._values, self._weighted)
+        if track_state:
+            self._inspector.take = self._exported.take_inspected
         self._arrived: WeakSet[Arrived] = WeakSet()
         self.marks: Marks = {}
 
@@ -157,13 +151,24 @@ class LocalEngine:
     ) -> Outcome | None:
         """See `Engine.commit`. `before_keeping` is called with the epoch's number when nothing else can fail any more;
         if it raises, the epoch is undone."""
+        return self._commit(operations, before_keeping, marks or {}, even_if_empty=False)
+
+    def step(self, operations: Sequence[Operation]) -> Outcome:
+        """An epoch, whatever the operations come to: what lasted for one epoch only goes even so."""
+        outcome = self._commit(operations, None, {}, even_if_empty=True)
+        assert outcome is not None
+        return outcome
+
+    def _commit(
+        self, operations: Sequence[Operation], before_keeping: Hook, marks: Marks, *, even_if_empty: bool
+    ) -> Outcome | None:
         started = perf_counter()
         with self._interrupts.held():
             self._inquiry.release()
             self._reclaim.before_an_epoch()
             facts, given = self._net(operations)
-            if not facts and not given:
-                self.marks = marked(self.marks, marks or {})
+            if not facts and not given and not even_if_empty:
+                self.marks = marked(self.marks, marks)
                 return None
             for name, bag in self._delays.due().items():
                 if name in self._weighted:
@@ -175,7 +180,7 @@ class LocalEngine:
             for name, bag in given.items():
                 self._weighted[name].given = bag
             outcome = self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
-            self.marks = marked(self.marks, marks or {})
+            self.marks = marked(self.marks, marks)
             return outcome
 
     def table(self, relation: str) -> pa.Table:
@@ -277,7 +282,7 @@ class LocalEngine:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
         load_stores(image, self._desk, self._numbers)
         self._desk.resized.update(self._numbers.values())
-        load_tables(image, self._desk, self._numbers, self._tables)
+        fill_tables(image.bags(WEIGHTS), self._desk, self._numbers, self._tables)
         for stratum, instances in zip(self._strata, image.instances, strict=True):
             stratum.instances = instances
             stratum.resume(image.bags(GIVEN))
@@ -288,33 +293,33 @@ class LocalEngine:
 
     def export_state(self, relation: str) -> pa.Table:
         """All rows with their numbers; see `state_schema`."""
-        store = self._store(relation)
-        return self._state_table(relation, store, store.lines())
+        return self._exported.whole(relation)
 
     def state_changes(self, relation: str) -> pa.Table:
         """The rows whose numbers the last epoch changed, with the new numbers; `_total` 0 for a row that left."""
-        known = self._state_changes.get(relation)
-        return state_schema(self.program.relations[relation]).empty_table() if known is None else known
+        return self._exported.changes(relation)
+
+    def weight_changes(self, relation: str) -> pa.Table:
+        """What the last epoch added to the weights of a weighted relation, as `_total` behind its columns."""
+        return self._exported.weight_changes(relation)
+
+    def inspected(self) -> Mapping[str, pa.Table]:
+        """What `Inspect` has to show of the last epoch, by its hidden relation: `_total` is what the weight of the row
+        has changed by, `_rank` the round in which it was derived."""
+        return self._exported.inspected
 
     def load(self, states: Mapping[str, pa.Table], epoch: int = 0) -> None:
-        """Takes over the state of every relation named (the others are empty) without deriving anything."""
-        for name, table in states.items():
-            relation = self.program.relations[name]
-            store = self._store(name)
-            store.make_row_room(table.num_rows)
-            store.line[k.USED] = store.line[k.LIVE] = table.num_rows
-            rows = store.rows[: table.num_rows]
-            rows[:, : store.columns] = self._values.table_to_words(table, relation)
-            numbers = [table.column(field.name).to_numpy() for field in STATE_FIELDS]
-            rows[:, store.columns + k.TOTAL] = numbers[2]
-            rows[:, store.columns + k.COUNT] = numbers[1]
-            rows[:, store.columns + k.META] = (numbers[0] << k.RANK_SHIFT) | numbers[3].astype(np.int64)
-            store.line[k.TOP] = int(numbers[0].max()) if table.num_rows else 0
-            entry.reindex(self._desk.S, store.relation)
+        """Takes over the state of every relation named (the others are empty) without deriving anything.
+
+        What a delayed relation waits for is not part of it: a program with delays cannot be loaded so.
+        """
+        held = [number for each in self._strata if not each.joins for number in each.relation_numbers]
+        weights = self._exported.load(states, held)
+        fill_tables(weights, self._desk, self._numbers, self._tables)
         for stratum in self._strata:
             totals = [each.rows[: len(each), each.columns + k.TOTAL].sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
-            stratum.begin()
+            stratum.resume({})
         self._desk.resized.update(self._numbers.values())
         self.epoch = epoch
 
@@ -340,11 +345,11 @@ class LocalEngine:
     def _epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, *, anew: bool) -> Outcome:
         """Brings the strata to the next epoch and commits."""
         with self._interrupts.running():
-            self._watch.begin()
+            self._watch.begin(self.spent)
             return self._held_epoch(started, strata, before_keeping, anew)
 
     def _held_epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, anew: bool) -> Outcome:
-        self._state_changes = {}
+        self._exported.begin()
         self._copy_arrived()
         try:
             begun = (stratum.begin() for stratum in strata)
@@ -353,7 +358,7 @@ class LocalEngine:
             )
             changes = self._changes()
             if self._track_state:
-                self._collect_state_changes()
+                self._exported.collect(self._agenda.visited)
             self._inspector.show(self.epoch + 1, self._store)
             for table in self._tables.values():
                 table.pull()
@@ -462,7 +467,7 @@ class LocalEngine:
         changes: dict[str, LocalChanges] = {}
         for number in sorted(number for each in self._agenda.visited for number in each.relation_numbers):
             relation = self._relations[number]
-            if relation.role is not Role.OUTPUT:
+            if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
             if relation.kind is not Kind.SET and relation.name in self._weighted:
                 delta = self._tables[relation.name].delta
@@ -481,28 +486,6 @@ class LocalEngine:
             self._arrived.add(each.arrived)
             self._reclaim.hold(each)
         return changes
-
-    def _collect_state_changes(self) -> None:
-        for stratum in self._agenda.visited:
-            for store in stratum.stores():
-                # After a Bootstrap there is no log: every row has new numbers.
-                lines = store.lines() if store.relation in stratum.replaced else store.touched_lines()
-                if len(lines):
-                    name = self._relations[store.relation].name
-                    self._state_changes[name] = self._state_table(name, store, lines)
-
-    def _state_table(self, name: str, store: Store, lines: Words) -> pa.Table:
-        relation = self.program.relations[name]
-        rows = store.rows[lines]
-        table = self._values.words_to_table(rows[:, : store.columns], relation)
-        meta = rows[:, store.columns + k.META]
-        numbers = [
-            pa.array((meta >> k.RANK_SHIFT) & k.RANK_MASK),
-            pa.array(rows[:, store.columns + k.COUNT]),
-            pa.array(rows[:, store.columns + k.TOTAL]),
-            pa.array(meta & k.INPUT_BIT != 0),
-        ]
-        return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
-from tidelog.check.types import NamedType
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.tables import Bag, Row, Tables
 from tidelog.engine.local.values import Values
-from tidelog.rules.ir import Feed, Inspection, RuleProgram
+from tidelog.maintain.inspect import show_changes
+from tidelog.rules.ir import Feed, RuleProgram
 
 
 class Delays:
@@ -50,10 +50,12 @@ class Delays:
 
 
 class Inspector:
-    """Calls the functions of `Inspect` for what an epoch changed, unless it `is_silent`."""
+    """Calls the functions of `Inspect` for what an epoch changed, unless it `is_silent`. With `take`, that gets the
+    rows in their place: each with what its weight has changed by, and its rank."""
 
     def __init__(self, program: RuleProgram, tables: Tables, values: Values) -> None:
         self.is_silent = False
+        self.take: Callable[[str, list[tuple[Row, int, int]]], None] | None = None
         self._program = program
         self._tables = {each.relation: tables[each.relation] for each in program.inspections}
         self._decoders = {
@@ -65,21 +67,16 @@ class Inspector:
         for inspection in () if self.is_silent else self._program.inspections:
             name = inspection.relation
             rounds = {} if self._program.relations[name].weighted else _ranks(store_of(name))
+            changes = [(row, weight, rounds.get(row, 0)) for row, weight in self._tables[name].delta.items()]
+            if self.take is not None:
+                self.take(name, changes)
+                continue
             decoders = self._decoders[name]
-            changes = sorted(
-                ([decode(word) for decode, word in zip(decoders, row)], weight, rounds.get(row, 0))
-                for row, weight in self._tables[name].delta.items()
+            decoded = (
+                (tuple(decode(word) for decode, word in zip(decoders, row)), weight, rank)
+                for row, weight, rank in changes
             )
-            for values, weight, rank in changes:
-                inspection.function.call(*values, *self._extra(inspection, epoch, weight, rank))
-
-    def _extra(self, inspection: Inspection, epoch: int, weight: int, rank: int) -> list[object]:
-        extra: list[object] = [weight] if inspection.takes_weight else []
-        if isinstance(inspection.time, NamedType):
-            extra.append(self._program.functions.definitions.class_of(inspection.time.name)(epoch, rank))
-        elif inspection.time is not None:
-            extra.append(epoch)
-        return extra
+            show_changes(inspection, decoded, epoch, self._program.functions.definitions)
 
 
 def _ranks(store: Store) -> dict[Row, int]:

@@ -192,9 +192,8 @@ def load_stores(image: Image, desk: Desk, numbers: Mapping[str, int]) -> None:
         desk.resized.add(numbers[name])
 
 
-def load_tables(image: Image, desk: Desk, numbers: Mapping[str, int], tables: Tables) -> None:
+def fill_tables(weights: Mapping[str, Bag], desk: Desk, numbers: Mapping[str, int], tables: Tables) -> None:
     """Fills the tables: from their weights, or from the stores, loaded already, that they mirror."""
-    weights = image.bags(WEIGHTS)
     for name, table in tables.items():
         if table.is_mirror:
             store = desk.stores[numbers[name]]

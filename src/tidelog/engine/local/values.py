@@ -1,4 +1,4 @@
-"""Values ↔ words: how Arrow columns, of the plain types, and Python values become 64-bit words and come back.
+"""Values ↔ words: how stored columns (`rules.stored`) and Python values become 64-bit words and come back.
 
 Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
 values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until `reclaim` finds
@@ -22,15 +22,14 @@ from tidelog.check.types import (
     FloatType,
     NamedType,
     SignedType,
-    StringType,
     TupleType,
     Type,
     is_word,
 )
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, empty_rows, plain_type, python_column
-from tidelog.values import NAN
-from tidelog.values.text import integer_text
+from tidelog.rules.schema import arrow_type, empty_rows
+from tidelog.rules.stored import stored_column, stored_schema, stored_values
+from tidelog.values import NAN, Definitions
 
 Words = npt.NDArray[np.int64]
 Value = Any  # the Python form of a value of the language (`tidelog.values`)
@@ -132,11 +131,15 @@ class Pool:
 
 
 class Values:
-    """All pools of an engine, and the way in and out of words."""
+    """All pools of an engine, and the way in and out of words.
 
-    def __init__(self) -> None:
+    `definitions` are the types of the program; without them there are no tables of relations that are not plain.
+    """
+
+    def __init__(self, definitions: Definitions | None = None) -> None:
         self._pools: dict[Type, Pool] = {}
         self.pools: list[Pool] = []
+        self.definitions = definitions or Definitions()
 
     def pool(self, type_: Type) -> Pool:
         """The pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that value."""
@@ -208,7 +211,7 @@ class Values:
         return np.array(values, dtype=np.int64)
 
     def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
-        """One line per row, one word per column; the table has the schema of a plain relation, maybe more columns.
+        """One line per row, one word per column; the table has the relation's stored columns, maybe more.
 
         Columns that share a pool are interned together, so that a value which is in several of them, or in many rows,
         becomes a Python object once.
@@ -243,19 +246,20 @@ class Values:
         return list(zip(*columns, strict=True))
 
     def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
-        """The rows of a plain relation as an Arrow table of its schema."""
+        """The rows of a relation as a table with its `stored_schema`."""
         arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
         if not arrays:
             return empty_rows(len(words))
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
+        return pa.Table.from_arrays(arrays, schema=stored_schema(relation))
 
     def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
         """The ids of a column whose type is interned."""
         encoded = column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
             encoded = encoded.combine_chunks()
-        # Text and decimal numbers are in canonical form, so different ones are different values.
-        ids = self.pool(type_).intern_all(python_column(encoded.dictionary, type_), distinct=True)
+        # Text, decimal numbers and encodings are in canonical form, so different ones are different values.
+        values = stored_values(encoded.dictionary, type_, self.definitions)
+        ids = self.pool(type_).intern_all(values, distinct=True)
         return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
 
     def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
@@ -267,12 +271,8 @@ class Values:
             case SignedType(width) if width <= 64:
                 return pa.array(words).cast(arrow_type(type_))
         distinct, codes = np.unique(words, return_inverse=True)
-        values = self.decode(distinct, type_)
-        target = arrow_type(type_)
-        if pa.types.is_string(target) and not isinstance(plain_type(type_), StringType):
-            values = [integer_text(value) for value in values]
-        dictionary = pa.array(values, target)
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(target)
+        dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
+        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
 
 
 def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
