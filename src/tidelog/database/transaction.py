@@ -18,7 +18,7 @@ from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.database.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
-from tidelog.engine.interface import EpochReport
+from tidelog.engine.interface import EpochReport, Hook
 from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
 from tidelog.io.values import UnfitError, Value, key_misfit
@@ -51,6 +51,7 @@ class Transaction:
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
         self._marks: Marks = {}
+        self._before_keeping: Hook = None
 
     # Writes
 
@@ -237,7 +238,7 @@ class Transaction:
     def _apply(self, writes: Mapping[str, Writes]) -> Changes:
         operations = [operation for each in writes.values() for operation in each.operations()]
         with self._session.engine() as engine:
-            outcome = engine.commit(operations, marks=self._marks)
+            outcome = engine.commit(operations, self._before_keeping, marks=self._marks)
             if outcome is not None:
                 self._session.report = outcome.report
             for each in writes.values():
@@ -261,3 +262,11 @@ class Transaction:
 def mark(transaction: Transaction, marks: Marks) -> None:
     """Has the commit set marks, which last as long as what it writes; see `tidelog.engine.marks`."""
     transaction._marks = {**transaction._marks, **marks}
+
+
+def before_keeping(transaction: Transaction, hook: Hook) -> None:
+    """Has the commit call a function just before it counts, with the number and the changes of its epoch.
+
+    What the function raises undoes the epoch. It must not use the database, which is locked.
+    """
+    transaction._before_keeping = hook

@@ -25,6 +25,7 @@ __all__ = [
     "Engine",
     "EpochReport",
     "Follower",
+    "Hook",
     "Inquiry",
     "Operation",
     "Outcome",
@@ -67,6 +68,10 @@ class ChangeRows(Protocol):
     def deleted_frame(self) -> Any: ...
 
 
+Hook = Callable[[int, Mapping[str, ChangeRows]], object] | None
+"""Is told of an epoch that is about to be committed, and of its changes by output relation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What `commit` hands back. `changes` has the output relations that changed, in the order of the program."""
@@ -103,10 +108,14 @@ class Engine(Protocol):
         Raises DataError for rows that do not fit; what it returns goes into an `Operation`.
         """
 
-    def commit(self, operations: Sequence[Operation], *, marks: Marks | None = None) -> Outcome | None:
+    def commit(
+        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+    ) -> Outcome | None:
         """Applies the operations in order; None when their net effect is empty (then there is no epoch).
 
-        The marks that are given are set in the same step, whether there is an epoch or not.
+        `before_keeping` is called with the epoch's number and its changes when nothing but writing it down can fail any
+        more; if it raises, the epoch is undone. The marks that are given are set in the same step, whether there is an
+        epoch or not.
         """
 
     @property

@@ -6,6 +6,7 @@ taken apart into rows (a quote that is never closed) fails in any case: nobody c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidelog.diagnostics.codes import Code
@@ -15,17 +16,28 @@ OF_ONE_ROW = frozenset({Code.WRONG_VALUE_COUNT, Code.WRONG_VALUE, Code.NULL_VALU
 """The errors of a table that are about one of its rows, not about the table."""
 
 
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that does not fit: why, and its text, as far as it is known."""
+
+    error: DataError
+    text: str = ""
+
+
 @dataclass(slots=True)
 class BadRows:
-    """The rows of one file that were left out: how many, and what was wrong with the first."""
+    """The rows of one file that were left out: how many, and what was wrong with the first. `tell` hears of each."""
 
     skip: bool = False
     count: int = 0
     first: DataError | None = None
+    tell: Callable[[BadRow], None] | None = None
 
-    def add(self, error: DataError) -> None:
+    def add(self, bad: BadRow) -> None:
         """Counts a row that is left out; raises its error where rows are not to be."""
         if not self.skip:
-            raise error
+            raise bad.error
         self.count += 1
-        self.first = self.first or error
+        self.first = self.first or bad.error
+        if self.tell is not None:
+            self.tell(bad)

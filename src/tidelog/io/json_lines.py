@@ -12,7 +12,7 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRows
+from tidelog.io.bad_rows import BadRow, BadRows
 from tidelog.io.outward import dump_json, json_form
 from tidelog.io.rows import to_row
 from tidelog.io.text import open_text
@@ -37,7 +37,7 @@ def read_json_lines(
             try:
                 rows.append(to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True))
             except DataError as error:
-                bad.add(error)
+                bad.add(BadRow(error, line.rstrip("\r\n")))
             if len(rows) == _ROWS_AT_ONCE:
                 yield rows
                 rows = []

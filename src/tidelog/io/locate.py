@@ -1,4 +1,4 @@
-"""A text file that did not read → its records one by one, each as a row or as the DataError that says what is wrong.
+"""A text file that did not read → its records one by one, each as a row or as a bad one, with what is wrong.
 
 Goes through the file with Python's CSV reader, so it is slow and exact; `read` asks only after Arrow has failed. The
 place is `file:line:column`, both counted from 1; the message also names the column.
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tidelog.check.types import StringType
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRow
 from tidelog.io.fit import cell_fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.text import MalformedRecordError, TextFile
@@ -23,14 +24,14 @@ def locate(file: TextFile, relation: Relation, definitions: Definitions) -> Data
     """The error for the first record or cell that is wrong; None when this reader finds nothing wrong."""
     try:
         for row in checked_records(file, relation, definitions):
-            if isinstance(row, DataError):
-                return row
+            if isinstance(row, BadRow):
+                return row.error
     except DataError as error:
         return error
     return None
 
 
-def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | DataError]:
+def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRow]:
     """Every record, in the same number and order as Arrow's reader has them.
 
     Raises DataError for quotes that are not well formed: where the next record starts is anyone's guess then.
@@ -46,7 +47,7 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
             if not record:
                 continue
             if len(record) != len(places):
-                yield _wrong_length(file, relation, line, len(record))
+                yield BadRow(_wrong_length(file, relation, line, len(record)), _text(file, record))
                 continue
             values = [None] * len(places)
             for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
@@ -55,7 +56,8 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
                 except UnfitError as error:
                     if error.value is text:
                         error.value = _printable(text)
-                    yield misfit(f"{file.path}:{line}:{number}", relation, relation.columns[place], error)
+                    wrong = misfit(f"{file.path}:{line}:{number}", relation, relation.columns[place], error)
+                    yield BadRow(wrong, _text(file, record))
                     break
             else:
                 yield tuple(values)
@@ -63,6 +65,10 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
         raise DataError(
             f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
         ) from None
+
+
+def _text(file: TextFile, record: list[str]) -> str:
+    return _printable((file.format.delimiter or ",").join(record))
 
 
 def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> DataError:

@@ -10,6 +10,7 @@ Arrow stumbled; a batch of Parquet that does not fit is halved until the bad row
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -24,9 +25,9 @@ import pyarrow.parquet
 from tidelog.check.types import FloatType, StringType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import OF_ONE_ROW, BadRows
+from tidelog.io.bad_rows import OF_ONE_ROW, BadRow, BadRows
 from tidelog.io.fit import cell_fitter
-from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, split_name
+from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format, split_name
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate import checked_records, locate
 from tidelog.io.rows import Batch
@@ -53,20 +54,29 @@ _ROWS_AT_ONCE = 10_000
 
 
 def read_batches(
-    path: Path, relation: Relation, definitions: Definitions, bad: BadRows | None = None
+    path: Path,
+    relation: Relation,
+    definitions: Definitions,
+    bad: BadRows | None = None,
+    format_: Format | None = None,
 ) -> Iterator[Batch]:
     """The rows of the file, in batches; `bad` is told of those that do not fit, and by default raises.
 
-    Raises DataError (E502 to E507), for a bad cell with file, line and column.
+    What kind of file it is says its name, unless it is said by `format_`. Raises DataError (E502 to E507), for a bad
+    cell with file, line and column.
     """
     bad = bad or BadRows()
-    named = split_name(path)
-    if named is None:
-        endings = ", ".join(f"`.{name}`" for name in FORMATS)
-        raise DataError(
-            f"{path}: the name does not say what kind of file it is", code=Code.UNREADABLE_FILE, help=f"use {endings}"
-        )
-    _, format_, compressed = named
+    if format_ is None:
+        named = split_name(path)
+        if named is None:
+            endings = ", ".join(f"`.{name}`" for name in FORMATS)
+            raise DataError(
+                f"{path}: the name does not say what kind of file it is",
+                code=Code.UNREADABLE_FILE,
+                help=f"use {endings}",
+            )
+        format_ = named[1]
+    compressed = path.name.endswith(".gz")
     relation = with_plain_columns(relation)
     try:
         if format_ is PARQUET:
@@ -109,7 +119,7 @@ def _read_slowly(
     """The rows after the first so many, without the bad ones."""
     rows: list[Row] = []
     for row in islice(checked_records(file, relation, definitions), done, None):
-        if isinstance(row, DataError):
+        if isinstance(row, BadRow):
             bad.add(row)
         else:
             rows.append(row)
@@ -198,7 +208,7 @@ def _read_nullary(path: Path, relation: Relation, compressed: bool, bad: BadRows
                     code=Code.WRONG_VALUE_COUNT,
                     help=f"the line `{NULLARY_LINE}` stands for its one row",
                 )
-                bad.add(error)
+                bad.add(BadRow(error, line.strip()))
 
 
 def _read_parquet(path: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
@@ -232,7 +242,7 @@ def _fit_good(
         if not bad.skip or error.code not in OF_ONE_ROW:
             raise
         if table.num_rows == 1:
-            bad.add(error)
+            bad.add(BadRow(error, json.dumps(table.to_pylist()[0], ensure_ascii=False, default=str)))
             return
         half = table.num_rows // 2
         for first, rows in ((0, table.slice(0, half)), (half, table.slice(half))):

@@ -31,8 +31,8 @@ from tidelog.database.durable.snapshot import Basis, Snapshot, read_snapshot, sn
 from tidelog.database.durable.storable import know_functions
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.interface import EpochReport, Operation, Outcome
-from tidelog.engine.local.engine import Hook, LocalEngine
+from tidelog.engine.interface import ChangeRows, EpochReport, Hook, Operation, Outcome
+from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, RuleProgram
@@ -123,10 +123,10 @@ class DurableEngine(LocalEngine):
         size = 0
         documents = {_MARKS: marked(self.marks, marks)} if marks else {}
 
-        def write(epoch: int) -> None:
+        def write(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             nonlocal size
             if before_keeping is not None:
-                before_keeping(epoch)
+                before_keeping(epoch, changes)
             body = write_entry(operations, self.program)
             journal.append(epoch, body, documents)
             size = len(body)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import EpochReport, Follower, Operation, Outcome, Row
+from tidelog.engine.interface import EpochReport, Follower, Hook, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.committed import Committed
@@ -52,7 +52,6 @@ from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 
-Hook = Callable[[int], object] | None
 # The strategies with a state of their own.
 STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum, "elastic-paper": PaperStratum}
 
@@ -149,8 +148,7 @@ class LocalEngine:
     def commit(
         self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
     ) -> Outcome | None:
-        """See `Engine.commit`. `before_keeping` is called with the epoch's number when nothing else can fail any more;
-        if it raises, the epoch is undone."""
+        """See `Engine.commit`."""
         return self._commit(operations, before_keeping, marks or {}, even_if_empty=False)
 
     def step(self, operations: Sequence[Operation]) -> Outcome:
@@ -363,7 +361,7 @@ class LocalEngine:
             for table in self._tables.values():
                 table.pull()
             if before_keeping is not None:
-                before_keeping(self.epoch + 1)
+                before_keeping(self.epoch + 1, changes)
         except BaseException:
             self._undo()
             raise

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Inquiry, Operation, Outcome, Row
+from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, Operation, Outcome, Row
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
@@ -98,8 +98,10 @@ class SparkEngine:
     def stage(self, relation: str, rows: Any) -> Any:
         return stage(self.program.relations[relation], rows)
 
-    def commit(self, operations: Sequence[Operation], *, marks: Marks | None = None) -> Outcome | None:
-        return self._attempt(operations, perf_counter(), marks or {})
+    def commit(
+        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+    ) -> Outcome | None:
+        return self._attempt(operations, perf_counter(), marks or {}, before_keeping)
 
     @property
     def marks(self) -> Marks:
@@ -170,7 +172,9 @@ class SparkEngine:
     def _stored(self, relation: str) -> Stored | None:
         return self._manifest.relations.get(relation)
 
-    def _attempt(self, operations: Sequence[Operation], started: float, marks: Marks) -> Outcome | None:
+    def _attempt(
+        self, operations: Sequence[Operation], started: float, marks: Marks, before_keeping: Hook = None
+    ) -> Outcome | None:
         """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
         number = self._manifest.epoch + 1
         label = uuid.uuid4().hex[:12]
@@ -186,11 +190,13 @@ class SparkEngine:
                     self._publish(replace(self._manifest, marks=new_marks))
                 return None
             epoch.derive(self._chooser, is_first=number == 0)
+            changes = self._output_changes(epoch)
+            if before_keeping is not None:
+                before_keeping(number, changes)
             self._publish(Manifest(number, epoch.view, new_marks))
         except BaseException:
             self._directory.sweep(number, keep=())
             raise
-        changes = self._output_changes(epoch)
         self._tidy(number)
         return Outcome(changes, self._report(epoch, changes, perf_counter() - started))
 
