@@ -37,6 +37,15 @@ PROGRAMS = {
         Reach(x, y) :- Back(x, y), x < 3.
         Far(x, y, z) :- Reach(x, y), Edge(y, z), x + z > 100.
     """,
+    "rows looked up while others are made": EDGES
+    + """
+        output relation Reach(a: u32, b: u32)
+        output relation Round(a: u32, b: u32, c: u32)
+        Reach(x, y) :- Edge(x, y).
+        Reach(x, z) :- Reach(x, y), Edge(y, z).
+        Round(x, y, z) :- Reach(x, y), Reach(y, z), Reach(z, x), x < 20, z < 20.
+        Reach(x, y) :- Round(x, _, y), Reach(y, x), Round(y, _, x).
+    """,
     "an expression in Python": EDGES
     + """
         output relation Reach(a: u32, b: u32)

@@ -362,7 +362,7 @@ class LocalStratum:
             stride = min(stride, meter.stride)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
-        control[k.KILL_LIMIT], control[k.YIELD_AT] = 1 << 62, stride
+        control[k.YIELD_AT] = stride
         control[k.LOGGING] = 1 if logging else 0
         # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
         control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round

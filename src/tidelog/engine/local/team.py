@@ -57,9 +57,10 @@ class Team:
 
 
 class Hand:
-    """What one thread works with. A buffer for each relation inside the stratum and each thread that may apply it."""
+    """What one thread works with. In each batch a buffer for each relation inside the stratum and each thread that may
+    apply it."""
 
-    def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, threads: int) -> None:
+    def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, *, threads: int, batches: int) -> None:
         self.control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         self.registers: Words = np.zeros(registers, dtype=np.int64)
         self.iterators: Words = np.zeros((blocks, k.ITERATOR_WORDS), dtype=np.int64)
@@ -68,7 +69,10 @@ class Hand:
         self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
-            np.empty((k.OUT_ROWS + k.OUT_SPARE) * width, dtype=np.int64) for width in widths for _ in range(threads)
+            np.empty((k.OUT_ROWS + k.OUT_SPARE) * width, dtype=np.int64)
+            for _ in range(batches)
+            for width in widths
+            for _ in range(threads)
         ]
         self.buffers: Words = np.array([buffer.ctypes.data for buffer in self.memory], dtype=np.int64)
 
@@ -122,7 +126,7 @@ class Crew:
         self._registers, self._blocks = registers, blocks
         self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
         self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
-        self._alone = Hand(desk, inside, registers, blocks, 1)
+        self._alone = Hand(desk, inside, registers, blocks, threads=1, batches=1)
         self._counts: Words = np.zeros(len(inside), dtype=np.int64)
         self._hands: list[Hand] = []
         self._sharing = False
@@ -217,23 +221,25 @@ class Crew:
         threads = self._team.threads
         if not self._hands:
             self._hands = [
-                Hand(self._desk, self._inside, self._registers, self._blocks, threads) for _ in range(threads)
+                Hand(self._desk, self._inside, self._registers, self._blocks, threads=threads, batches=2)
+                for _ in range(threads)
             ]
-            self._buffers = np.stack([hand.buffers for hand in self._hands])
+            self._buffers = np.stack([hand.buffers.reshape(2, -1) for hand in self._hands])
             self._shared_counts = np.zeros_like(self._buffers)
             self._tallies = np.zeros((threads, len(self.tally)), dtype=np.int64)
-            self._words: Words = np.zeros(kernels.FIRST_THREAD + kernels.PER_THREAD * threads, dtype=np.int64)
+            self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)
         self._words[:] = 0
-        self._shared_counts[:] = 0
+        self._words[kernels.FOUND] = control[k.INSTANCES]
         for hand in self._hands:
             hand.control[:] = control
-            hand.control[k.THREADS], hand.control[k.CHUNK], hand.control[k.BARRIERS] = threads, k.SHARE_ROWS, 0
+            hand.control[k.THREADS], hand.control[k.CHUNK] = threads, k.SHARE_ROWS
         self._sharing = self._reserves.are_used = True
 
     def _share(self, control: Words, table: Words) -> int:
         """All threads go on with the wave; see `kernels.team.share_wave`."""
-        first = self._hands[0].control
-        first[k.YIELD_AT] = control[k.YIELD_AT]
+        self._words[kernels.STOP] = self._words[kernels.ARRIVALS] = 0
+        for hand in self._hands:
+            hand.control[k.YIELD_AT], hand.control[k.STOPPED] = control[k.YIELD_AT], 0
 
         def part(me: int) -> int:
             hand = self._hands[me]
@@ -261,18 +267,10 @@ class Crew:
         status = self._team.run(part)[0]
         self.tally += self._tallies.sum(axis=0)
         self._tallies[:] = 0
-        # What the run is told about: the thread that failed, or the first, which speaks for all.
-        speaker = next(
-            (
-                hand.control
-                for me, hand in enumerate(self._hands)
-                if self._words[kernels.FIRST_THREAD + me * kernels.PER_THREAD] == k.DIVISION
-            ),
-            first,
-        )
-        for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT):
+        # What the run is told about: by the thread that stopped all, or by the first, which speaks for all.
+        speaker = next((hand.control for hand in self._hands if hand.control[k.STOPPED]), self._hands[0].control)
+        for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT, k.INSTANCES):
             control[word] = speaker[word]
-        control[k.INSTANCES] = first[k.INSTANCES]
         return status
 
     def _arrange(self) -> None:
@@ -282,7 +280,7 @@ class Crew:
         if len(tasks) < 2:
             return
         table: Words = np.array(tasks, dtype=np.int64)
-        words: Words = np.zeros(kernels.FIRST_THREAD, dtype=np.int64)
+        words: Words = np.zeros(kernels.TASK + 1, dtype=np.int64)
         needs: Words = np.zeros((self._team.threads, k.CONTROL_FIELDS), dtype=np.int64)
 
         def part(me: int) -> int:

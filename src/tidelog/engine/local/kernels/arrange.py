@@ -149,6 +149,18 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
 
 
 @kernel
+def arrange_queue(S, A, relation, lines, count, hashes):
+    """Puts rows of a relation, given by their lines, into all its arrangements. The number of one that must grow first
+    (call again), or -1."""
+    arrangement = S[relation, k.FIRST_ARRANGEMENT]
+    while arrangement >= 0:
+        if not arrange_lines(S, A, arrangement, lines, count, hashes.ctypes.data):
+            return arrangement
+        arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+    return -1
+
+
+@kernel
 def arrange_row(S, A, arrangement, line):
     """Puts a row into its bucket, unless it is there. False, and nothing changed, when the arrangement must grow."""
     relation = A[arrangement, k.RELATION]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import add_pending, with_rank, with_stamp
-from tidelog.engine.local.kernels.arrange import arrange_lines, unarrange_row
+from tidelog.engine.local.kernels.arrange import arrange_queue, unarrange_row
 from tidelog.engine.local.kernels.index import (
     fetch_ahead,
     find_hashed,
@@ -381,13 +381,7 @@ def leave(S, c, relation, step):
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
 def arrange_pending(S, A, relation, hashes):
     """Puts the pending rows into every arrangement. The number of one that must grow first, or -1."""
-    arrangement = S[relation, k.FIRST_ARRANGEMENT]
-    while arrangement >= 0:
-        pending, count = S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT]
-        if not arrange_lines(S, A, arrangement, pending, count, hashes.ctypes.data):
-            return arrangement
-        arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
-    return -1
+    return arrange_queue(S, A, relation, S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], hashes)
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64)")

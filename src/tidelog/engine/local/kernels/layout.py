@@ -108,20 +108,21 @@ TAIL_WIDTH = 6
 
 # The control words of a run; in a wave that threads share, each has its own.
 PHASE, WAVE, STATE, VARIANT, FINISHED = 0, 1, 2, 3, 4
-INSTANCES, YIELD_AT, KILL_LIMIT, NEED, NEED_AT = 5, 6, 7, 8, 9
-NODE, INPUT_COUNT, LOGGING, PYTHON_VARIANTS, LAST_WAVE = 10, 11, 12, 13, 14
-THREADS, CHUNK = 15, 16  # the threads that share this wave, and the rows of a delta that one takes at a time
-THREADS_THERE, BELOW = 17, 18  # the threads that may share one; the rows that wave 0 of a Bootstrap begins from
-SHARE_FROM = 19  # from so many rows on, a wave is shared
-SHARED, RESUME, BARRIERS = 20, 21, 22  # the wave was shared; a sharing thread's place in it
-CONTROL_FIELDS = 23
+INSTANCES, YIELD_AT, NEED, NEED_AT = 5, 6, 7, 8
+NODE, INPUT_COUNT, LOGGING, PYTHON_VARIANTS, LAST_WAVE = 9, 10, 11, 12, 13
+THREADS, CHUNK = 14, 15  # the threads that share this wave, and the rows of a delta that one takes at a time
+THREADS_THERE, BELOW = 16, 17  # the threads that may share one; the rows that wave 0 of a Bootstrap begins from
+SHARE_FROM = 18  # from so many rows on, a wave is shared
+SHARED, RESUME = 19, 20  # the wave was shared; a sharing thread's place in it
+STOPPED = 21  # it was this thread that stopped all
+CONTROL_FIELDS = 22
 
 RETRACT, INSERT = 0, 1
 STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3, 4
 
 # What the driver hands back.
 DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD = 0, 1, 2, 3, 4, 5
-SWITCH, DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_END = 6, 7, 8, 9, 10, 11, 12
+DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_END = 6, 7, 8, 9, 10, 11
 
 ITERATOR_WORDS = 6  # started, cursor, end, level; of one that is shared out: where its rows begin and end
 OUT_ROWS = 8192

@@ -12,7 +12,7 @@ belongs to the new epoch. Round k looks only at instances of level k - 1:
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.arrange import arrange_lines
+from tidelog.engine.local.kernels.arrange import arrange_queue
 from tidelog.engine.local.kernels.index import (
     fetch_ahead,
     find_hashed,
@@ -214,10 +214,4 @@ def make_batch(S, relation, lines):
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
 def arrange_batch(S, A, relation, hashes):
     """Puts the rows of the batch into every arrangement. The number of one that must grow first, or -1."""
-    arrangement = S[relation, k.FIRST_ARRANGEMENT]
-    while arrangement >= 0:
-        batch, count = S[relation, k.BATCH], S[relation, k.BATCH_COUNT]
-        if not arrange_lines(S, A, arrangement, batch, count, hashes.ctypes.data):
-            return arrangement
-        arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
-    return -1
+    return arrange_queue(S, A, relation, S[relation, k.BATCH], S[relation, k.BATCH_COUNT], hashes)

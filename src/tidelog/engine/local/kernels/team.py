@@ -1,14 +1,19 @@
-"""A wave of a Bootstrap shared by several threads, without locks.
+"""A wave of a Bootstrap shared by several threads, without locks and without waiting for each other in step.
 
-Enumerating only reads, so the threads do that side by side, each on its shares of the delta and into its own buffers:
-one for each head relation and each thread that will apply it. Applying only writes rows of the head's relation, and
-each thread applies the instances whose hash is in its part, from everybody's buffers. Between the two all wait for
-each other; so they do again before the next turn. What the wave found is then arranged, each arrangement by one thread.
+Each thread enumerates its shares of the delta into a batch of its own: a buffer for each head relation and each thread
+that will apply it. When one is full it publishes the batch, applies what everybody has published for it, and goes on
+with its second batch, as soon as all have applied what that held. Each applies the heads whose hash is in its part.
 
-The threads always leave together and with the same result, so Python finds all of them or none inside.
+Enumerating may go on while others apply: it sees rows of earlier waves only, and of these applying changes nothing but
+their count and total, which it does not read. A row that is just being made is hidden by its stamp (see `take_lines`),
+which is there before anybody can find its line.
 
-Words of the team, each on a cache line of its own: how many arrivals there were, what the first thread found before the
-buffers are applied, and, per thread, whether it has enumerated everything.
+Memory must not move meanwhile, so a thread books room for what it publishes; who finds none has all of them stop. The
+threads always leave together and with the same result, so Python finds all of them or none inside.
+
+Words of the team, each on a cache line of its own: why all stop, how many publish no more, how many instances were
+found; per thread what its enumeration said last, and the batches that it published; per pair of threads the batches
+that the one applied of the other's; per relation the instances that are published and not yet applied.
 """
 
 from __future__ import annotations
@@ -16,31 +21,38 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import bootstrap_instances
 from tidelog.engine.local.kernels.arrange import arrange_lines
-from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import (
     atomic_add,
     atomic_load,
+    claim,
     entry_point,
     kernel,
     let_others_run,
 )
-from tidelog.engine.local.kernels.waves import has_room, next_variant, start_variant
+from tidelog.engine.local.kernels.waves import enumerate_variant, has_room, next_variant, start_variant
 
-ARRIVALS, VERDICT, TASK, FIRST_THREAD = 0, 8, 16, 24
-PER_THREAD = 8
+LINE = 8  # words
+STOP, ARRIVALS, FOUND, FIRST_THREAD = 0, 1 * LINE, 2 * LINE, 3 * LINE
+SAID, PUBLISHED, PER_THREAD = 0, LINE, 2 * LINE
+TASK = 0  # the only word of a team that arranges
 PATIENCE = 2000
 
 
 @kernel
-def wait_for_all(control, team):
-    """Returns when every thread has come here."""
-    control[k.BARRIERS] += control[k.THREADS]
-    atomic_add(team.ctypes.data, ARRIVALS, 1)
-    looks = 0
-    while atomic_load(team.ctypes.data, ARRIVALS) < control[k.BARRIERS]:
-        looks += 1
-        if looks > PATIENCE:
-            let_others_run()
+def first_pair(threads):
+    """Where the words of pairs begin: (who applies, whose batches)."""
+    return FIRST_THREAD + threads * PER_THREAD
+
+
+@kernel
+def first_booking(threads):
+    """Where the words of relations begin."""
+    return first_pair(threads) + threads * threads * LINE
+
+
+def team_words(threads: int, relations: int) -> int:
+    """How many words a team has."""
+    return FIRST_THREAD + threads * PER_THREAD + (threads * threads + relations) * LINE
 
 
 @kernel
@@ -54,21 +66,8 @@ def enumerate_shares(control, S, A, V, registers, iterators, buffers, counts, ta
                 return k.DONE
             start_variant(control, V, variant, registers, iterators)
             control[k.STATE] = k.STATE_ENUMERATE
-        variant = control[k.VARIANT]
-        status = enumerate_instances(
-            control,
-            S,
-            A,
-            V[variant, k.CODE],
-            V[variant, k.KIND],
-            registers,
-            iterators,
-            buffers,
-            counts,
-            tally,
-            cursors,
-            inputs,
-            scratch,
+        status = enumerate_variant(
+            control, S, A, V, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
         )
         if status != k.DONE:
             return status
@@ -77,100 +76,135 @@ def enumerate_shares(control, S, A, V, registers, iterators, buffers, counts, ta
 
 
 @kernel
-def judge(control, S, team, inside, all_counts):
-    """What the first thread finds when all buffers are there: DIVISION, GROW (with what), YIELD, DONE or FULL."""
+def is_applied(me, threads, words):
+    """Whether everybody has applied the batch that this thread published before its last."""
+    published = atomic_load(words, FIRST_THREAD + me * PER_THREAD + PUBLISHED)
+    for other in range(threads):
+        if atomic_load(words, first_pair(threads) + (other * threads + me) * LINE) < published - 1:
+            return False
+    return True
+
+
+@kernel
+def book_room(control, S, words, inside, counts):
+    """Books room for a batch; the instances in it, or -1 if there is none (NEED says for what)."""
     threads = control[k.THREADS]
-    done = True
-    for thread in range(threads):
-        finished = team[FIRST_THREAD + thread * PER_THREAD]
-        if finished == k.DIVISION:
-            return k.DIVISION
-        if finished != k.DONE:
-            done = False
     instances = 0
     for slot in range(inside.size):
         count = 0
-        for thread in range(threads):
-            for part in range(threads):
-                count += all_counts[thread, slot * threads + part]
+        for part in range(threads):
+            count += counts[slot * threads + part]
+        if count == 0:
+            continue
         instances += count
-        rows = count + threads * k.LINES_TAKEN
-        if count > 0 and not has_room(S, inside[slot], rows, 0):
+        at = first_booking(threads) + slot * LINE
+        booked = atomic_add(words, at, count) + count
+        if not has_room(S, inside[slot], booked + threads * k.LINES_TAKEN, 0):
             control[k.NEED] = inside[slot]
-            control[k.NEED_AT] = rows
-            return k.GROW
-    control[k.INSTANCES] += instances
-    if done:
-        return k.DONE
-    return k.YIELD if control[k.INSTANCES] > control[k.YIELD_AT] else k.FULL
+            control[k.NEED_AT] = booked + threads * k.LINES_TAKEN
+            atomic_add(words, at, -count)
+            for earlier in range(slot):
+                for part in range(threads):
+                    atomic_add(words, first_booking(threads) + earlier * LINE, -counts[earlier * threads + part])
+            return -1
+    return instances
 
 
-@entry_point(
-    "int64(int64, int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1],"
-    " int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1],"
-    " int64[::1])"
-)
-def share_wave(
-    me,
-    team,
-    control,
-    S,
-    A,
-    V,
-    inside,
-    registers,
-    iterators,
-    all_buffers,
-    all_counts,
-    tally,
-    cursors,
-    reserve,
-    inputs,
-    scratch,
-    fresh,
-):
-    """One thread's part in a wave. DONE; or GROW, YIELD, DIVISION: all leave, and come back to go on."""
-    threads = control[k.THREADS]
-    while True:
-        if control[k.STATE] != k.STATE_APPLY:
-            team[FIRST_THREAD + me * PER_THREAD] = enumerate_shares(
-                control,
-                S,
-                A,
-                V,
-                registers,
-                iterators,
-                all_buffers[me],
-                all_counts[me],
-                tally,
-                cursors,
-                inputs,
-                scratch,
-            )
-            control[k.RESUME] = control[k.STATE]
-            control[k.STATE] = k.STATE_APPLY
-        wait_for_all(control, team)
-        if me == 0:
-            team[VERDICT] = judge(control, S, team, inside, all_counts)
-        wait_for_all(control, team)
-        verdict = team[VERDICT]
-        if verdict == k.GROW or verdict == k.DIVISION:
-            return verdict
-        for slot in range(inside.size):
-            width = (S[inside[slot], k.COLUMNS] + k.INSTANCE_EXTRA) * 8
-            for thread in range(threads):
-                count = all_counts[thread, slot * threads + me]
-                buffer = all_buffers[thread, slot * threads + me]
+@kernel
+def stop_all(control, words, why):
+    """Has everybody publish no more, unless somebody did so before."""
+    if claim(words, STOP, why) == 0:
+        control[k.STOPPED] = 1
+
+
+@kernel
+def apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
+    """Applies the parts of this thread in all batches that are published and that it has not applied; if there were
+    any."""
+    found = False
+    for step in range(threads):
+        other = (me + step) % threads
+        at = first_pair(threads) + (me * threads + other) * LINE
+        applied = atomic_load(words, at)
+        while applied < atomic_load(words, FIRST_THREAD + other * PER_THREAD + PUBLISHED):
+            found = True
+            for slot in range(inside.size):
+                count = all_counts[other, applied & 1, slot * threads + me]
+                if count == 0:
+                    continue
+                buffer = all_buffers[other, applied & 1, slot * threads + me]
+                width = (S[inside[slot], k.COLUMNS] + k.INSTANCE_EXTRA) * 8
                 done = 0
                 while done < count:
                     piece = min(count - done, k.PIECE)
                     bootstrap_instances(S, inside[slot], slot, buffer + done * width, piece, reserve, fresh)
                     done += piece
-        wait_for_all(control, team)
-        all_counts[me] = 0
+                atomic_add(words, first_booking(threads) + slot * LINE, -count)
+            applied = atomic_add(words, at, 1) + 1
+    return found
+
+
+@entry_point(
+    "int64(int64, int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1],"
+    " int64[:,::1], int64[:,:,::1], int64[:,:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1],"
+    " int64[::1])"
+)
+def share_wave(
+    me, team, control, S, A, V, inside, registers, iterators, all_buffers, all_counts, tally, cursors, reserve, inputs,
+    scratch, fresh,
+):  # fmt: skip
+    """One thread's part in a wave. DONE; or GROW, YIELD, DIVISION: all leave, and come back to go on."""
+    threads = control[k.THREADS]
+    words = team.ctypes.data
+    mine = FIRST_THREAD + me * PER_THREAD
+    looks = 0
+    while atomic_load(words, STOP) == 0:
+        batch = atomic_load(words, mine + PUBLISHED) & 1
+        if control[k.STATE] != k.STATE_APPLY:
+            if not is_applied(me, threads, words):
+                if not apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
+                    looks += 1
+                    if looks > PATIENCE:
+                        let_others_run()
+                continue
+            looks = 0
+            all_counts[me, batch] = 0
+            team[mine + SAID] = enumerate_shares(
+                control, S, A, V, registers, iterators, all_buffers[me, batch], all_counts[me, batch], tally, cursors,
+                inputs, scratch,
+            )  # fmt: skip
+            control[k.RESUME] = control[k.STATE]
+            control[k.STATE] = k.STATE_APPLY
+        said = team[mine + SAID]
+        if said == k.DIVISION:
+            stop_all(control, words, k.DIVISION)
+            break
+        instances = book_room(control, S, words, inside, all_counts[me, batch])
+        if instances < 0:
+            stop_all(control, words, k.GROW)
+            break
         control[k.STATE] = control[k.RESUME]
-        if verdict != k.FULL:
-            return verdict
+        found = atomic_add(words, FOUND, instances) + instances
+        atomic_add(words, mine + PUBLISHED, 1)
+        if said == k.DONE:
+            break
+        if said == k.PAUSE or found > control[k.YIELD_AT]:
+            stop_all(control, words, k.YIELD)
+        apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh)
+    atomic_add(words, ARRIVALS, 1)
+    looks = 0
+    while True:
+        all_there = atomic_load(words, ARRIVALS) == threads
+        if apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
+            continue
+        if all_there:
+            break
+        looks += 1
+        if looks > PATIENCE:
+            let_others_run()
+    control[k.INSTANCES] = atomic_load(words, FOUND)
+    verdict = atomic_load(words, STOP)
+    return k.DONE if verdict == 0 else verdict
 
 
 @entry_point("int64(int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1])")

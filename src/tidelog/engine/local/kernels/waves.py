@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import add_pending, insert_instances, retract_instances, with_rank, with_stamp
-from tidelog.engine.local.kernels.arrange import arrange_lines
+from tidelog.engine.local.kernels.arrange import arrange_queue
 from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store64
 
@@ -68,6 +68,16 @@ def next_variant(control, S, V):
 
 
 @kernel
+def enumerate_variant(control, S, A, V, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
+    """Goes on enumerating the group in the control words; see `join.enumerate_instances`."""
+    variant = control[k.VARIANT]
+    code, kind = V[variant, k.CODE], V[variant, k.KIND]
+    return enumerate_instances(
+        control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
+    )
+
+
+@kernel
 def apply_buffer(control, S, relation, buffer, count):
     """Applies a buffer of instances to the head's relation. 0, GROW (nothing done), or BROKEN."""
     if not has_room(S, relation, count, control[k.LOGGING]):
@@ -121,13 +131,10 @@ def end_insert(control, S, A, inside, wave, hashes):
     """The pending rows enter with the next wave, into every arrangement first. Their number, or -1: grow `NEED`."""
     for i in range(inside.size):
         relation = inside[i]
-        arrangement = S[relation, k.FIRST_ARRANGEMENT]
-        while arrangement >= 0:
-            pending, count = S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT]
-            if not arrange_lines(S, A, arrangement, pending, count, hashes.ctypes.data):
-                control[k.NEED] = arrangement
-                return -1
-            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+        full = arrange_queue(S, A, relation, S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], hashes)
+        if full >= 0:
+            control[k.NEED] = full
+            return -1
     batch = 0
     for i in range(inside.size):
         relation = inside[i]
@@ -219,21 +226,8 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
                 if control[k.PYTHON_VARIANTS] != 0:
                     return k.PYTHON
         elif state == k.STATE_ENUMERATE:
-            variant = control[k.VARIANT]
-            status = enumerate_instances(
-                control,
-                S,
-                A,
-                V[variant, k.CODE],
-                V[variant, k.KIND],
-                registers,
-                iterators,
-                buffers,
-                counts,
-                tally,
-                cursors,
-                inputs,
-                scratch,
+            status = enumerate_variant(
+                control, S, A, V, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
             )
             if status == k.DIVISION:
                 return k.DIVISION
@@ -253,8 +247,6 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
                 control[k.STATE] = k.STATE_NEXT
             else:
                 control[k.STATE] = k.STATE_ENUMERATE
-            if control[k.PHASE] == k.RETRACT and control[k.INSTANCES] > control[k.KILL_LIMIT]:
-                return k.SWITCH
             if control[k.INSTANCES] > control[k.YIELD_AT]:
                 return k.YIELD
         else:
