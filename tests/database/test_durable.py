@@ -355,5 +355,5 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     program = tidelog.compile(REACH)
     with pytest.raises(tidelog.UsageError, match="did you mean 'disk'"):
         program.open(path=tmp_path, durability="disc")
-    with pytest.raises(tidelog.UsageError, match="cannot be durable yet"):
-        program.open("spark", path=tmp_path)
+    with pytest.raises(tidelog.UsageError, match="did you mean 'spark'"):
+        program.open("sparc", path=tmp_path)

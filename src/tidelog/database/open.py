@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidelog.database.database import Database
+
+if TYPE_CHECKING:
+    from tidelog.database.durable.stored_program import StoredProgram
 
 
 def open(
@@ -17,12 +20,27 @@ def open(
 
     Its program is stored there. `externs` are the Python functions of its extern functions, as for `compile`: they are
     given again. One that has another `version` (an attribute of the function) than before derives everything anew.
-    The other options are those of `Program.open`.
+    The other options are those of `Program.open`. A database that was made on Spark is opened there.
 
     Raises UsageError where there is no database, a function is missing, or another process writes to it; DataError for
     a directory that is damaged.
     """
-    from tidelog.database.durable.open import read_program
+    from tidelog.database.durable.journal import is_database
+    from tidelog.database.durable.open import has_spark_state, read_program
 
-    program = read_program(Path(path)).compile(externs or {})
-    return program.open(path=path, **options)
+    address = os.fspath(path)
+    is_on_spark = not is_database(Path(path)) and (":/" in address or has_spark_state(Path(path)))
+    stored = _read_program_on_spark(address) if is_on_spark else read_program(Path(path))
+    return stored.compile(externs or {}).open(
+        **{"engine": "spark" if is_on_spark else "local", "path": path, **options}
+    )
+
+
+def _read_program_on_spark(address: str) -> StoredProgram:
+    from tidelog.database.on_spark import read_program_on_spark
+    from tidelog.engine.failures import not_a_database
+
+    stored = read_program_on_spark(address)
+    if stored is None:
+        raise not_a_database(address, "there is no manifest in it")
+    return stored

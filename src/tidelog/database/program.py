@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.check.modules import SearchPath
-from tidelog.check.not_yet import refuse_on_spark
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
-from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.compile_rules import CompiledRules, compile_rules
@@ -24,7 +22,6 @@ from tidelog.rules.lower import Options
 if TYPE_CHECKING:
     from tidelog.database.database import Database
     from tidelog.database.types import Types
-    from tidelog.engine.interface import Engine
 
 ENGINES = ("local", "spark")
 
@@ -36,6 +33,16 @@ class Compilation:
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
     output_internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a database in a directory is opened; see `Program.open`."""
+
+    durability: str = "disk"
+    read_only: bool = False
+    migrate: bool = False
+    keep_epochs: int = 8
 
 
 class Program:
@@ -65,6 +72,7 @@ class Program:
         durability: str = "disk",
         read_only: bool = False,
         migrate: bool = False,
+        keep_epochs: int = 8,
     ) -> Database:
         """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
 
@@ -80,7 +88,9 @@ class Program:
         `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
         unless `migrate` says that its facts go on with this one. With the `durability` `"disk"` a commit is on the disk
         before it returns; with `"os"` it outlives the process, but perhaps not a power cut. One process may write to a
-        database; others may open it with `read_only`.
+        database; others may open it with `read_only`. On Spark, the directory is one that its tasks reach too, or an
+        address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
+        DataFrames and readers that still need them.
 
         Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
         DataError for a directory that is damaged.
@@ -95,17 +105,26 @@ class Program:
             max_rows=max_rows,
             deadline=deadline,
         )
-        if path is None:
-            return Database(self.stages.rules, self._engine(engine, spark, asked), self.stages.typed)
-        if engine != "local":
-            raise UsageError(
-                f"a database of the engine {engine!r} cannot be durable yet",
-                code=Code.NOT_YET,
-                help="open it with the local engine",
-            )
-        from tidelog.database.durable.open import open_durable
+        self._check_engine(engine, spark)
+        how = Opening(durability, read_only, migrate, keep_epochs)
+        if engine == "spark":
+            from tidelog.database.on_spark import open_on_spark
 
-        return open_durable(self, Path(path), asked, durability=durability, read_only=read_only, migrate=migrate)
+            return open_on_spark(self, spark, None if path is None else os.fspath(path), asked, how)
+        if path is not None:
+            from tidelog.database.durable.open import open_durable
+
+            return open_durable(self, Path(path), asked, how)
+        from tidelog.engine.local.engine import LocalEngine
+
+        local = LocalEngine(
+            self.stages.rules,
+            limits=asked.limits,
+            strategy=asked.strategy,
+            switch=asked.switch,
+            threads=asked.threads,
+        )
+        return Database(self.stages.rules, local, self.stages.typed)
 
     @property
     def types(self) -> Types:
@@ -135,7 +154,8 @@ class Program:
         ]
         return html_table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
 
-    def _engine(self, engine: str, spark: Any, asked: Maintenance) -> Engine:
+    def _check_engine(self, engine: str, spark: Any) -> None:
+        """Raises UsageError for an engine that does not exist, or a session that it has no use for."""
         if engine not in ENGINES:
             meant = suggest(engine, ENGINES)
             raise UsageError(
@@ -143,34 +163,12 @@ class Program:
                 code=Code.UNKNOWN_ENGINE,
                 help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
             )
-        if engine == "local":
-            if spark is not None:
-                raise UsageError(
-                    "a Spark session was given to the local engine",
-                    code=Code.SPARK_FOR_LOCAL_ENGINE,
-                    help="open the program with `engine='spark'`",
-                )
-            from tidelog.engine.local.engine import LocalEngine
-
-            return LocalEngine(
-                self.stages.rules,
-                limits=asked.limits,
-                strategy=asked.strategy,
-                switch=asked.switch,
-                threads=asked.threads,
-            )
-        if asked.strategy != DEFAULT_STRATEGY:
-            raise UsageError(f"the Spark engine has no strategy {asked.strategy!r} yet", code=Code.NOT_YET)
-        if asked.limits != Limits():
-            raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
-        if asked != Maintenance():
+        if engine == "local" and spark is not None:
             raise UsageError(
-                "the Spark engine takes neither `switch` nor `threads` yet", code=Code.NOT_YET, help="leave them out"
+                "a Spark session was given to the local engine",
+                code=Code.SPARK_FOR_LOCAL_ENGINE,
+                help="open the program with `engine='spark'`",
             )
-        refuse_on_spark(self.stages.typed)
-        from tidelog.engine.spark.engine import SparkEngine
-
-        return SparkEngine(self.stages.rules, spark=spark)
 
 
 def compile(

@@ -10,7 +10,7 @@ weights that they gave to the rows of multisets: what the next transaction needs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Any
 
@@ -76,9 +76,10 @@ class Session:
     def holding_interrupts(self) -> AbstractContextManager[None]:
         """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
 
-        The local engine looks for interrupts on its own. Spark does not, and a job has to be stopped at once.
+        The local engine looks for interrupts on its own. Spark does not: there a job is stopped at once, as long as the
+        epoch is not about to be published.
         """
-        return Interrupts().held() if self.engine_name == "local" else nullcontext()
+        return Interrupts().held(later=self.engine_name != "local")
 
     def begin(self, transaction: object) -> None:
         """Makes the transaction the open one. Raises TransactionError when there is one already, or in a callback."""

@@ -18,6 +18,7 @@ from tidelog.engine.marks import Marks
 from tidelog.engine.proof import Attempt, Proof
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
+from tidelog.rules.ir import RuleProgram
 from tidelog.rules.lower_query import Query
 
 __all__ = [
@@ -97,6 +98,7 @@ class Engine(Protocol):
     """The state of one database. Not thread-safe: `Database` holds the lock."""
 
     name: str
+    program: RuleProgram
 
     def open(self) -> Outcome:
         """Derives what the program's own facts imply; called once, before anything else. Epoch 0."""

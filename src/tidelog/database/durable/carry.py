@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from tidelog.engine.interface import Operation, Row
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
 
 
-def carried_relations(engine: LocalEngine) -> list[Relation]:
+def carried_relations(program: RuleProgram) -> list[Relation]:
     """The relations whose facts last."""
-    relations = engine.program.relations.values()
+    relations = program.relations.values()
     return [relation for relation in relations if relation.role is Role.INPUT and relation.kind is not Kind.STREAM]
 
 
 def carry(engine: LocalEngine) -> list[Operation]:
     """What transactions gave to the database and it still has, as one epoch."""
     operations = []
-    for relation in carried_relations(engine):
+    for relation in carried_relations(engine.program):
         by_weight: dict[int, list[Row]] = {}
         for row, weight in engine.facts(relation.name):
             by_weight.setdefault(weight, []).append(row)

@@ -23,7 +23,6 @@ from time import perf_counter
 from tidelog.database.durable.carry import carry
 from tidelog.database.durable.checked_file import DamagedError
 from tidelog.database.durable.entry import read_entry, write_entry
-from tidelog.database.durable.failures import damaged, foreign_process, other_program, read_only
 from tidelog.database.durable.journal import Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.pace import Pace
@@ -31,6 +30,7 @@ from tidelog.database.durable.snapshot import Basis, Snapshot, read_snapshot, sn
 from tidelog.database.durable.storable import know_functions
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.failures import damaged, foreign_process, other_program, read_only
 from tidelog.engine.interface import ChangeRows, EpochReport, Hook, Operation, Outcome
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked

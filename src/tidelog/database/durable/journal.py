@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tidelog.database.durable.failures import damaged, not_a_database, not_written, other_format
 from tidelog.database.durable.head import Head, acknowledged
+from tidelog.engine.failures import damaged, not_a_database, not_written, other_format
 
 FORMAT = 1
 DURABILITIES = ("disk", "os")

@@ -11,8 +11,7 @@ import os
 import weakref
 from pathlib import Path
 
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.failures import in_use
 
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 
@@ -29,7 +28,7 @@ class WriterLock:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
             self._file = -1
-            raise _in_use(directory, holder) from None
+            raise in_use(directory, _holder(holder)) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
         _held.add(self)
@@ -46,13 +45,8 @@ class WriterLock:
             _held.discard(self)
 
 
-def _in_use(directory: Path, holder: str) -> UsageError:
-    who = "this process" if holder == str(os.getpid()) else f"process {holder}" if holder else "another process"
-    return UsageError(
-        f"the database {directory} is open for writing in {who}",
-        code=Code.DATABASE_IN_USE,
-        help="close it there first, or open it here with `read_only=True`",
-    )
+def _holder(number: str) -> str:
+    return "this process" if number == str(os.getpid()) else f"process {number}" if number else "another process"
 
 
 def _release_in_child() -> None:

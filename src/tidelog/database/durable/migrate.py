@@ -19,7 +19,8 @@ from tidelog.database.durable.stored_program import StoredProgram, extern_versio
 from tidelog.database.program import Program, compilation_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import Operation
+from tidelog.engine.failures import Place
+from tidelog.engine.interface import Engine, Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.io.rows import to_rows
 from tidelog.maintain.options import Maintenance
@@ -40,7 +41,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     new = LocalEngine(program.stages.rules)
     try:
         old.open()
-        _check_place(old, program.stages.rules, directory)
+        check_place(old, program.stages.rules, directory)
         operations = [_fitted(operation, program.stages.rules) for operation in carry(old)]
         with new.replaying():
             new.open()
@@ -61,12 +62,12 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     return given
 
 
-def _check_place(old: LocalEngine, program: RuleProgram, directory: Path) -> None:
+def check_place(old: Engine, program: RuleProgram, directory: Place) -> None:
     """Raises UsageError where a relation that has facts is not an input relation with the same columns any more."""
     lost = [
         relation.name
-        for relation in carried_relations(old)
-        if not _is_same(relation, program.relations.get(relation.name)) and old.facts(relation.name)
+        for relation in carried_relations(old.program)
+        if not is_same(relation, program.relations.get(relation.name)) and old.facts(relation.name)
     ]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost)
@@ -78,8 +79,11 @@ def _check_place(old: LocalEngine, program: RuleProgram, directory: Path) -> Non
         )
 
 
-def _is_same(old: Relation, new: Relation | None) -> bool:
-    return new is not None and new.role is Role.INPUT and (old.kind, _shape(old)) == (new.kind, _shape(new))
+def is_same(old: Relation | None, new: Relation | None) -> bool:
+    """Whether the facts of a relation have a place in another program."""
+    if old is None or new is None or not old.role is new.role is Role.INPUT:
+        return False
+    return (old.kind, _shape(old)) == (new.kind, _shape(new))
 
 
 def _shape(relation: Relation) -> list[tuple[str, str]]:

@@ -10,23 +10,43 @@ from pathlib import Path
 
 from tidelog.database.database import Database
 from tidelog.database.durable.engine import DurableEngine
-from tidelog.database.durable.failures import not_a_database, not_storable
 from tidelog.database.durable.journal import DURABILITIES, Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.migrate import migrate as migrate_database
 from tidelog.database.durable.storable import unstorable_column
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
-from tidelog.database.program import Program, compilation_of
+from tidelog.database.program import Opening, Program, compilation_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
+from tidelog.engine.failures import not_a_database, not_storable, other_engine
 from tidelog.maintain.options import Maintenance
 
 
-def open_durable(
-    program: Program, directory: Path, asked: Maintenance, *, durability: str, read_only: bool, migrate: bool
-) -> Database:
+def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:
     """See `Program.open`."""
+    check_durability(how.durability)
+    if has_spark_state(directory):
+        raise other_engine(directory, "spark")
+    column = unstorable_column(program.stages.rules)
+    if column is not None:
+        raise not_storable(*column)
+    if how.read_only:
+        return _open(program, directory, asked, how, None)
+    _make(directory)
+    try:
+        lock = WriterLock(directory)
+    except OSError as error:
+        raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
+    try:
+        return _open(program, directory, asked, how, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def check_durability(durability: str) -> None:
+    """Raises UsageError for one that does not exist."""
     if durability not in DURABILITIES:
         meant = suggest(durability, DURABILITIES)
         raise UsageError(
@@ -34,21 +54,11 @@ def open_durable(
             code=Code.UNKNOWN_ENGINE,
             help=f"did you mean {meant!r}?" if meant else "it is 'disk' or 'os'",
         )
-    column = unstorable_column(program.stages.rules)
-    if column is not None:
-        raise not_storable(*column)
-    if read_only:
-        return _open(program, directory, asked, durability, None, migrating=False)
-    _make(directory)
-    try:
-        lock = WriterLock(directory)
-    except OSError as error:
-        raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
-    try:
-        return _open(program, directory, asked, durability, lock, migrating=migrate)
-    except BaseException:
-        lock.release()
-        raise
+
+
+def has_spark_state(directory: Path) -> bool:
+    """Whether the Spark engine keeps a database here."""
+    return any(directory.glob("manifest-*.json"))
 
 
 def read_program(directory: Path) -> StoredProgram:
@@ -60,19 +70,11 @@ def read_program(directory: Path) -> StoredProgram:
         journal.close()
 
 
-def _open(
-    program: Program,
-    directory: Path,
-    asked: Maintenance,
-    durability: str,
-    lock: WriterLock | None,
-    *,
-    migrating: bool,
-) -> Database:
+def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, lock: WriterLock | None) -> Database:
     given = StoredProgram.of(program)
     if lock is None or is_database(directory):
         stored = read_program(directory)
-        if migrating and lock is not None and stored.digest != given.digest:
+        if how.migrate and lock is not None and stored.digest != given.digest:
             stored = migrate_database(directory, stored, program, lock)
         stored.check_same(given, directory)
         if stored.names != given.names:
@@ -81,7 +83,7 @@ def _open(
         stored = given
     versions = extern_versions(compilation_of(program).externs)
     rules = program.stages.rules
-    engine = DurableEngine(directory, rules, stored, versions, asked, durability=durability, lock=lock)
+    engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
     return Database(rules, engine, program.stages.typed)
 
 

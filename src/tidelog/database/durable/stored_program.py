@@ -11,13 +11,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from tidelog.database.program import Compilation, Program, compilation_of, compile_source
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
+from tidelog.engine.failures import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class StoredProgram:
         main = modules.pop("")
         return compile_source(main, modules, Compilation(externs, self.keep_duplicates, self.output_internal))
 
-    def check_same(self, given: StoredProgram, directory: Path) -> None:
+    def check_same(self, given: StoredProgram, directory: Place) -> None:
         """Raises UsageError, with the difference, where another program was given than the stored one."""
         if self.digest == given.digest:
             return

@@ -17,12 +17,16 @@ from typing import Any
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 
+Handler = Callable[[int, FrameType | None], Any]
+
 
 class _Note:
     """SIGINT belongs to the process and comes to the main thread: so there is one note, and one block that holds it."""
 
     is_held = False
     came = False
+    # What handles the signal while the block that holds it has not begun to.
+    passed_to: Handler | None = None
 
 
 class Interrupts:
@@ -56,12 +60,18 @@ class Interrupts:
         finally:
             self._is_running = self._cancelled = False
 
+    @staticmethod
+    def begin_holding() -> None:
+        """From here on the outermost block holds interrupts back, if it does not yet."""
+        _Note.passed_to = None
+
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, *, later: bool = False) -> Iterator[None]:
         """Holds interrupts back; one that nobody took with `check` is handed at the end to whoever handled them before.
 
         Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
-        the outermost asks the system to be told, which takes longer than anything else in a small commit.
+        the outermost asks the system to be told, which takes longer than anything else in a small commit. With `later`
+        it lets interrupts through until somebody says `begin_holding`.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -73,16 +83,18 @@ class Interrupts:
             finally:
                 self._is_holding = False
             return
-        before: Callable[[int, FrameType | None], Any] | int | None = signal.signal(signal.SIGINT, _note)
+        before: Handler | int | None = signal.signal(signal.SIGINT, _note)
         if not callable(before):
             signal.signal(signal.SIGINT, before)
             yield
             return
         _Note.is_held = self._is_holding = True
+        _Note.passed_to = before if later else None
         try:
             yield
         finally:
             _Note.is_held = self._is_holding = False
+            _Note.passed_to = None
             came, _Note.came = _Note.came, False
             signal.signal(signal.SIGINT, before)
             if came:
@@ -90,4 +102,7 @@ class Interrupts:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    _Note.came = True
+    if _Note.passed_to is not None:
+        _Note.passed_to(number, frame)
+    else:
+        _Note.came = True

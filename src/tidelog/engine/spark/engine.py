@@ -4,18 +4,21 @@
 the new state. What fails before that leaves the old manifest in force, and its files are removed. Only the DataFrame
 API is used, so classic sessions and Spark Connect serve alike.
 
-DataFrames that were handed out read files. Those of an epoch stay for the next `KEPT_EPOCHS` epochs, so a lazy
+The manifest is all that an engine needs to go on where another one ended, however it did: nothing is replayed.
+
+DataFrames that were handed out read files. Those of an epoch stay for the next `keep_epochs` epochs, so a lazy
 DataFrame should be used, cached or written within that time.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 import weakref
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -24,7 +27,9 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.failures import foreign_process, other_program, read_only
 from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, Operation, Outcome, Row
+from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
@@ -32,29 +37,44 @@ from tidelog.engine.spark.changes import SparkChanges, fitted
 from tidelog.engine.spark.choose import Chooser
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
+from tidelog.engine.spark.manifest import Basis, Manifest
+from tidelog.engine.spark.published import Published
 from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.session import local_session, require_pyspark
 from tidelog.engine.spark.stage import stage
-from tidelog.engine.spark.state import Cut, Manifest, Stored, read_rows
+from tidelog.engine.spark.state import Cut, Stored, read_rows
 from tidelog.engine.spark.task import Workers
 from tidelog.maintain.profile import Profile
 from tidelog.rules.ir import Constant, Role, RuleProgram
 from tidelog.rules.schema import arrow_type, table_to_rows
 
-KEPT_EPOCHS = 8
-"""For how many epochs the files of an epoch stay after it."""
+KEEP_EPOCHS = 8
+"""For how many epochs the files of an epoch stay after it, unless something else is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a state is opened: to be read or written, with what to do when it is closed (the writer's lock is given
+    back), and whether a commit is on the disk before it counts."""
+
+    is_read_only: bool = False
+    release: Callable[[], object] | None = None
+    reaches_disk: bool = False
+    keep_epochs: int = KEEP_EPOCHS
 
 
 class SparkEngine:
     """Implements `Engine`.
 
     `spark` is the session, by default the active one or a new local one. `path` is a directory for the state, which
-    tasks must reach too; without it a local session gets a temporary one, removed by `close`. `plans` overrides the
-    plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of tasks of a decomposed
-    segment, by default the number that the session runs at a time.
+    tasks must reach too; without it a local session gets a temporary one, removed by `close`. If there is a state in
+    it, this engine goes on with that: it must be of the same program, `basis`, which is for the caller to see to.
+    `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
+    tasks of a decomposed segment, by default the number that the session runs at a time.
 
-    Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be.
+    Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be, DataError for a
+    state that is damaged.
     """
 
     name = "spark"
@@ -66,6 +86,9 @@ class SparkEngine:
         path: str | None = None,
         plans: Mapping[str, str] | None = None,
         buckets: int | None = None,
+        *,
+        basis: Basis | None = None,
+        access: Access | None = None,
     ) -> None:
         require_pyspark()
         separated = separate(program)
@@ -78,22 +101,51 @@ class SparkEngine:
         self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(_tasks_at_a_time(self._spark), _is_local(self._spark) and self._directory.is_local)
         self._buckets = buckets or self._workers.count
-        if self._directory.has_manifest():
-            raise UsageError(
-                f"{path} already holds the state of a database",
-                code=Code.UNUSABLE_DIRECTORY,
-                help="give an empty directory",
-            )
-        self._manifest = Manifest(epoch=-1)
-        self._kept: deque[frozenset[str]] = deque(maxlen=KEPT_EPOCHS)
-        self._folders: dict[int, frozenset[str]] = {}
+        self._basis = basis or Basis()
+        self._access = access or Access()
+        self._process = os.getpid()
+        self._state = Published(
+            self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
+        )
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
 
     def open(self) -> Outcome:
+        """The state of the last commit; for a new directory, what the program's own facts imply."""
         started = perf_counter()
-        outcome = self._attempt((), started, {})
-        assert outcome is not None
-        return outcome
+        if self._access.is_read_only:
+            self._check_program(self._basis)
+            return Outcome({}, self._report_of_opening(started))
+        self._state.take_over()
+        if self._state.is_new:
+            outcome = self._attempt((), started, {})
+            assert outcome is not None
+            return outcome
+        if self._state.manifest.basis.externs != self._basis.externs:
+            self._derive_anew({name: replace(stored, counted=False) for name, stored in self._relations_stored.items()})
+        return Outcome({}, self._report_of_opening(started))
+
+    @property
+    def address(self) -> str:
+        """Where the state is."""
+        return self._directory.address
+
+    def written(self, relation: str) -> str:
+        """The relation that takes what users write into an input relation; another, where rules derive it too."""
+        return self._written[relation]
+
+    def facts_stored(self, relation: str) -> Stored | None:
+        """Where the facts of an input relation are."""
+        return self._stored(self._written[relation])
+
+    def reader_of(self, program: RuleProgram) -> SparkEngine:
+        """An engine that reads the same state as one of another program, the one that it is of."""
+        return SparkEngine(program, self._spark, self.address, access=Access(is_read_only=True))
+
+    def migrate(self, facts: Mapping[str, Stored], operations: Sequence[Operation]) -> None:
+        """Goes on from a state of another program: of its relations only these are taken over, under their names here,
+        with further writes to them; all else is derived anew, as an epoch of its own."""
+        self._state.take_over()
+        self._derive_anew(facts, operations)
 
     def stage(self, relation: str, rows: Any) -> Any:
         return stage(self.program.relations[relation], rows)
@@ -101,11 +153,12 @@ class SparkEngine:
     def commit(
         self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
     ) -> Outcome | None:
+        self.check_writable()
         return self._attempt(operations, perf_counter(), marks or {}, before_keeping)
 
     @property
     def marks(self) -> Marks:
-        return self._manifest.marks
+        return self._state.manifest.marks
 
     def table(self, relation: str) -> pa.Table:
         declared = self._relations[relation]
@@ -147,14 +200,26 @@ class SparkEngine:
         raise _no_answers()
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
-        """None: who needs them has noted them since the database was opened, which begins empty."""
-        return []
+        return self.rows(self._written[relation])
 
     def check_writable(self) -> None:
-        pass
+        if self._access.is_read_only:
+            raise read_only(self._directory.address)
+        if os.getpid() != self._process:
+            raise foreign_process(self._directory.address, self._process)
 
-    def refresh(self) -> None:
-        return None
+    def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
+        """See `Engine.refresh`. Raises UsageError where the writer has taken the database to another program."""
+        if not self._access.is_read_only:
+            return None
+        started, before = perf_counter(), self._state.manifest
+        self._state.refresh()
+        try:
+            self._check_program(before.basis)
+        except UsageError:
+            self._state.manifest = before
+            raise
+        return self, self._report_of_opening(started)
 
     def cancel(self) -> bool:
         return False
@@ -163,46 +228,76 @@ class SparkEngine:
         pass  # Spark has a progress bar of its own
 
     def close(self) -> None:
-        """Removes a temporary state; changes that somebody still holds are taken into memory first."""
+        """Gives the writer's place back. A temporary state is removed; changes that somebody still holds are taken into
+        memory first."""
+        if os.getpid() != self._process:
+            return
+        if self._access.release is not None:
+            self._access.release()
         if self._is_temporary:
             for changes in list(self._changes):
                 changes.detach()
             self._directory.remove()
 
+    def _check_program(self, basis: Basis) -> None:
+        """Raises UsageError where the state is of another program."""
+        if self._state.manifest.basis.digest != basis.digest:
+            raise other_program(self._directory.address)
+
+    @property
+    def _relations_stored(self) -> Mapping[str, Stored]:
+        return self._state.manifest.relations
+
     def _stored(self, relation: str) -> Stored | None:
-        return self._manifest.relations.get(relation)
+        return self._relations_stored.get(relation)
+
+    def _derive_anew(self, old: Mapping[str, Stored], operations: Sequence[Operation] = ()) -> None:
+        """An epoch that derives everything from the facts among what is stored, whatever that was derived by."""
+        outcome = self._attempt(operations, perf_counter(), {}, anew=old)
+        assert outcome is not None
 
     def _attempt(
-        self, operations: Sequence[Operation], started: float, marks: Marks, before_keeping: Hook = None
+        self,
+        operations: Sequence[Operation],
+        started: float,
+        marks: Marks,
+        before_keeping: Hook = None,
+        anew: Mapping[str, Stored] | None = None,
     ) -> Outcome | None:
         """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
-        number = self._manifest.epoch + 1
+        last = self._state.manifest
+        number = last.epoch + 1
         label = uuid.uuid4().hex[:12]
         self._directory.make(number)
         try:
             attempt = Attempt(self._spark, self._directory, number, label)
-            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, self._manifest.relations)
+            old = last.relations if anew is None else anew
+            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
-            new_marks = marked(self._manifest.marks, marks)
-            if not epoch.write(writes) and number > 0:
+            new_marks = marked(last.marks, marks)
+            if not epoch.write(writes) and number > 0 and anew is None:
                 self._directory.sweep(number, keep=())
                 if marks:
-                    self._publish(replace(self._manifest, marks=new_marks))
+                    self._publish(replace(last, marks=new_marks))
                 return None
-            epoch.derive(self._chooser, is_first=number == 0)
+            epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
             changes = self._output_changes(epoch)
             if before_keeping is not None:
                 before_keeping(number, changes)
-            self._publish(Manifest(number, epoch.view, new_marks))
+            changed = [name for each in epoch.changed.values() for name in each.files]
+            self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks), changed)
         except BaseException:
-            self._directory.sweep(number, keep=())
+            if self._state.manifest is last:
+                with suppress(OSError):  # a task that is still being stopped may write there
+                    self._directory.sweep(number, keep=())
             raise
-        self._tidy(number)
         return Outcome(changes, self._report(epoch, changes, perf_counter() - started))
 
-    def _publish(self, manifest: Manifest) -> None:
-        self._directory.publish(manifest.to_json())
-        self._manifest = manifest
+    def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
+        held = [name for changes in self._changes for name in changes.files]
+        with Interrupts().held():
+            Interrupts.begin_holding()  # and not only here: the transaction has to know what has happened
+            self._state.publish(manifest, changed, held)
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}
@@ -220,29 +315,14 @@ class SparkEngine:
             seconds=seconds,
             inserted=sum(rows.inserted_count() for rows in changes.values()),
             deleted=sum(rows.deleted_count() for rows in changes.values()),
-            rows={
-                name: self.count(name)
-                for name, relation in self.program.relations.items()
-                if relation.role is not Role.HIDDEN
-            },
+            rows=self._sizes(),
         )
 
-    def _tidy(self, number: int) -> None:
-        """Removes files that neither this epoch, nor one of the last few, nor a held change needs."""
-        stored = frozenset(name for each in self._manifest.relations.values() for name in each.files)
-        held = frozenset(name for changes in self._changes for name in changes.files)
-        self._kept.append(stored | held)
-        needed = held.union(*self._kept)
-        self._folders[number] = frozenset()
-        for folder, known in list(self._folders.items()):
-            prefix = f"epoch-{folder}/"
-            left = frozenset(name for name in needed if name.startswith(prefix))
-            if left != known or folder == number:
-                self._directory.sweep(folder, keep=left)
-            if left:
-                self._folders[folder] = left
-            else:
-                del self._folders[folder]
+    def _report_of_opening(self, started: float) -> EpochReport:
+        return EpochReport(self._state.manifest.epoch, (), perf_counter() - started, 0, 0, self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: self.count(name) for name, each in self.program.relations.items() if each.role is not Role.HIDDEN}
 
 
 def _tasks_at_a_time(spark: Any) -> int:

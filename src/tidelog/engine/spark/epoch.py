@@ -50,11 +50,12 @@ class Epoch:
                     self.view[name] = apply_changes(self.attempt, relation, stored, changed)
         return bool(self.changed)
 
-    def derive(self, chooser: Chooser, *, is_first: bool = False) -> None:
-        """Brings all segments up to date; in the first epoch also those whose rules need no row to fire."""
+    def derive(self, chooser: Chooser, *, is_first: bool = False, everything: bool = False) -> None:
+        """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
+        fire. With `everything`, all of them, whether touched or not."""
         segment = chooser.choose(self._rows())
         while segment is not None:
-            if self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
+            if everything or self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
                 self._run(segment)
             segment = chooser.choose(self._rows(), after=segment)
 

@@ -1,4 +1,4 @@
-"""The state of a database on Spark: Parquet files, and one manifest that says which of them count.
+"""The state of a database on Spark: Parquet files; a manifest says which of them count (`manifest`).
 
 A relation is cut into buckets (one, unless its stratum is decomposed). A bucket is base files and at most one delta
 file; a row of the delta stands for the row of the base with the same columns, and a `_total` of 0 says that it is gone:
@@ -7,8 +7,8 @@ file; a row of the delta stands for the row of the base with the same columns, a
 
 An epoch reads the old delta, lays its own changes over it and writes a new one, or a new base when the delta would be
 a large part of it. So every bucket is read with at most one anti-join, by pyarrow in tasks and by Spark alike.
-Files are never changed, and their names never used again. An epoch becomes visible when its manifest is renamed into
-place: before that instant nothing has happened, after it everything has.
+Files are never changed, and their names never used again. An epoch becomes visible when its manifest has its name:
+before that instant nothing has happened, after it everything has.
 
 Columns are named by position (`c0`, `c1`, ...): names of the program may differ only in case, which Spark ignores, or
 be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`).
@@ -16,15 +16,13 @@ be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.engine.marks import Marks
 from tidelog.engine.spark.bucket import rows_of_bucket
 from tidelog.engine.spark.directory import StateDirectory, plain
 from tidelog.rules.ir import Column, Relation
@@ -32,7 +30,6 @@ from tidelog.rules.schema import arrow_schema
 
 TOTAL = "_total"
 NUMBERS = ("_rank", "_count", TOTAL)
-FORMAT = 1
 
 DELTA_SHARE = 0.2
 """A delta larger than this part of its base is made part of it."""
@@ -86,18 +83,6 @@ class Changed:
     files: tuple[str, ...]
     inserted: int
     deleted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What is visible, and the marks of whoever feeds the database (`tidelog.engine.marks`)."""
-
-    epoch: int
-    relations: Mapping[str, Stored] = field(default_factory=dict)
-    marks: Marks = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +197,11 @@ def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Tabl
 def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
     """The reverse of `dataclasses.asdict`."""
     return Bucket(**{**value, "base": tuple(value["base"])})
+
+
+def stored_from_json(value: Mapping[str, Any]) -> Stored:
+    """The reverse of `dataclasses.asdict`."""
+    return Stored(**{**value, "buckets": tuple(map(bucket_from_json, value["buckets"]))})
 
 
 def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The errors of databases on disk, made in one place so that all of them read alike."""
+"""The errors of databases on disk, made in one place so that all of them read alike, whichever engine keeps them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
 from tidelog.rules.ir import Column, Relation
 
+Place = Path | str
+"""A directory, or an address such as `s3://bucket/state`."""
 
-def damaged(place: Path, what: str) -> DataError:
+
+def damaged(place: Place, what: str) -> DataError:
     """For files that are not as they were written; `what` says how."""
     return DataError(
         f"the database {place} is damaged: {what}",
@@ -18,12 +21,39 @@ def damaged(place: Path, what: str) -> DataError:
     )
 
 
-def not_a_database(place: Path, what: str, help: str | None = None) -> UsageError:
+def missing_file(place: Place, name: str) -> DataError:
+    """For a file of the state that is not there: it was removed by somebody, or by the writer, epochs ago."""
+    return DataError(
+        f"the database {place} is damaged: its file {name} is not there",
+        code=Code.DAMAGED_DATABASE,
+        help="if another process writes to it, `refresh()` first; otherwise restore the directory from a copy",
+    )
+
+
+def not_a_database(place: Place, what: str, help: str | None = None) -> UsageError:
     return UsageError(f"{place} is not a Tidelog database: {what}", code=Code.NOT_A_DATABASE, help=help)
 
 
-def not_written(place: Path, reason: object) -> TransactionError:
-    """For an epoch whose entry could not be written."""
+def other_engine(place: Place, engine: str) -> UsageError:
+    """For a directory that has a database of another engine than the one asked for."""
+    return UsageError(
+        f"the database {place} is one of the engine {engine!r}",
+        code=Code.UNUSABLE_DIRECTORY,
+        help=f"open it with `engine={engine!r}`, or give another directory",
+    )
+
+
+def in_use(place: Place, who: str) -> UsageError:
+    """For a database that somebody else, `who`, writes to."""
+    return UsageError(
+        f"the database {place} is open for writing in {who}",
+        code=Code.DATABASE_IN_USE,
+        help="close it there first, or open it here with `read_only=True`",
+    )
+
+
+def not_written(place: Place, reason: object) -> TransactionError:
+    """For an epoch that could not be written."""
     return TransactionError(
         f"the commit could not be written to {place} ({reason}); the last commit is intact",
         code=Code.COMMIT_NOT_WRITTEN,
@@ -31,7 +61,7 @@ def not_written(place: Path, reason: object) -> TransactionError:
     )
 
 
-def read_only(place: Path) -> TransactionError:
+def read_only(place: Place) -> TransactionError:
     return TransactionError(
         f"the database {place} is open for reading only",
         code=Code.READ_ONLY_DATABASE,
@@ -47,7 +77,7 @@ def not_storable(relation: Relation, column: Column) -> UsageError:
     )
 
 
-def foreign_process(place: Path, owner: int) -> UsageError:
+def foreign_process(place: Place, owner: int) -> UsageError:
     return UsageError(
         f"the database {place} was opened by process {owner}, and this is a child of it",
         code=Code.FOREIGN_PROCESS,
@@ -55,7 +85,7 @@ def foreign_process(place: Path, owner: int) -> UsageError:
     )
 
 
-def other_program(place: Path) -> UsageError:
+def other_program(place: Place) -> UsageError:
     return UsageError(
         f"the database {place} has another program since it was opened here",
         code=Code.DIFFERENT_PROGRAM,
@@ -63,7 +93,7 @@ def other_program(place: Path) -> UsageError:
     )
 
 
-def other_format(place: Path, found: object, known: int) -> UsageError:
+def other_format(place: Place, found: object, known: int) -> UsageError:
     return UsageError(
         f"the database {place} has format {found}; this version of Tidelog reads format {known}",
         code=Code.OTHER_FORMAT,

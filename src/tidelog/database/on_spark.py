@@ -1,0 +1,117 @@
+"""A program and a Spark session → a database: in a temporary directory, or in one that lasts.
+
+What is asked of a directory is what `durable.open` asks, with the same errors: the program must be the stored one,
+there is one writer, and readers see the last commit. What lies in it is the engine's (`engine.spark.published`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidelog.check.not_yet import refuse_on_spark
+from tidelog.database.database import Database
+from tidelog.database.durable.journal import is_database
+from tidelog.database.durable.lock import WriterLock
+from tidelog.database.durable.open import check_durability
+from tidelog.database.durable.storable import unstorable_column
+from tidelog.database.durable.stored_program import StoredProgram, extern_versions
+from tidelog.database.program import Opening, Program, compilation_of
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.failures import not_a_database, not_storable, other_engine
+from tidelog.maintain.limits import Limits
+from tidelog.maintain.options import Maintenance
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
+
+
+def open_on_spark(program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening) -> Database:
+    """See `Program.open`; `address` is a path or an address such as `s3a://bucket/state`."""
+    from tidelog.engine.spark.directory import StateDirectory
+    from tidelog.engine.spark.engine import SparkEngine
+    from tidelog.engine.spark.session import require_pyspark
+
+    _refuse(asked)
+    refuse_on_spark(program.stages.typed)
+    check_durability(how.durability)
+    _check_keep_epochs(how.keep_epochs)
+    if address is None:
+        return Database(program.stages.rules, SparkEngine(program.stages.rules, spark=spark), program.stages.typed)
+    require_pyspark()
+    column = unstorable_column(program.stages.rules)
+    if column is not None:
+        raise not_storable(*column)
+    directory = StateDirectory(address)
+    lock = None if how.read_only else _writer_lock(directory)
+    try:
+        return _open(program, spark, directory, how, lock)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def read_program_on_spark(address: str) -> StoredProgram | None:
+    """The program of the database in a directory of the Spark engine; None where there is none."""
+    from tidelog.engine.spark.directory import StateDirectory
+    from tidelog.engine.spark.published import stored_basis
+
+    basis = stored_basis(StateDirectory(address))
+    return None if basis is None else StoredProgram.of_document(dict(basis.program))
+
+
+def _open(program: Program, spark: Any, directory: Any, how: Opening, lock: WriterLock | None) -> Database:
+    from tidelog.database.migrate_on_spark import migrate
+    from tidelog.engine.spark.engine import Access, SparkEngine
+    from tidelog.engine.spark.manifest import Basis
+
+    given = stored = StoredProgram.of(program)
+    found = read_program_on_spark(directory.address)
+    if found is not None:
+        is_migrating = how.migrate and not how.read_only and found.digest != given.digest
+        stored = given if is_migrating else found
+        stored.check_same(given, directory.address)
+        if stored.names != given.names:
+            program = stored.compile(compilation_of(program).externs)
+    elif how.read_only:
+        raise not_a_database(directory.address, "there is no manifest in it")
+    basis = Basis(stored.document(), stored.digest, extern_versions(compilation_of(program).externs))
+    access = Access(how.read_only, lock.release if lock else None, how.durability == "disk", how.keep_epochs)
+    rules = program.stages.rules
+    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access)
+    if found is not None and found.digest != stored.digest:
+        migrate(engine, found, program)
+    return Database(rules, engine, program.stages.typed)
+
+
+def _writer_lock(directory: Any) -> WriterLock | None:
+    """The lock of a directory on this machine; elsewhere there is none. Raises UsageError for what cannot be one."""
+    if not directory.is_local:
+        return None
+    path = directory.local_path
+    if is_database(path):
+        raise other_engine(path, "local")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        foreign = directory.foreign_names()
+        if foreign and not directory.manifests():
+            what = f"there is no manifest in it, but `{foreign[0]}`"
+            raise not_a_database(path, what, "give a new or an empty directory")
+        return WriterLock(path)
+    except OSError as error:
+        raise not_a_database(path, f"it cannot be made or written to: {error.strerror}") from error
+
+
+def _check_keep_epochs(number: object) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise UsageError(f"`keep_epochs` is {number!r}; it must be a whole number", code=Code.BAD_LIMIT)
+
+
+def _refuse(asked: Maintenance) -> None:
+    if asked.strategy != DEFAULT_STRATEGY:
+        raise UsageError(f"the Spark engine has no strategy {asked.strategy!r} yet", code=Code.NOT_YET)
+    if asked.limits != Limits():
+        raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
+    if asked != Maintenance():
+        raise UsageError(
+            "the Spark engine takes neither `switch` nor `threads` yet", code=Code.NOT_YET, help="leave them out"
+        )
