@@ -69,7 +69,7 @@ def test_an_empty_stratum_and_high_ranks_start_anew() -> None:
 def test_what_is_small_is_repaired_without_a_budget() -> None:
     decision = decide(Switch(), edges(left=900), instances=ALWAYS_UPDATE)
     assert decision.strategy == "update"
-    assert Switch().meter(decision, ALWAYS_UPDATE).stride == NO_LIMIT
+    assert Switch().meter(decision, ALWAYS_UPDATE, recursive=True).stride == NO_LIMIT
 
 
 def test_where_much_is_gone_the_stratum_starts_anew_without_a_try() -> None:
@@ -216,6 +216,26 @@ def test_without_a_clock_instances_are_counted() -> None:
         meter = Meter(Decision("update", "", budget=0.2 * MANY, bootstrap=MANY), MANY)
         meter.begin()
         assert meter.goes_on(Progress(instances, 40, batch=9000, waiting=9000, rows=MANY)) == goes_on
+
+
+def test_without_recursion_nothing_is_to_come() -> None:
+    clock = Clock()
+    decision = Decision("update", "", budget=0.2, bootstrap=1.0)
+    for recursive in (True, False):
+        meter = Meter(decision, MANY, clock, by_clock=True, recursive=recursive)
+        clock.now = 0.0
+        meter.begin()
+        clock.now = 0.5
+        assert meter.goes_on(Progress(400_000, 0, batch=0, waiting=400_000, rows=MANY)) == (not recursive)
+
+
+def test_a_change_larger_than_what_there_is_to_derive_is_not_an_update() -> None:
+    small = [Touched("Edge", 300_000, 0, 1_000)]
+    large = [Touched("Edge", 300_000, 100_000, 60_000), Touched("Off", 100_000, 100_000, 0)]
+    for touched, strategy in ((small, "update"), (large, "bootstrap")):
+        decision = Switch().decide(STRATUM, 150_000, 0, 500_000, touched, 5)
+        assert decision.strategy == strategy
+    assert decision.reason == "260000 changed rows are more than there is to derive"
 
 
 # In the engine

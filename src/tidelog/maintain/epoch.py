@@ -36,6 +36,9 @@ class StratumState(Protocol):
         """The rows of its relations."""
 
     @property
+    def recursive(self) -> bool: ...
+
+    @property
     def waves(self) -> int:
         """The waves of the last `update` or `bootstrap`."""
 
@@ -112,7 +115,7 @@ def _bring(
     how, reason, is_anew = decision.strategy, decision.reason, decision.is_anew
     given_up, in_vain = 0.0, 0
     if not is_anew:
-        meter = switch.meter(decision, before)
+        meter = switch.meter(decision, before, recursive=stratum.recursive)
         if stratum.update(meter):
             if stratum.fixed is None and stratum.keeps == "elastic":
                 history.note_update(meter.seconds, meter.work, events, before)

@@ -32,8 +32,10 @@ LEAST_UPDATE_RATE = 0.7
 GONE_SHARE = 0.25
 # This share of one relation is gone: it was replaced; of a relation that is at least so much of what the rules read.
 REPLACED_SHARE, NOTABLE_SHARE = 0.75, 0.05
-# Below this many instances both are faster than the difference could be noticed.
+# Below this many instances, with as few events, both are faster than the difference could be noticed.
 ALWAYS_UPDATE = 5_000
+# A change of at least this share of what the rules will read is large: that each event is looked at counts, too.
+LARGE_SHARE = 0.5
 # After so many Updates in a row that were not tried, one is.
 SKIPS_IN_A_ROW = 4
 RANK_LIMIT = 1 << 29
@@ -94,13 +96,21 @@ class Decision:
 class Meter:
     """Watches one Update and says when to give it up.
 
-    Costs are seconds, or, where `by_clock` is false, instances of a Bootstrap.
+    Costs are seconds, or, where `by_clock` is false, instances of a Bootstrap. In a stratum without recursion there is
+    one wave, and what waits behind it meets nothing.
     """
 
     def __init__(
-        self, decision: Decision, instances: int, clock: Callable[[], float] = perf_counter, *, by_clock: bool = False
+        self,
+        decision: Decision,
+        instances: int,
+        clock: Callable[[], float] = perf_counter,
+        *,
+        by_clock: bool = False,
+        recursive: bool = True,
     ) -> None:
         self._decision = decision
+        self._recursive = recursive
         self._instances = instances
         self._clock = clock
         self._by_clock = by_clock
@@ -165,6 +175,8 @@ class Meter:
         A row meets as many as rows do here on average. Waves go on to shrink, or to grow, as this one did; how long is
         known only by how many there were: there will not be more of them than that.
         """
+        if not self._recursive:
+            return 0.0, 0.0
         per_row = self._instances / max(now.rows, 1)
         here = now.batch * per_row
         met = now.instances - self._at_wave
@@ -204,7 +216,7 @@ class Switch:
         if is_first_load(instances, rows_below, touched):
             return Decision("bootstrap", FIRST_LOAD)
         came, left = sum(each.came for each in touched), sum(each.left for each in touched)
-        if instances <= ALWAYS_UPDATE:
+        if max(instances, came + left) <= ALWAYS_UPDATE:
             return Decision("update", "the stratum is small")
         return self._weigh(self.history(relations), instances, rows, max(rows_below - came, left, 1), touched)
 
@@ -227,6 +239,10 @@ class Switch:
         lost = _bound_to_lose(rows_below, touched)
         if lost and (update is None or update > bootstrap / 2):
             return Decision("bootstrap", lost, *expected)
+        count = sum(events.values())
+        rows_after = rows_below + sum(each.came - each.left for each in touched)
+        if count >= LARGE_SHARE * rows_after and per_instance * count > bootstrap:
+            return Decision("bootstrap", f"{count} changed rows are more than there is to derive", *expected)
         budget = self._share * bootstrap
         if update is None:
             reason = "nothing is known of such changes"
@@ -242,8 +258,9 @@ class Switch:
             reason = "an Update was expected to lose, and is tried to learn whether it does"
         return Decision("update", reason, expected[0], expected[1], budget, bootstrap)
 
-    def meter(self, decision: Decision, instances: int) -> Meter:
-        return Meter(decision, instances, self.clock, by_clock=decision.expected_bootstrap is not None)
+    def meter(self, decision: Decision, instances: int, *, recursive: bool) -> Meter:
+        by_clock = decision.expected_bootstrap is not None
+        return Meter(decision, instances, self.clock, by_clock=by_clock, recursive=recursive)
 
 
 def events_of(touched: Sequence[Touched]) -> Mapping[Event, int]:

@@ -114,6 +114,10 @@ class LocalStratum:
     def row_count(self) -> int:
         return int(self.desk.S[self._inside, k.LIVE].sum())
 
+    @property
+    def recursive(self) -> bool:
+        return self.stratum.recursive
+
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
 
