@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
+from unittest import mock
 
-from tidelog.engine.spark import task
+from tidelog.engine.spark import choose, epoch, task
 from tidelog.engine.spark.kept import KEPT
+from tidelog.engine.spark.setting import ship
 from tidelog.engine.spark.task import Job, TaskOutcome, Workers, run_bucket
+
+ALWAYS, NEVER = -1, 1 << 60
 
 
 class NoSpark:
@@ -30,7 +36,7 @@ def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], 
     """A stand-in for `run_tasks`; before each bucket, `forget` says whether the process has lost its engines."""
 
     def run(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
-        sent: Job = pickle.loads(pickle.dumps(job))
+        sent: Job = pickle.loads(ship(job))
         outcomes = []
         for bucket in range(job.buckets):
             if forget():
@@ -39,3 +45,27 @@ def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], 
         return outcomes
 
     return run
+
+
+@contextmanager
+def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
+    """Runs tasks in this process, where half of them find no engine. `limit` gives, for each choice of a plan, the
+    rows above which to decompose: `ALWAYS`, `NEVER`, or in between."""
+    chosen = choose.Chooser.choose
+
+    def choose_with_limit(
+        chooser: choose.Chooser, rows: Mapping[str, int], after: choose.Segment | None = None
+    ) -> choose.Segment | None:
+        rows_limit = limit()
+        with (
+            mock.patch.object(choose, "SINGLE_TASK_ROWS", rows_limit),
+            mock.patch.object(choose, "RECURSIVE_SINGLE_TASK_ROWS", rows_limit),
+        ):
+            return chosen(chooser, rows, after)
+
+    dice = random.Random(seed)
+    with (
+        mock.patch.object(choose.Chooser, "choose", choose_with_limit),
+        mock.patch.object(epoch, "run_tasks", run_tasks_here(lambda: dice.random() < 0.5)),
+    ):
+        yield

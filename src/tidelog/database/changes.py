@@ -75,15 +75,12 @@ class Delta:
         self._check_weight_is_free()
         if self._rows is None:
             with self._session.engine() as engine:
-                inserted = deleted = engine.frame(self._relation.name).limit(0)
-        else:
-            with self._session.lock:
-                inserted, deleted = self._rows.inserted_frame(), self._rows.deleted_frame()
-        from pyspark.sql.functions import lit
+                nothing = engine.frame(self._relation.name).limit(0)
+            from pyspark.sql.functions import lit
 
-        came = inserted.withColumn(WEIGHT, lit(+1).cast("bigint"))
-        went = deleted.withColumn(WEIGHT, lit(-1).cast("bigint"))
-        return went.unionByName(came)
+            return nothing.withColumn(WEIGHT, lit(0).cast("bigint"))
+        with self._session.lock:
+            return self._rows.deleted_frame().unionByName(self._rows.inserted_frame())
 
     def __len__(self) -> int:
         return sum(self._counts())

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.check.not_yet import refuse_on_spark
 from tidelog.database.database import Database
 from tidelog.database.durable.journal import is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.open import check_durability
-from tidelog.database.durable.storable import unstorable_column
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
 from tidelog.database.program import Opening, Program, compilation_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import not_a_database, not_storable, other_engine
-from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import Maintenance
-from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.rules.storable import unstorable_column
 
 
 def open_on_spark(program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening) -> Database:
@@ -31,11 +28,11 @@ def open_on_spark(program: Program, spark: Any, address: str | None, asked: Main
     from tidelog.engine.spark.session import require_pyspark
 
     _refuse(asked)
-    refuse_on_spark(program.stages.typed)
     check_durability(how.durability)
     _check_keep_epochs(how.keep_epochs)
     if address is None:
-        return Database(program.stages.rules, SparkEngine(program.stages.rules, spark=spark), program.stages.typed)
+        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked)
+        return Database(program.stages.rules, engine, program.stages.typed)
     require_pyspark()
     column = unstorable_column(program.stages.rules)
     if column is not None:
@@ -43,7 +40,7 @@ def open_on_spark(program: Program, spark: Any, address: str | None, asked: Main
     directory = StateDirectory(address)
     lock = None if how.read_only else _writer_lock(directory)
     try:
-        return _open(program, spark, directory, how, lock)
+        return _open(program, spark, directory, asked, how, lock)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -59,7 +56,9 @@ def read_program_on_spark(address: str) -> StoredProgram | None:
     return None if basis is None else StoredProgram.of_document(dict(basis.program))
 
 
-def _open(program: Program, spark: Any, directory: Any, how: Opening, lock: WriterLock | None) -> Database:
+def _open(
+    program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None
+) -> Database:
     from tidelog.database.migrate_on_spark import migrate
     from tidelog.engine.spark.engine import Access, SparkEngine
     from tidelog.engine.spark.manifest import Basis
@@ -77,7 +76,7 @@ def _open(program: Program, spark: Any, directory: Any, how: Opening, lock: Writ
     basis = Basis(stored.document(), stored.digest, extern_versions(compilation_of(program).externs))
     access = Access(how.read_only, lock.release if lock else None, how.durability == "disk", how.keep_epochs)
     rules = program.stages.rules
-    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access)
+    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access, asked=asked)
     if found is not None and found.digest != stored.digest:
         migrate(engine, found, program)
     return Database(rules, engine, program.stages.typed)
@@ -107,11 +106,15 @@ def _check_keep_epochs(number: object) -> None:
 
 
 def _refuse(asked: Maintenance) -> None:
-    if asked.strategy != DEFAULT_STRATEGY:
-        raise UsageError(f"the Spark engine has no strategy {asked.strategy!r} yet", code=Code.NOT_YET)
-    if asked.limits != Limits():
-        raise UsageError("the Spark engine has no limits yet", code=Code.NOT_YET, help="leave them out")
-    if asked != Maintenance():
+    if asked.threads is not None:
         raise UsageError(
-            "the Spark engine takes neither `switch` nor `threads` yet", code=Code.NOT_YET, help="leave them out"
+            "the Spark engine takes no `threads`: a task of Spark has one",
+            code=Code.NOT_YET,
+            help="set how many tasks run at a time in the session, for example with the master `local[4]`",
+        )
+    if asked.strategy in ("counting", "elastic-paper"):
+        raise UsageError(
+            f"the strategy {asked.strategy!r} is to compare with, on the local engine alone",
+            code=Code.NOT_YET,
+            help="on Spark there are 'elastic', 'recompute' and 'update'",
         )

@@ -77,7 +77,7 @@ class Program:
         """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
 
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
-        one or a new local one. The rest is for the local engine. `strategy` is `"elastic"` (a change is repaired, or
+        one or a new local one. `strategy` is `"elastic"` (a change is repaired, or
         its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline), `"update"`
         (always repaired), `"counting"` or `"elastic-paper"` (other ways to repair, to compare with). `switch` is for
         `"elastic"`: while nothing is known of what repairs cost in a stratum, one that has taken this share of

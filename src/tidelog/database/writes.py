@@ -20,6 +20,10 @@ from tidelog.engine.interface import Operation
 from tidelog.io.rows import to_batch, to_rows, to_table
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.schema import is_plain_relation
+
+CLEARED_AT_ONCE = 1_000_000
+"""More rows than this never pass through the driver of Spark to be deleted."""
 
 
 class Writes(Protocol):
@@ -61,7 +65,13 @@ class PlainWrites:
     def clear(self) -> None:
         name = self._relation.name
         with self._session.engine() as engine:
-            committed: Any = engine.frame(name) if engine.name == "spark" else [row for row, _ in engine.rows(name)]
+            committed: Any
+            if engine.name != "spark":
+                committed = [row for row, _ in engine.rows(name)]
+            elif is_plain_relation(self._relation) and engine.count(name) > CLEARED_AT_ONCE:
+                committed = engine.frame(name)
+            else:
+                committed = engine.table(name)
             staged = engine.stage(name, committed)
         self._operations = [Operation(name, -1, staged)]
 
@@ -85,7 +95,7 @@ class PlainWrites:
     def _batch(self, rows: Any) -> Any:
         if self._session.is_frame(rows):
             return rows
-        if self._session.engine_name == "spark":
+        if self._session.engine_name == "spark" and is_plain_relation(self._relation):
             return to_table(rows, self._relation)
         return to_batch(rows, self._relation, self._session.definitions)
 

@@ -64,7 +64,8 @@ class ChangeRows(Protocol):
     def inserted_count(self) -> int: ...
     def deleted_count(self) -> int: ...
     def inserted_frame(self) -> Any:
-        """The same as a Spark DataFrame; an engine without a session raises UsageError."""
+        """The same as a Spark DataFrame, with what their weights changed by as `_weight`; an engine without a session
+        raises UsageError."""
 
     def deleted_frame(self) -> Any: ...
 

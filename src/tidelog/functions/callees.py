@@ -53,6 +53,7 @@ class Callees:
         self._functions = functions
         self._externs = externs
         self.signatures: dict[str, Signature] = {}
+        self._met: set[str] = set()
 
     def extended(
         self, functions: Mapping[str, Function]
@@ -66,6 +67,9 @@ class Callees:
         while True:
             function = self._functions[id_]
             body = function.body
+            self._met.add(id_)
+            if isinstance(body, Call):
+                self._met.add(body.function)
             if not (
                 isinstance(body, Call)
                 and body.function not in seen
@@ -82,6 +86,10 @@ class Callees:
             type_arguments = tuple(substitute(argument, meaning) for argument in body.type_arguments)
             id_ = body.function
             seen.add(id_)
+
+    def met(self) -> dict[str, Function]:
+        """The functions that calls have named so far, which is all that is needed to compile the same calls again."""
+        return {id_: self._functions[id_] for id_ in self._met}
 
     def function(self, id_: str) -> Function:
         return self._functions[id_]

@@ -4,7 +4,8 @@ Functions are compiled when something first needs them, together with all that t
 that imports the whole library pays for what it uses. The namespace has no builtins (`vocabulary.py`).
 
 `CompiledFunctions` is pickled as its source, its types and its extern functions, and built again from those: extern
-functions must be picklable where the program runs in other processes.
+functions must be picklable where the program runs in other processes. There, expressions can be compiled that call what
+was called here.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class CompiledFunctions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = tuple(self._units), dict(self._names), dict(self.callees.signatures), dict(self._externs)
-        return _restore, (self.definitions, *state)
+        return _restore, (self.definitions, self.callees.met(), *state)
 
     def _restored(
         self,
@@ -217,8 +218,8 @@ class CompiledFunctions:
                 return TypeTemplate(type_, variables)
 
 
-def _restore(definitions: Definitions, *state: Any) -> CompiledFunctions:
-    return CompiledFunctions(definitions)._restored(*state)
+def _restore(definitions: Definitions, functions: Mapping[str, Function], *state: Any) -> CompiledFunctions:
+    return CompiledFunctions(definitions, functions)._restored(*state)
 
 
 @lru_cache(maxsize=4096)

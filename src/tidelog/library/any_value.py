@@ -54,5 +54,5 @@ def default_any() -> AnyValue:
 
 
 def refuse_any(value: Any) -> AnyValue:
-    """Text and bytes do not say the type of a value."""
+    """Text does not say the type of a value."""
     raise ValueError("a value of type ddlog_std::Any cannot be read")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tidelog.check.types import STRING, U32, U128, NamedType, Type
-from tidelog.library.any_value import any_debug_text, any_record_text, default_any, refuse_any
+from tidelog.library.any_value import AnyValue, any_debug_text, any_record_text, default_any, refuse_any
 from tidelog.values.externs import ExternType, Manner
 from tidelog.values.quote import quote
 
@@ -119,6 +119,7 @@ LIBRARY_TYPES: Mapping[str, ExternType] = {
         default=default_any,
         record_text=any_record_text,
         debug_text=any_debug_text,
+        typed=AnyValue,
     ),
     "net::ipv4::Ipv4Addr": _held_as(_u32),
     "net::ipv6::Ipv6Addr": _held_as(_u128),

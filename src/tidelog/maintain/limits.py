@@ -47,6 +47,13 @@ class Interrupt(Protocol):
         """Raises when somebody wants the epoch to end."""
 
 
+class NoInterrupt:
+    """For an epoch that nobody can end."""
+
+    def check(self) -> None:
+        pass
+
+
 class Watch:
     """Looks at the limits and at interrupts while an epoch runs."""
 

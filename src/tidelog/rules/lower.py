@@ -174,6 +174,7 @@ class Lowering:
             name = self.fresh_name(output, "apply")
             made = Transform(application.transformer, found, tuple(inputs), place, application.span)
             self.hide(name, columns, variables, (made,))
+            self._relations[name] = replace(self._relations[name], explicit=self._relations[output].explicit)
             body = (Positive(Atom(name, variables, application.span)),)
             head = Atom(output, variables, application.span)
             self._rules.append(Rule(len(self._rules), head, body, application.span.text, application.span))

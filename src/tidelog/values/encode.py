@@ -11,6 +11,7 @@ bytes serve in snapshots and in the columns of Spark. Their order means nothing.
     tuple, struct           the fields; a union's constructor before them, as a length
     Vec, Set, Map, ...      the number of items, then the items; keys and values in turns
     function                its key, the types and the values that it has captured
+    Any                     the type, then the value
 
 A length is seven bits to a byte, lowest first, the top bit set on all but the last.
 """
@@ -103,6 +104,8 @@ def _writer(definitions: Definitions, type_: Type) -> Writer:
         case FunctionType():
             return _function_writer(definitions)
         case NamedType() if (extern := definitions.extern(type_)) is not None:
+            if extern.typed is not None:
+                return _typed_writer(definitions)
             return _extern_writer(extern, definitions.keep(_writer, extern.inner(*type_.arguments)))
         case NamedType():
             return _struct_writer(definitions, type_)
@@ -127,6 +130,8 @@ def _reader(definitions: Definitions, type_: Type) -> Reader:
         case FunctionType():
             return _function_reader(definitions, type_)
         case NamedType() if (extern := definitions.extern(type_)) is not None:
+            if extern.typed is not None:
+                return _typed_reader(definitions, extern.typed)
             return _extern_reader(extern, definitions.keep(_reader, extern.inner(*type_.arguments)))
         case NamedType():
             return _struct_reader(definitions, type_)
@@ -247,6 +252,23 @@ def _extern_reader(extern: ExternType, inner: Reader) -> Reader:
             return read_items
         case Manner.OTHER:
             return read_one
+
+
+def _typed_writer(definitions: Definitions) -> Writer:
+    def write(value: Any, out: bytearray) -> None:
+        write_type(value.type, out)
+        definitions.keep(_writer, value.type)(value.value, out)
+
+    return write
+
+
+def _typed_reader(definitions: Definitions, make: Callable[[Type, Any, Any], Any]) -> Reader:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        type_, at = read_type(data, at)
+        value, at = definitions.keep(_reader, type_)(data, at)
+        return make(type_, value, definitions), at
+
+    return read
 
 
 def _function_writer(definitions: Definitions) -> Writer:

@@ -42,7 +42,8 @@ class ExternType:
     inner ones, for a sequence); `take` gives the inner value (only asked of OTHER). `default` is the type's default
     value, if it is not made from the default of the inner type (an empty sequence). `record_text` and `debug_text`
     write a value where that is not done as for the inner one; `debug_brackets` are what debug text puts around and
-    between the items of a sequence.
+    between the items of a sequence. `typed` is for a type whose values have a `type` and a `value` of it: it makes one
+    of those, and of the definitions that they belong to.
     """
 
     manner: Manner
@@ -53,6 +54,7 @@ class ExternType:
     record_text: Callable[[Any], str] | None = None
     debug_text: Callable[[Any], str] | None = None
     debug_brackets: tuple[str, str, str] = ("[", ", ", "]")
+    typed: Callable[[Type, Any, Any], Any] | None = None
 
 
 def _itself(value: Any) -> Any:

@@ -27,7 +27,6 @@ from tidelog.database.durable.journal import Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.pace import Pace
 from tidelog.database.durable.snapshot import Basis, Snapshot, read_snapshot, snapshots, sweep, write_snapshot
-from tidelog.database.durable.storable import know_functions
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.failures import damaged, foreign_process, other_program, read_only
@@ -36,6 +35,7 @@ from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, RuleProgram
+from tidelog.rules.storable import know_functions
 
 _log = logging.getLogger("tidelog")
 # Epochs that are replayed as one, where that makes no difference.

@@ -13,7 +13,6 @@ from tidelog.database.durable.engine import DurableEngine
 from tidelog.database.durable.journal import DURABILITIES, Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.migrate import migrate as migrate_database
-from tidelog.database.durable.storable import unstorable_column
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
 from tidelog.database.program import Opening, Program, compilation_of
 from tidelog.diagnostics.codes import Code
@@ -21,6 +20,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.failures import not_a_database, not_storable, other_engine
 from tidelog.maintain.options import Maintenance
+from tidelog.rules.storable import unstorable_column
 
 
 def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:

@@ -83,8 +83,9 @@ class TransformStratum(HeldStratum):
         if application not in self._made:
             self._made[application] = self._run_transformer(transform)
         head = self.program.relations[rule.head.relation]
-        explicit = self.program.relations[head.name.split("#", 1)[0]].explicit
-        rows = [(value,) if explicit else field_values(value) for value in self._made[application][transform.place]]
+        rows = [
+            (value,) if head.explicit else field_values(value) for value in self._made[application][transform.place]
+        ]
         return self.exchange(self.numbers[head.name], self.values.rows_to_words(rows, head))
 
     def keep(self) -> None:

@@ -5,10 +5,12 @@ A failed attempt leaves files that nothing names. The next one, for the same epo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from tidelog.engine.spark.directory import StateDirectory
+from tidelog.engine.spark.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,8 @@ class Attempt:
     directory: StateDirectory
     epoch: int
     label: str
+    setting: Setting = field(default_factory=Setting)
+    started: float = field(default_factory=perf_counter)
 
     def new_name(self, relation: str, kind: str) -> str:
         """A name for a file of this epoch, never used before."""

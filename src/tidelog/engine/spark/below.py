@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.bucket import rows_of_bucket
 from tidelog.engine.spark.directory import StateDirectory
-from tidelog.engine.spark.state import TOTAL, Changed, Stored, read_changes, read_rows
+from tidelog.engine.spark.state import TOTAL, Changed, Stored, read_changes, read_weights, signed_rows
 from tidelog.engine.spark.subprogram import Share, TaskProgram
-from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema
+from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.stored import stored_schema
 
 
 class Below:
@@ -39,24 +38,29 @@ class Below:
             if name not in known:
                 known[name] = read_changes(self._directory, self._relations[name], changed[name])
             part = _part(known[name], share)
-            for sign, total in ((-1, 0), (+1, 1)):
-                rows = part.filter(pc.equal(part[TOTAL], total))
+            for sign, rows in signed_rows(part, changed[name].weighted):
                 if rows.num_rows:
                     operations.append(Operation(share.name, sign, self._fitted(rows, share)))
         return operations
 
-    def facts(self, stored: Mapping[str, Stored]) -> list[Operation]:
-        """All rows, as inserts into the inputs of the task's program."""
-        return [
-            Operation(share.name, +1, self._fitted(rows, share)) for share, rows in self._rows(stored) if rows.num_rows
-        ]
+    def facts(self, stored: Mapping[str, Stored], changed: Mapping[str, Changed]) -> list[Operation]:
+        """All rows, as inserts into the inputs of the task's program; a stream has only those of the epoch."""
+        operations = []
+        for share, rows in self._rows(stored):
+            weighted = self._relations[share.relation].weighted
+            for sign, part in signed_rows(rows, weighted) if weighted else [(+1, rows)]:
+                if part.num_rows:
+                    operations.append(Operation(share.name, sign, self._fitted(part, share)))
+        streams = {name: each for name, each in changed.items() if self._relations[name].kind is Kind.STREAM}
+        return operations + self.changes(streams)
 
     def states(self, stored: Mapping[str, Stored]) -> dict[str, pa.Table]:
         """All rows, with the numbers of input facts, in the form of `LocalEngine.load`."""
         states = {}
         for share, rows in self._rows(stored):
             values = [rows.column(name) for name in rows.column_names if name != TOTAL]
-            numbers = [pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows) for number in (0, 1, 1)]
+            rank, count = (pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows) for number in (0, 1))
+            numbers = [rank, count, rows[TOTAL] if self._relations[share.relation].weighted else count]
             names = [*(f"c{i}" for i in range(len(values))), "_rank", "_count", TOTAL]
             states[share.name] = with_input(pa.Table.from_arrays([*values, *numbers], names=names), True)
         return states
@@ -67,16 +71,16 @@ class Below:
         for share in self._task.shares:
             name, files = share.relation, stored.get(share.relation)
             if share.cut is not None and files is not None and files.is_cut(share.cut):
-                found.append((share, read_rows(self._directory, self._relations[name], files, share.cut)))
+                found.append((share, read_weights(self._directory, self._relations[name], files, share.cut)))
                 continue
             if name not in known:
-                known[name] = read_rows(self._directory, self._relations[name], files)
+                known[name] = read_weights(self._directory, self._relations[name], files)
             found.append((share, _part(known[name], share)))
         return found
 
     def _fitted(self, rows: pa.Table, share: Share) -> pa.Table:
         """The rows as the local engine takes them; Arrow forgets the length of a table that it casts to no columns."""
-        schema = arrow_schema(self._task.program.relations[share.name])
+        schema = stored_schema(self._task.program.relations[share.name])
         chosen = rows.select(schema.names)
         return chosen.cast(schema) if schema.names else chosen
 

@@ -7,20 +7,20 @@
 A frame of bindings has one column per variable bound so far. Literals are taken in an order that joins on shared
 variables and, where it can, starts with the delta; conditions and assignments keep the order in which they stand, and
 one that may fail waits for everything in front of it. Comparisons become Spark expressions only where columns compare
-as the values do (never the order of a `u64` or of a wide integer); all else goes to `scalars`.
+as the values do (never the order of a `u64`, of a wide integer or of an encoding); all else goes to `scalars`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidelog.check import typed
-from tidelog.check.types import BOOL, S64, BitType, SignedType, Type, is_word
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.spark.encode import constant_value, encode_value, frame_type
-from tidelog.engine.spark.scalars import RulePlace, ScalarStep, apply_steps
+from tidelog.check.types import BOOL, S64, BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
+from tidelog.engine.spark.encode import constant_column
+from tidelog.engine.spark.scalars import RulePlace, ScalarStep, TypedColumn, apply_steps
+from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules.ir import (
     Assign,
@@ -37,6 +37,8 @@ from tidelog.rules.ir import (
     Unfold,
     Variable,
 )
+from tidelog.rules.schema import plain_type
+from tidelog.rules.unfold import compile_unfold
 
 _UNIT = "unit"  # a column that every frame of bindings has, so that none is ever without columns
 _CHECK = "check"
@@ -45,7 +47,14 @@ RANK, LEVEL = "_rank", "_level"
 
 
 def rule_frame(
-    spark: Any, rule: Rule, frames: Mapping[int, Any], delta: int | None, stratum: str, ranked: Collection[int] = ()
+    spark: Any,
+    rule: Rule,
+    frames: Mapping[int, Any],
+    delta: int | None,
+    stratum: str,
+    ranked: Collection[int] = (),
+    *,
+    functions: CompiledFunctions,
 ) -> Any:
     """The heads of the rule's instances, one row for each instance, in columns `c0`, ..., with its level.
 
@@ -53,7 +62,7 @@ def rule_frame(
     `c0`, ... as `encode.to_frame` makes them; for the places in `ranked` also with the column `_rank`. The level is the
     highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if one is known to be.
     """
-    bindings = _Bindings(spark, RulePlace(rule.text, str(rule.span), stratum))
+    bindings = _Bindings(spark, RulePlace(rule.text, str(rule.span), stratum), functions)
     for place in literal_order(rule, delta):
         match rule.body[place]:
             case Positive(atom):
@@ -64,6 +73,8 @@ def rule_frame(
                 bindings.require(expression)
             case Assign(variable, expression):
                 bindings.assign(variable, expression)
+            case Unfold() as unfold:
+                bindings.unfold(unfold)
     frame = bindings.finish()
     terms = [bindings.value(term).alias(f"c{i}") for i, term in enumerate(rule.head.terms)]
     return frame.select(*terms, bindings.level().alias(LEVEL))
@@ -110,7 +121,7 @@ def _schedule(rule: Rule, first: int | None) -> tuple[list[int], int]:
 
 def _is_ready(literal: Literal, bound: set[str], all_in_front: bool) -> bool:
     match literal:
-        case Condition(expression) | Assign(_, expression):
+        case Condition(expression) | Assign(_, expression) | Unfold(expression=expression):
             return typed.variables(expression) <= bound and (all_in_front or not typed.may_fail(expression))
         case _:
             return _names(literal) <= bound
@@ -125,16 +136,19 @@ def _names(literal: Literal) -> set[str]:
             return set()
         case Assign(variable):
             return {variable.name}
-        case Unfold() | Group() | Transform():
-            raise UsageError("Spark takes no values apart and groups nothing yet", code=Code.NOT_YET)
+        case Unfold(variables):
+            return {variable.name for variable in variables}
+        case Group() | Transform():
+            raise AssertionError("a rule that groups or transforms is no join")
 
 
 class _Bindings:
     """A frame of bindings as it grows; what Python has to compute is gathered and run in one pass."""
 
-    def __init__(self, spark: Any, place: RulePlace) -> None:
+    def __init__(self, spark: Any, place: RulePlace, functions: CompiledFunctions) -> None:
         self._spark = spark
         self._place = place
+        self._functions = functions
         self._frame: Any = None
         self._columns: dict[str, tuple[str, Type]] = {}
         self._ranks: list[str] = []
@@ -169,26 +183,52 @@ class _Bindings:
     def require(self, expression: typed.Expression) -> None:
         native = self._native(expression)
         if native is None:
-            self._steps.append(self._step(expression, None))
+            self._steps.append(self._step(expression))
         else:
             self._run_steps()
             self._frame = self._current().filter(native)
 
     def assign(self, variable: Variable, expression: typed.Expression) -> None:
         """Binds the variable, or compares with it where a literal has bound it already."""
-        known = self._columns.get(variable.name)
-        target = f"{_CHECK}{self._checks}" if known else f"v{len(self._columns)}"
-        self._checks += known is not None
         if isinstance(expression, typed.Var | typed.Lit):
             self._run_steps()
-            self._frame = self._current().withColumn(target, self._operand(expression))
+            value = self._operand(expression)
+            ((target, known),) = self._targets((variable,))
+            self._frame = self._current().withColumn(target, value)
         else:
-            self._steps.append(self._step(expression, target))
-        if known is None:
-            self._columns[variable.name] = (target, variable.type)
-        else:
+            step = self._step(expression)
+            ((target, known),) = self._targets((variable,))
+            self._steps.append(replace(step, targets=((target, variable.type),)))
+        self._require_equal([(target, known)])
+
+    def unfold(self, unfold: Unfold) -> None:
+        """Binds the variables of a pattern, or compares with those that a literal has bound already."""
+        arguments = tuple(self._columns[name] for name in sorted(typed.variables(unfold.expression)))
+        targets = self._targets(unfold.variables)
+        named = tuple((target, variable.type) for (target, _), variable in zip(targets, unfold.variables, strict=True))
+        self._steps.append(ScalarStep(compile_unfold(unfold, self._functions), arguments, named))
+        self._require_equal(targets)
+
+    def _targets(self, variables: Sequence[Variable]) -> list[tuple[str, str | None]]:
+        """A column for each variable, and the one that it must be equal to where the variable is bound already."""
+        targets: list[tuple[str, str | None]] = []
+        for variable in variables:
+            known = self._columns.get(variable.name)
+            if known is None:
+                self._columns[variable.name] = (f"v{len(self._columns)}", variable.type)
+                targets.append((self._columns[variable.name][0], None))
+            else:
+                targets.append((f"{_CHECK}{self._checks}", known[0]))
+                self._checks += 1
+        return targets
+
+    def _require_equal(self, targets: Sequence[tuple[str, str | None]]) -> None:
+        """Keeps the rows whose new columns have the values of those that were there."""
+        if any(known is not None for _, known in targets):
             self._run_steps()
-            self._frame = self._frame.filter(self._frame[target] == self._frame[known[0]]).drop(target)
+        for target, known in targets:
+            if known is not None:
+                self._frame = self._frame.filter(self._frame[target] == self._frame[known]).drop(target)
 
     def finish(self) -> Any:
         self._run_steps()
@@ -198,7 +238,7 @@ class _Bindings:
         from pyspark.sql import functions as f
 
         if isinstance(term, Constant):
-            return f.lit(constant_value(term)).cast(frame_type(term.type))
+            return constant_column(term, self._functions.definitions)
         assert isinstance(term, Variable)
         return f.col(self._columns[term.name][0])
 
@@ -225,7 +265,7 @@ class _Bindings:
         first: dict[Variable, int] = {}
         for i, term in enumerate(atom.terms):
             if isinstance(term, Constant):
-                relation = relation.filter(f.col(f"c{i}") == f.lit(constant_value(term)))
+                relation = relation.filter(f.col(f"c{i}") == constant_column(term, self._functions.definitions))
             elif isinstance(term, Variable) and term in first:
                 relation = relation.filter(f.col(f"c{i}") == f.col(f"c{first[term]}"))
             elif isinstance(term, Variable):
@@ -239,18 +279,19 @@ class _Bindings:
         ranks = [f.col(RANK).alias(rank)] if rank is not None else []
         return relation.select(f.lit(True).alias(_UNIT), *selected, *ranks), names
 
-    def _step(self, expression: typed.Expression, target: str | None) -> ScalarStep:
+    def _step(self, expression: typed.Expression) -> ScalarStep:
+        """A condition; with a target it would be an assignment."""
         parameters = sorted(typed.variables(expression))
         arguments = tuple(self._columns[name] for name in parameters)
-        return ScalarStep(compile_scalar(expression, parameters), arguments, target, expression.type)
+        return ScalarStep(compile_scalar(expression, parameters, self._functions), arguments, ())
 
     def _run_steps(self) -> None:
         if not self._steps:
             return
-        made = {step.target for step in self._steps}
-        ranks: list[tuple[str, Type]] = [(rank, S64) for rank in self._ranks]
+        made = {target for step in self._steps for target, _ in step.targets}
+        ranks: list[TypedColumn] = [(rank, S64) for rank in self._ranks]
         columns = [(_UNIT, BOOL), *ranks, *(column for column in self._columns.values() if column[0] not in made)]
-        self._frame = apply_steps(self._current(), columns, self._steps, self._place)
+        self._frame = apply_steps(self._current(), columns, self._steps, self._place, self._functions.definitions)
         self._steps = []
 
     def _native(self, expression: typed.Expression) -> Any | None:
@@ -284,16 +325,20 @@ class _Bindings:
 
         if isinstance(expression, typed.Var):
             return f.col(self._columns[expression.name][0])
-        assert not isinstance(expression.value, float), "floats are refused before"
-        return f.lit(encode_value(expression.value, expression.type)).cast(frame_type(expression.type))
+        return constant_column(Constant(expression.value, expression.type), self._functions.definitions)
 
 
 def _orders_alike(type_: Type) -> bool:
-    """Whether columns in frames have the order of their values; Spark orders strings, as we do, by their bytes."""
-    match type_:
+    """Whether columns in frames have the order of their values.
+
+    Spark orders strings, as we do, by their bytes, and NaN, as we do, above all other numbers.
+    """
+    match plain_type(type_):
         case BitType(width):
             return width < 64
-        case SignedType():
-            return is_word(type_)
-        case _:
+        case SignedType() as signed:
+            return is_word(signed)
+        case BoolType() | StringType() | FloatType():
             return True
+        case _:
+            return False

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.spark.directory import StateDirectory
-from tidelog.engine.spark.scan import named, scan_changes
-from tidelog.engine.spark.state import TOTAL, Changed, read_changes
+from tidelog.engine.spark.scan import named, scan_weighted
+from tidelog.engine.spark.state import Changed, read_changes, signed_rows
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.rules.stored import stored_rows, stored_schema
+from tidelog.values import Definitions
 
 HELD_ROWS = 1_000_000
 """Changes of at most this many rows survive the closing of a database without a directory of its own."""
@@ -23,8 +23,11 @@ HELD_ROWS = 1_000_000
 class SparkChanges:
     """Implements `ChangeRows`. Its files stay as long as it does; its DataFrames, like all, for some epochs."""
 
-    def __init__(self, spark: Any, directory: StateDirectory, relation: Relation, changed: Changed) -> None:
+    def __init__(
+        self, spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, definitions: Definitions
+    ) -> None:
         self._spark = spark
+        self._definitions = definitions
         self._directory: StateDirectory | None = directory
         self._relation = relation
         self._changed = changed
@@ -41,8 +44,11 @@ class SparkChanges:
         return self._rows(came=False)
 
     def weights(self) -> list[tuple[Row, int]]:
-        tables = ((self.deleted(), -1), (self.inserted(), +1))
-        return [(row, sign) for table, sign in tables for row in table_to_rows(table, self._relation)]
+        return [
+            (row, weight)
+            for weight, table in signed_rows(self._table(), self._changed.weighted)
+            for row in stored_rows(table, self._relation, self._definitions)
+        ]
 
     def inserted_count(self) -> int:
         return self._changed.inserted
@@ -62,14 +68,17 @@ class SparkChanges:
             self._held = read_changes(self._directory, self._relation, self._changed)
         self._directory = None
 
+    def _table(self) -> pa.Table:
+        return read_changes(self._files(), self._relation, self._changed) if self._held is None else self._held
+
     def _rows(self, came: bool) -> pa.Table:
-        table = self._held
-        if table is None:
-            table = read_changes(self._files(), self._relation, self._changed)
-        return fitted(table.filter(pc.equal(table[TOTAL], int(came))), self._relation)
+        signed = signed_rows(self._table(), self._changed.weighted)
+        tables = [table for weight, table in signed if (weight > 0) == came]
+        return fitted(pa.concat_tables([self._table().slice(0, 0), *tables]), self._relation)
 
     def _frame(self, came: bool) -> Any:
-        return named(scan_changes(self._spark, self._files(), self._relation, self._changed, came), self._relation)
+        changes = scan_weighted(self._spark, self._files(), self._relation, self._changed, came)
+        return named(changes, self._relation, self._definitions, "_weight")
 
     def _files(self) -> StateDirectory:
         if self._directory is None:
@@ -83,6 +92,6 @@ class SparkChanges:
 
 def fitted(table: pa.Table, relation: Relation) -> pa.Table:
     """Rows of a state file as users see them; Arrow forgets the length of a table that it casts to no columns."""
-    schema = arrow_schema(relation)
+    schema = stored_schema(relation)
     values = table.select([f"c{i}" for i in range(len(schema))])
     return values.rename_columns(schema.names).cast(schema) if schema.names else values

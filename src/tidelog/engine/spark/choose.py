@@ -66,7 +66,7 @@ class Segment:
         """The relations below that rules of the segment mention, each once, in order of mention."""
         own = set(self.relations)
         rules = (rule for stratum in self.strata for rule in stratum.rules)
-        mentioned = (atom.relation for rule in rules for atom in rule.positives + rule.negatives)
+        mentioned = (atom.relation for rule in rules for atom in rule.atoms)
         return tuple(dict.fromkeys(name for name in mentioned if name not in own))
 
 
@@ -113,7 +113,7 @@ class Chooser:
             return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
         if decomposition.pivots is not None:
             return Segment((stratum,), Plan.DECOMPOSED, decomposition.pivots, decomposition.reason)
-        if size <= FRAMES_ROWS:
+        if size <= FRAMES_ROWS or not self._takes_frames(stratum):
             return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
         return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
 
@@ -133,11 +133,27 @@ class Chooser:
             return None
         return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_wish)
 
+    def _takes_frames(self, stratum: Stratum) -> bool:
+        """Whether the stratum is nothing but joins of sets, and nobody asks when its rows were derived."""
+        inspected = {each.relation for each in self._program.inspections}
+        return not any(
+            rule.group is not None
+            or rule.transform is not None
+            or self._program.relations[rule.head.relation].weighted
+            or rule.head.relation in inspected
+            for rule in stratum.rules
+        )
+
     def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
         names = tuple(name for stratum in strata for name in stratum.relations)
         if names not in self._known_pivots:
             rules = [rule for stratum in strata for rule in stratum.rules]
-            self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
+            restless = [each for each in strata if each.recursive and any(rule.group for rule in each.rules)]
+            if restless:
+                reason = f"the rounds of `{restless[0].relations[0]}`, with a group in them, are counted as a whole"
+                self._known_pivots[names] = Decomposition(None, reason)
+            else:
+                self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
         return self._known_pivots[names]
 
     def _checked(self, wishes: Mapping[str, str]) -> dict[int, Plan]:
@@ -149,6 +165,8 @@ class Chooser:
             if wish not in set(Plan):
                 raise _impossible(f"there is no plan {wish!r}; the plans are {', '.join(map(repr, map(str, Plan)))}")
             decomposition = self._pivots((self._program.strata[place],))
+            if wish == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
+                raise _impossible(f"`{name}` has weights, groups or a transformer, which rounds of joins do not run")
             if wish == Plan.DECOMPOSED and decomposition.pivots is None:
                 raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
             checked[place] = Plan(wish)

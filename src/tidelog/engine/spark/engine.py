@@ -35,19 +35,24 @@ from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
 from tidelog.engine.spark.choose import Chooser
+from tidelog.engine.spark.delays import due, still_waiting
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
+from tidelog.engine.spark.inspected import show_inspected
 from tidelog.engine.spark.manifest import Basis, Manifest
 from tidelog.engine.spark.published import Published
 from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.session import local_session, require_pyspark
+from tidelog.engine.spark.setting import Setting, without_keys
 from tidelog.engine.spark.stage import stage
-from tidelog.engine.spark.state import Cut, Stored, read_rows
+from tidelog.engine.spark.state import TOTAL, Cut, Stored, read_rows, read_weights
 from tidelog.engine.spark.task import Workers
+from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
-from tidelog.rules.ir import Constant, Role, RuleProgram
-from tidelog.rules.schema import arrow_type, table_to_rows
+from tidelog.rules.ir import Constant, Kind, Relation, Role, RuleProgram
+from tidelog.rules.storable import know_functions, unstorable_column
+from tidelog.rules.stored import stored_column, stored_rows
 
 KEEP_EPOCHS = 8
 """For how many epochs the files of an epoch stay after it, unless something else is asked for."""
@@ -71,7 +76,8 @@ class SparkEngine:
     tasks must reach too; without it a local session gets a temporary one, removed by `close`. If there is a state in
     it, this engine goes on with that: it must be of the same program, `basis`, which is for the caller to see to.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
-    tasks of a decomposed segment, by default the number that the session runs at a time.
+    tasks of a decomposed segment, by default the number that the session runs at a time. `asked` is for the engines
+    inside tasks.
 
     Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be, DataError for a
     state that is damaged.
@@ -89,12 +95,16 @@ class SparkEngine:
         *,
         basis: Basis | None = None,
         access: Access | None = None,
+        asked: Maintenance | None = None,
     ) -> None:
         require_pyspark()
+        _refuse_unstorable(program)
+        know_functions(program)
         separated = separate(program)
         self.program = program
         self._written = separated.written
-        self._relations = separated.rules.relations
+        self._relations = without_keys(separated.rules.relations)
+        self._setting = Setting.of(separated.rules, asked or Maintenance())
         self._chooser = Chooser(separated.rules, plans)
         self._spark = spark if spark is not None else local_session()
         self._is_temporary = path is None
@@ -148,7 +158,7 @@ class SparkEngine:
         self._derive_anew(facts, operations)
 
     def stage(self, relation: str, rows: Any) -> Any:
-        return stage(self.program.relations[relation], rows)
+        return stage(self.program.relations[relation], rows, self._setting.definitions)
 
     def commit(
         self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
@@ -165,33 +175,48 @@ class SparkEngine:
         return fitted(read_rows(self._directory, declared, self._stored(relation)), declared)
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        return [(row, 1) for row in table_to_rows(self.table(relation), self._relations[relation])]
+        declared = self._relations[relation]
+        if declared.kind is Kind.SET:
+            table = read_rows(self._directory, declared, self._stored(relation))
+            return [(row, 1) for row in stored_rows(table, declared, self._setting.definitions)]
+        table = read_weights(self._directory, declared, self._stored(relation))
+        return list(zip(stored_rows(table, declared, self._setting.definitions), table[TOTAL].to_pylist(), strict=True))
 
     def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        return [row for row, _ in self.rows(relation) if tuple(row[i] for i in columns) == key]
+        declared = self._relations[relation]
+        found = self._with_values(declared, read_rows(self._directory, declared, self._stored(relation)), columns, key)
+        return stored_rows(found, declared, self._setting.definitions)
 
     def frame(self, relation: str) -> Any:
         declared = self._relations[relation]
-        return named(scan_rows(self._spark, self._directory, declared, self._stored(relation)), declared)
+        scanned = scan_rows(self._spark, self._directory, declared, self._stored(relation))
+        return named(scanned, declared, self._setting.definitions)
 
     def count(self, relation: str) -> int:
         stored = self._stored(relation)
         return stored.rows if stored is not None else 0
 
-    def contains(self, relation: str, row: tuple[bool | int | str, ...]) -> bool:
+    def contains(self, relation: str, row: Row) -> bool:
         declared, stored = self._relations[relation], self._stored(relation)
         if stored is None:
             return False
         cut = None
         if stored.column is not None:
             pivot = Constant(row[stored.column], declared.columns[stored.column].type)
-            cut = Cut(stored.column, len(stored.buckets), bucket_of_constant(pivot, len(stored.buckets)))
+            bucket = bucket_of_constant(pivot, len(stored.buckets), self._setting.definitions)
+            cut = Cut(stored.column, len(stored.buckets), bucket)
         rows = read_rows(self._directory, declared, stored, cut)
-        for i, (value, column) in enumerate(zip(row, declared.columns, strict=True)):
-            type_ = arrow_type(column.type)
-            wanted = pa.scalar(str(value) if pa.types.is_string(type_) else value, type_)
-            rows = rows.filter(pc.equal(rows[f"c{i}"], wanted))
-        return bool(rows.num_rows)
+        return bool(self._with_values(declared, rows, tuple(range(len(row))), row).num_rows)
+
+    def _with_values(self, relation: Relation, rows: pa.Table, columns: tuple[int, ...], key: Row) -> pa.Table:
+        """The rows that have these values in these columns."""
+        for i, value in zip(columns, key, strict=True):
+            wanted = stored_column([value], relation.columns[i].type, self._setting.definitions)
+            is_equal = pc.equal(rows[f"c{i}"], wanted[0])
+            if value != value:  # NaN is equal to itself, here
+                is_equal = pc.is_nan(rows[f"c{i}"])
+            rows = rows.filter(is_equal)
+        return rows
 
     def inquiry(self) -> Inquiry:
         raise _no_answers()
@@ -270,7 +295,7 @@ class SparkEngine:
         label = uuid.uuid4().hex[:12]
         self._directory.make(number)
         try:
-            attempt = Attempt(self._spark, self._directory, number, label)
+            attempt = Attempt(self._spark, self._directory, number, label, self._setting, started)
             old = last.relations if anew is None else anew
             epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
@@ -280,12 +305,18 @@ class SparkEngine:
                 if marks:
                     self._publish(replace(last, marks=new_marks))
                 return None
+            waiting = last.waiting
+            if anew is None:
+                epoch.feed(due(self.program.feeds, waiting))
             epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
+            if anew is None:
+                waiting = still_waiting(self.program.feeds, waiting, epoch.changed)
+            show_inspected(self.program, self._directory, epoch.inspected, number)
             changes = self._output_changes(epoch)
             if before_keeping is not None:
                 before_keeping(number, changes)
             changed = [name for each in epoch.changed.values() for name in each.files]
-            self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks), changed)
+            self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks, waiting=waiting), changed)
         except BaseException:
             if self._state.manifest is last:
                 with suppress(OSError):  # a task that is still being stopped may write there
@@ -303,7 +334,8 @@ class SparkEngine:
         changes: dict[str, ChangeRows] = {}
         for name, relation in self.program.relations.items():
             if relation.role is Role.OUTPUT and name in epoch.changed:
-                rows = SparkChanges(self._spark, self._directory, relation, epoch.changed[name])
+                changed = epoch.changed[name]
+                rows = SparkChanges(self._spark, self._directory, relation, changed, self._setting.definitions)
                 self._changes.add(rows)
                 changes[name] = rows
         return changes
@@ -347,6 +379,17 @@ def _temporary_directory(spark: Any) -> StateDirectory:
             help="give one, for example `path='hdfs:///tidelog/reach'`",
         )
     return StateDirectory.temporary()
+
+
+def _refuse_unstorable(program: RuleProgram) -> None:
+    found = unstorable_column(program)
+    if found is not None:
+        relation, column = found
+        raise UsageError(
+            f"the values of `{relation.name}.{column.name}`, of type `{column.type}`, cannot be kept in files",
+            code=Code.NOT_STORABLE,
+            help="open the program with `engine='local'`",
+        )
 
 
 def _no_answers() -> UsageError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.attempt import Attempt
@@ -18,6 +19,7 @@ from tidelog.engine.spark.net import Target, net
 from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Stored
 from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_tasks
+from tidelog.maintain.limits import NoInterrupt, Watch
 from tidelog.rules.ir import Relation, Stratum
 
 
@@ -31,11 +33,15 @@ class Epoch:
     buckets: int
     old: Mapping[str, Stored]
     view: dict[str, Stored] = field(init=False)
+    watch: Watch = field(init=False)
     changed: dict[str, Changed] = field(default_factory=dict)
     reports: list[StratumReport] = field(default_factory=list)
+    inspected: dict[str, list[str]] = field(default_factory=dict)
+    everything: bool = False
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
+        self.watch = Watch(self.attempt.setting.asked.limits, NoInterrupt())
 
     def write(self, operations: Sequence[Operation]) -> bool:
         """Applies the writes to the input relations; False when they change nothing. Raises DataError."""
@@ -50,9 +56,16 @@ class Epoch:
                     self.view[name] = apply_changes(self.attempt, relation, stored, changed)
         return bool(self.changed)
 
+    def feed(self, due: Mapping[str, Changed]) -> None:
+        """Gives delayed relations what they have waited for."""
+        for name, changed in due.items():
+            self.changed[name] = changed
+            self.view[name] = apply_changes(self.attempt, self.relations[name], self.old.get(name), changed)
+
     def derive(self, chooser: Chooser, *, is_first: bool = False, everything: bool = False) -> None:
         """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
         fire. With `everything`, all of them, whether touched or not."""
+        self.everything = everything
         segment = chooser.choose(self._rows())
         while segment is not None:
             if everything or self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
@@ -63,7 +76,8 @@ class Epoch:
         return {name: stored.rows for name, stored in self.view.items()}
 
     def _is_touched(self, segment: Segment) -> bool:
-        return any(name in self.changed for name in segment.reads)
+        latest = (self.view.get(name) for name in segment.relations if name in self.attempt.setting.latest)
+        return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
 
     def _run(self, segment: Segment) -> None:
         if segment.plan is Plan.FRAMES:
@@ -77,6 +91,7 @@ class Epoch:
             outcomes = run_tasks(self.attempt.spark, job, self.workers)
         for name in segment.relations:
             self._take(name, segment, [outcome.relations[name] for outcome in outcomes])
+            self.watch.rows(name, self.view[name].rows)
         for stratum in segment.strata:
             report = _combined(stratum, segment, outcomes)
             if report is not None:
@@ -94,10 +109,15 @@ class Epoch:
             segment=segment,
             relations={name: self.relations[name] for name in mentioned},
             buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
-            anew=any(stored is None or not stored.counted for stored in owned),
+            # A relation without a state has never been touched: it is empty, and that is a state.
+            anew=self.attempt.epoch == 0
+            or self.everything
+            or any(stored is not None and not stored.counted for stored in owned),
             old={name: self.old[name] for name in mentioned if name in self.old},
             new={name: self.view[name] for name in mentioned if name in self.view},
             changed={name: self.changed[name] for name in segment.reads if name in self.changed},
+            setting=self.attempt.setting,
+            spent=perf_counter() - self.attempt.started,
         )
 
     def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
@@ -107,11 +127,15 @@ class Epoch:
         files = tuple(part.changes for part in parts if part.changes is not None)
         if files:
             inserted, deleted = sum(part.inserted for part in parts), sum(part.deleted for part in parts)
-            self.changed[name] = Changed(files, inserted, deleted)
+            self.changed[name] = Changed(files, inserted, deleted, self.relations[name].weighted)
+        shown = [part.inspected for part in parts if part.inspected is not None]
+        if shown:
+            self.inspected[name] = shown
 
 
 def _fires_on_nothing(segment: Segment) -> bool:
-    return any(not rule.positives for stratum in segment.strata for rule in stratum.rules)
+    rules = (rule for stratum in segment.strata for rule in stratum.rules)
+    return any(not rule.positives and rule.group is None for rule in rules)
 
 
 def _combined(stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome]) -> StratumReport | None:

@@ -43,7 +43,7 @@ def run_frames(
         below = {
             name: encoded(_scan(attempt, relations[name], view.get(name)), relations[name]) for name in segment.reads
         }
-        derived = derive(attempt.spark, stratum, relations, below)
+        derived = derive(attempt.spark, stratum, relations, below, attempt.setting.functions)
         for name in stratum.relations:
             new, old = _decoded(derived.frames[name], relations[name]), view.get(name)
             difference = _difference(attempt, relations[name], new, old)

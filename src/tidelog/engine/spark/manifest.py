@@ -14,6 +14,7 @@ from typing import Any
 
 from tidelog.engine.failures import damaged, other_format
 from tidelog.engine.marks import Marks
+from tidelog.engine.spark.delays import Waiting, waiting_from_json
 from tidelog.engine.spark.state import Stored, stored_from_json
 
 FORMAT = 2
@@ -34,6 +35,7 @@ class Manifest:
     """What is visible. Manifests are numbered (`version`); an epoch has one or, where only marks were set, several.
 
     `retired` has files that are no longer part of the state, by the last epoch that needed them: readers may still.
+    `waiting` has for each delayed relation what it gets in the epochs to come (`delays`).
     """
 
     version: int
@@ -42,11 +44,13 @@ class Manifest:
     relations: Mapping[str, Stored] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
     retired: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    waiting: Waiting = field(default_factory=dict)
 
     @property
     def files(self) -> frozenset[str]:
         """The files of the state."""
-        return frozenset(name for stored in self.relations.values() for name in stored.files)
+        stored = frozenset(name for stored in self.relations.values() for name in stored.files)
+        return stored.union(*(each.files for queue in self.waiting.values() for each in queue if each is not None))
 
     @property
     def named(self) -> frozenset[str]:
@@ -75,6 +79,7 @@ class Manifest:
                 {name: stored_from_json(value) for name, value in body["relations"].items()},
                 body["marks"],
                 {epoch: tuple(names) for epoch, names in body["retired"]},
+                waiting_from_json(body["waiting"]),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise damaged(place, f"its manifest cannot be read ({error})") from error

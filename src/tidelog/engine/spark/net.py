@@ -3,7 +3,7 @@
 Writes apply in call order, so the last one for a row decides; to insert a row that is there, or to delete one that is
 not, changes nothing. Writes that came as Arrow tables are compared with the relation in the driver, by pyarrow, unless
 the relation is large; writes that came as DataFrames never pass through the driver, and their values are checked in the
-same job that compares them.
+same job that compares them. Writes to a multiset or a stream are added up, and compared with nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.directory import plain
-from tidelog.engine.spark.encode import misfit, stored_type
+from tidelog.engine.spark.encode import canonical, misfit
 from tidelog.engine.spark.scan import scan_files, scan_rows
-from tidelog.engine.spark.sets import count_changes
-from tidelog.engine.spark.state import TOTAL, Changed, Stored, changes_table, read_rows
+from tidelog.engine.spark.sets import count_changes, count_weights
+from tidelog.engine.spark.state import TOTAL, Changed, Stored, changes_table, read_rows, sum_weights
 from tidelog.rules.ir import Relation
 
 DRIVER_ROWS = 5_000_000
@@ -53,7 +53,7 @@ def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
     Raises DataError when a DataFrame has a value that does not fit.
     """
     operations = [_counted(operation) for operation in operations] if not target.relation.columns else operations
-    rows = target.stored.rows if target.stored is not None else 0
+    rows = target.stored.rows if target.stored is not None and not target.relation.weighted else 0
     if rows <= DRIVER_ROWS and all(isinstance(operation.rows, pa.Table) for operation in operations):
         return _net_in_driver(target, operations)
     return _net_on_spark(target, operations)
@@ -70,11 +70,14 @@ def _counted(operation: Operation) -> Operation:
 def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed | None:
     tables = [
         pa.Table.from_arrays(
-            [*operation.rows.columns, pa.repeat(pa.scalar(operation.sign, pa.int8()), operation.rows.num_rows)],
+            [*operation.rows.columns, pa.repeat(pa.scalar(operation.sign, pa.int64()), operation.rows.num_rows)],
             names=[*target.values, _SIGN],
         )
         for operation in operations
     ]
+    if target.relation.weighted:
+        weights = [table.rename_columns([*target.values, TOTAL]) for table in tables]
+        return _written(target, sum_weights(weights, target.values))
     writes = pa.concat_tables(tables)
     places = pa.array(np.arange(writes.num_rows))
     if target.values:
@@ -92,6 +95,16 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
     return Changed((file,), came.num_rows, went.num_rows)
 
 
+def _written(target: Target, weights: pa.Table) -> Changed | None:
+    """What is added to weights, as a file of the epoch."""
+    if not weights.num_rows:
+        return None
+    file = target.attempt.new_name(target.relation.name, "changes")
+    target.attempt.directory.write(file, weights)
+    more = pc.sum(pc.greater(weights[TOTAL], 0)).as_py()
+    return Changed((file,), more, weights.num_rows - more, weighted=True)
+
+
 def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: bool) -> pa.Table:
     """The rows that are present, or those that are not."""
     if not values:
@@ -107,6 +120,8 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
 
     frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
     writes = reduce(lambda left, right: left.unionByName(right), frames)
+    if target.relation.weighted:
+        return _add_on_spark(target, writes)
     last = writes.groupBy(*target.values).agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), f.max(_BAD).alias(_BAD))
     present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
     compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
@@ -119,6 +134,19 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
     _refuse_bad(target, files)
     came, went = count_changes(target.attempt, files)
     return Changed(files, came, went) if came or went else None
+
+
+def _add_on_spark(target: Target, writes: Any) -> Changed | None:
+    from pyspark.sql import functions as f
+
+    sums = writes.groupBy(*target.values).agg(f.sum(_SIGN).cast("long").alias(TOTAL), f.max(_BAD).alias(_BAD))
+    folder = target.attempt.new_name(target.relation.name, "changes")
+    changes = sums.filter((f.col(TOTAL) != 0) | f.col(_BAD).isNotNull())
+    changes.write.parquet(target.attempt.directory.spark_path(folder))
+    files = tuple(target.attempt.directory.parts(folder))
+    _refuse_bad(target, files)
+    more, less = count_weights(target.attempt, files)
+    return Changed(files, more, less, weighted=True) if more or less else None
 
 
 def _checked(target: Target, place: int, operation: Operation) -> Any:
@@ -137,7 +165,7 @@ def _checked(target: Target, place: int, operation: Operation) -> Any:
         f.when(misfit(given_column, type_), f.concat_ws(":", f.lit(str(i)), given_column.cast("string")))
         for i, given_column, type_ in columns
     ]
-    values = [given_column.try_cast(stored_type(type_)).alias(f"c{i}") for i, given_column, type_ in columns]
+    values = [canonical(given_column, type_).alias(f"c{i}") for i, given_column, type_ in columns]
     return given.select(
         *values,
         f.lit(operation.sign).alias(_SIGN),

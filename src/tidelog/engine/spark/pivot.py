@@ -13,7 +13,8 @@ The condition, for every rule whose head is in the set: the head's pivot term is
 relation of the set, positive or negated, has the same variable at its own pivot. A rule without a positive literal on
 the set must still say whose part its rows belong to: its pivot term is a variable that a positive literal on a relation
 below binds, or, if nothing of the set is negated either, a constant. A value that an expression computes belongs to
-nobody until it is computed, so such a column is no pivot.
+nobody until it is computed, so such a column is no pivot. Nor is what a FlatMap or a transformer gives. A rule that
+groups a relation by its key carries the key.
 
 This is the pivot set of generalised decomposable programs (BigDatalog), widened to negation and to several strata.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidelog.rules.ir import Atom, Negative, Positive, Relation, Rule, Variable
+from tidelog.rules.ir import Atom, Group, Positive, Relation, Rule, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,15 @@ def find_pivots(rules: Sequence[Rule], relations: Mapping[str, Relation], inside
 
 
 def inside_atoms(rule: Rule, inside: Iterable[str]) -> list[Atom]:
-    """The atoms of the body, positive and negated, that stand on a relation of the set."""
+    """The atoms of the body (positive, negated, grouped, transformed) that stand on a relation of the set."""
     members = set(inside)
-    return [
-        literal.atom
-        for literal in rule.body
-        if isinstance(literal, Positive | Negative) and literal.atom.relation in members
-    ]
+    return [atom for atom in rule.atoms if atom.relation in members]
 
 
 def binding_atom(rule: Rule, variable: Variable) -> tuple[int, int] | None:
-    """The first positive literal with this variable: its place in the body, and the column."""
+    """The first positive or grouping literal with this variable: its place in the body, and the column."""
     for place, literal in enumerate(rule.body):
-        if isinstance(literal, Positive) and variable in literal.atom.terms:
+        if isinstance(literal, Positive | Group) and variable in literal.atom.terms:
             return place, literal.atom.terms.index(variable)
     return None
 
@@ -77,7 +74,8 @@ def _says_whose_it_is(rule: Rule, position: int, inside: Sequence[str]) -> bool:
     term = rule.head.terms[position]
     if not isinstance(term, Variable):
         return not inside_atoms(rule, inside)
-    return any(atom.relation in inside for atom in rule.positives) or binding_atom(rule, term) is not None
+    read = rule.positives if rule.group is None else (rule.group.atom,)
+    return any(atom.relation in inside for atom in read) or binding_atom(rule, term) is not None
 
 
 def _settle(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, int] | None:

@@ -19,10 +19,12 @@ from typing import Any
 
 from tidelog.engine.spark.body import rule_frame
 from tidelog.engine.spark.encode import frame_type
+from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Negative, Positive, Relation, Rule, Stratum
 
 _MEMBER, _ROUND = "member", "round"
-_EMPTY = {"boolean": False, "long": 0, "string": ""}
+_EMPTY = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
+_SLOTS = {"boolean": "b", "long": "l", "double": "d", "string": "s", "binary": "e"}
 
 SMALL_DELTA, LARGE_STATE = 20_000, 500_000
 """A small delta of a large state is sent to every task, which spares the shuffle of what it is joined with."""
@@ -36,12 +38,18 @@ class Derived:
     rounds: int
 
 
-def derive(spark: Any, stratum: Stratum, relations: Mapping[str, Relation], below: Mapping[str, Any]) -> Derived:
+def derive(
+    spark: Any,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    below: Mapping[str, Any],
+    functions: CompiledFunctions,
+) -> Derived:
     """Derives the stratum; `below` has a frame, in the encoding of frames, for every other relation its rules read.
 
     Without recursion nothing runs yet: the frames are plans.
     """
-    slots = _Slots(stratum, relations)
+    slots = _Slots(stratum, relations, functions)
     round_ = 1
     state = _first_rounds(_evaluate(spark, stratum, slots, below, None).withColumn(_ROUND, _long(round_)), slots)
     if stratum.recursive:
@@ -73,7 +81,8 @@ class _Reached:
 class _Slots:
     """Where each column of each relation of the stratum stands in the common frame."""
 
-    def __init__(self, stratum: Stratum, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, stratum: Stratum, relations: Mapping[str, Relation], functions: CompiledFunctions) -> None:
+        self.functions = functions
         self._members = {name: number for number, name in enumerate(stratum.relations)}
         self._places: dict[str, list[str]] = {}
         types: dict[str, str] = {}
@@ -82,7 +91,7 @@ class _Slots:
             self._places[name] = []
             for column in relations[name].columns:
                 type_ = frame_type(column.type)
-                slot = f"{type_[0]}{used.get(type_, 0)}"
+                slot = f"{_SLOTS[type_]}{used.get(type_, 0)}"
                 used[type_] = used.get(type_, 0) + 1
                 types[slot] = type_
                 self._places[name].append(slot)
@@ -123,7 +132,7 @@ def _evaluate(spark: Any, stratum: Stratum, slots: _Slots, below: Mapping[str, A
     """All heads that one round finds, in the common frame, duplicates included."""
     label = ", ".join(stratum.relations)
     parts = [
-        slots.placed(rule_frame(spark, rule, frames, delta, label), rule.head.relation)
+        slots.placed(rule_frame(spark, rule, frames, delta, label, functions=slots.functions), rule.head.relation)
         for rule in stratum.rules
         for frames, delta in _variants(rule, stratum.relations, slots, below, reached)
     ]

@@ -11,8 +11,10 @@ from typing import Any
 
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.encode import stored_schema, to_frame
+from tidelog.engine.spark.nested import shown
 from tidelog.engine.spark.state import TOTAL, Changed, Stored
 from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
 
 
 def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None) -> Any:
@@ -21,6 +23,9 @@ def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored:
 
     buckets = stored.buckets if stored is not None else ()
     base = scan_files(spark, directory, relation, [name for bucket in buckets for name in bucket.base])
+    if relation.weighted:
+        # What is in the delta is gone from the base, whatever its weight.
+        base = base.filter(f.col(TOTAL) > 0)
     deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
     values = [f"c{i}" for i in range(len(relation.columns))]
     if not deltas:
@@ -35,10 +40,19 @@ def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored:
 
 def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
     """The rows that came in an epoch, or those that went."""
+    return scan_weighted(spark, directory, relation, changed, came).drop(TOTAL)
+
+
+def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+    """The rows that came in an epoch, or those that went, with what their weights have changed by as `_total`."""
     from pyspark.sql import functions as f
 
-    rows = scan_files(spark, directory, relation, changed.files).filter(f.col(TOTAL) == int(came))
-    return rows.select(*(f"c{i}" for i in range(len(relation.columns))))
+    rows = scan_files(spark, directory, relation, changed.files)
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    if not changed.weighted:
+        weight = f.lit(1 if came else -1).cast("long")
+        return rows.filter(f.col(TOTAL) == int(came)).select(*values, weight.alias(TOTAL))
+    return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) < 0).select(*values, TOTAL)
 
 
 def encoded(frame: Any, relation: Relation) -> Any:
@@ -50,9 +64,9 @@ def encoded(frame: Any, relation: Relation) -> Any:
     )
 
 
-def named(frame: Any, relation: Relation) -> Any:
-    """A scanned frame under the names of the program, as users see it."""
-    return frame.toDF(*(column.name for column in relation.columns))
+def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) -> Any:
+    """A scanned frame under the names of the program, and of what it has besides, as users see it."""
+    return shown(frame, relation, definitions).toDF(*(column.name for column in relation.columns), *more)
 
 
 def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:

@@ -46,8 +46,9 @@ def separate(program: RuleProgram) -> SeparateProgram:
     )
     below = tuple(Stratum((name,), (), recursive=False) for name in facts)
     rules = program.rules + tuple(copies.values())
-    separated = RuleProgram({**program.relations, **facts}, rules, below + strata, program.functions)
-    return SeparateProgram(separated, written)
+    return SeparateProgram(
+        replace(program, relations={**program.relations, **facts}, rules=rules, strata=below + strata), written
+    )
 
 
 def _copy_rule(relation: Relation, identifier: int) -> Rule:

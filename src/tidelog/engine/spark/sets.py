@@ -2,6 +2,8 @@
 
 They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task; large
 ones by Spark, and the first load of an empty relation needs nothing at all: the file of its changes is its base.
+
+Weights that are given (to multisets) are kept in the same way: what changes is added to what was there.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ from tidelog.engine.spark.state import (
     overlay,
     read_changes,
     read_rows,
+    read_weights,
+    signed_rows,
+    sum_weights,
     write_bucket,
     write_whole,
 )
-from tidelog.rules.ir import Relation
+from tidelog.rules.ir import Kind, Relation
 
 MERGED_ROWS = 2_000_000
 """Changes and relations of at most this many rows are merged in the driver."""
@@ -33,6 +38,8 @@ MERGED_ROWS = 2_000_000
 
 def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
     """The relation after the change, as a plain set in one bucket, whatever it was before."""
+    if relation.weighted:
+        return _add_weights(attempt, relation, old, changed)
     had = old.rows if old is not None else 0
     rows = had + changed.inserted - changed.deleted
     if not had:
@@ -63,6 +70,39 @@ def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
     paths = [attempt.directory.spark_path(name) for name in files]
     came, rows = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).agg(f.sum(TOTAL), f.count(TOTAL)).first()
     return came, rows - came
+
+
+def count_weights(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
+    """How many rows gain weight and how many lose some, by files of weighted changes."""
+    if attempt.directory.row_count(files) <= MERGED_ROWS:
+        signs = [pc.greater(attempt.directory.read(name, [TOTAL])[TOTAL], 0) for name in files]
+        more = sum(pc.sum(column).as_py() or 0 for column in signs)
+        return more, sum(len(column) for column in signs) - more
+    from pyspark.sql import functions as f
+
+    paths = [attempt.directory.spark_path(name) for name in files]
+    gains = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).select((f.col(TOTAL) > 0).cast("long"))
+    more, rows = gains.toDF("more").agg(f.sum("more"), f.count("more")).first()
+    return more, rows - more
+
+
+def _add_weights(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
+    """The weights after a change; a stream has none between epochs."""
+    if relation.kind is Kind.STREAM:
+        return stored_set(attempt.label, Bucket())
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    delta = read_changes(attempt.directory, relation, changed)
+    if not changed.weighted:
+        # A set that is delayed has no weights of its own.
+        delta = pa.concat_tables([_weighing(rows, sign) for sign, rows in signed_rows(delta, weighted=False)])
+    before = read_weights(attempt.directory, relation, old)
+    after = sum_weights([before, delta], values)
+    return stored_set(attempt.label, write_whole(attempt.directory, attempt.epoch, relation.name, after))
+
+
+def _weighing(rows: pa.Table, sign: int) -> pa.Table:
+    place = rows.column_names.index(TOTAL)
+    return rows.set_column(place, TOTAL, pa.repeat(pa.scalar(sign, pa.int64()), rows.num_rows))
 
 
 def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:

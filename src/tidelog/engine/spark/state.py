@@ -11,7 +11,11 @@ Files are never changed, and their names never used again. An epoch becomes visi
 before that instant nothing has happened, after it everything has.
 
 Columns are named by position (`c0`, `c1`, ...): names of the program may differ only in case, which Spark ignores, or
-be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`).
+be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`). Their
+types are those of `rules.stored`.
+
+Of a weighted relation `_total` is the weight. A row whose weight is negative is kept, too, but is not visible. A stream
+has no files: it is what an epoch changes, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import pyarrow.compute as pc
 from tidelog.engine.spark.bucket import rows_of_bucket
 from tidelog.engine.spark.directory import StateDirectory, plain
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema
+from tidelog.rules.stored import stored_schema
 
 TOTAL = "_total"
 NUMBERS = ("_rank", "_count", TOTAL)
@@ -78,11 +82,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The rows of one relation that came (`_total` 1) and went (`_total` 0) in an epoch."""
+    """The rows of one relation that came (`_total` 1) and went (`_total` 0) in an epoch.
+
+    If they are `weighted`, `_total` is what the weight of the row has changed by, never 0.
+    """
 
     files: tuple[str, ...]
     inserted: int
     deleted: int
+    weighted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +111,15 @@ def read_rows(
     directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None = None, numbers: bool = False
 ) -> pa.Table:
     """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation."""
-    values = [f"c{i}" for i in range(len(relation.columns))]
-    columns = values + (list(NUMBERS) if numbers else [TOTAL])
-    if stored is None:
-        return _empty(relation, columns)
-    if cut is not None and stored.is_cut(cut):
-        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], _empty(relation, columns))
-    table = _read_buckets(directory, stored.buckets, _empty(relation, columns))
-    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
+    table = _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL])
+    return table.filter(pc.greater(table[TOTAL], 0)) if relation.weighted else table
+
+
+def read_weights(
+    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None = None, numbers: bool = False
+) -> pa.Table:
+    """All rows that have a weight, visible or not, in the form of `read_rows`."""
+    return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL])
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
@@ -131,6 +140,43 @@ def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.T
     return pa.concat_tables(parts)
 
 
+def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
+    """What the tables, each with `_total`, come to for each row that they have; no zeros."""
+    both = plain(pa.concat_tables([table.select([*values, TOTAL]) for table in tables]))
+    if values:
+        sums = both.group_by(list(values), use_threads=False).aggregate([(TOTAL, "sum")])
+        both = sums.rename_columns([*values, TOTAL])
+    elif both.num_rows:
+        both = pa.table({TOTAL: pa.array([pc.sum(both[TOTAL]).as_py()], pa.int64())})
+    return both.filter(pc.not_equal(both[TOTAL], 0))
+
+
+def negated(table: pa.Table) -> pa.Table:
+    """The table with every `_total` the other way round."""
+    place = table.column_names.index(TOTAL)
+    return table.set_column(place, TOTAL, pc.negate(table[TOTAL]))
+
+
+def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
+    """The rows of `read_changes` by what they do to the weight of a row: -1 and +1, for weights any number."""
+    if not weighted:
+        return [(sign, table.filter(pc.equal(table[TOTAL], total))) for sign, total in ((-1, 0), (+1, 1))]
+    weights = sorted(pc.unique(table[TOTAL]).to_pylist())
+    return [(weight, table.filter(pc.equal(table[TOTAL], weight))) for weight in weights if weight]
+
+
+def _read_stored(
+    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None, numbers: list[str]
+) -> pa.Table:
+    empty = _empty(relation, [*(f"c{i}" for i in range(len(relation.columns))), *numbers])
+    if stored is None:
+        return empty
+    if cut is not None and stored.is_cut(cut):
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty)
+    table = _read_buckets(directory, stored.buckets, empty)
+    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
+
+
 def _read_buckets(directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table) -> pa.Table:
     """The visible rows of some buckets; `empty` has the columns that are wanted."""
     tables = [empty]
@@ -138,7 +184,7 @@ def _read_buckets(directory: StateDirectory, buckets: Sequence[Bucket], empty: p
         table = _read_files(directory, bucket.base, empty)
         if bucket.delta is not None:
             merged = overlay(table, _read_files(directory, (bucket.delta,), empty))
-            table = merged.filter(pc.greater(merged[TOTAL], 0))
+            table = merged.filter(pc.not_equal(merged[TOTAL], 0))
         tables.append(table)
     return pa.concat_tables(tables)
 
@@ -186,12 +232,12 @@ def write_bucket(
 
 
 def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Table) -> Bucket:
-    """A bucket with just these rows."""
+    """A bucket with just these rows, of which those with a positive `_total` are visible."""
     if not table.num_rows:
         return Bucket()
     file = directory.new_name(epoch, name, "base")
     directory.write(file, table)
-    return Bucket(table.num_rows, (file,), table.num_rows)
+    return Bucket(pc.sum(pc.greater(table[TOTAL], 0)).as_py(), (file,), table.num_rows)
 
 
 def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
@@ -205,6 +251,6 @@ def stored_from_json(value: Mapping[str, Any]) -> Stored:
 
 
 def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:
-    schema = arrow_schema(positional(relation))
+    schema = stored_schema(positional(relation))
     numbers = [pa.field(name, pa.int64()) for name in columns if name in NUMBERS]
     return pa.schema([column.with_nullable(True) for column in schema] + numbers).empty_table()

@@ -8,6 +8,9 @@ files count only when the driver names them in the manifest, so a task may run t
 Two ways to the new epoch. *Update*: load the state, commit the changes; the local engine repairs, or bootstraps where
 its switch says so. *Anew*: there is no state with numbers, so everything is derived from the relations below, and what
 came and went is the difference to the old rows, if there were any.
+
+What a task keeps between epochs are rows with their numbers, and weights. That is all the history that its strata
+have: what a delayed relation waits for stays with the driver, and a stream has none.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ import json
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.interface import Operation, StratumReport
@@ -30,20 +34,25 @@ from tidelog.engine.spark.claim import claimed_buckets
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.failure import describe, revive
 from tidelog.engine.spark.kept import KEPT, Key
+from tidelog.engine.spark.setting import Setting, ship
 from tidelog.engine.spark.state import (
     NUMBERS,
+    TOTAL,
     Bucket,
     Changed,
     Cut,
     Stored,
     bucket_from_json,
     changes_table,
+    negated,
     read_rows,
+    read_weights,
+    sum_weights,
     write_bucket,
     write_whole,
 )
 from tidelog.engine.spark.subprogram import TaskProgram, task_program
-from tidelog.rules.ir import Relation
+from tidelog.rules.ir import Kind, Relation
 
 if TYPE_CHECKING:
     from tidelog.engine.local.engine import LocalEngine
@@ -55,7 +64,7 @@ class Job:
 
     `old` and `new` say what is stored before this epoch and so far in it, for the relations of the segment and those
     below; `changed` has what this epoch changed below. `label` names the state that this attempt makes, `old_label`
-    the one it starts from.
+    the one it starts from. `spent` is how many seconds of the epoch are gone.
     """
 
     directory: StateDirectory
@@ -69,6 +78,13 @@ class Job:
     old: Mapping[str, Stored]
     new: Mapping[str, Stored]
     changed: Mapping[str, Changed]
+    setting: Setting = field(default_factory=Setting)
+    spent: float = 0.0
+
+    @property
+    def always(self) -> bool:
+        """Whether the segment has something that lasts for one epoch only."""
+        return any(name in self.setting.latest for name in self.segment.relations)
 
     def key(self, bucket: int) -> Key:
         """The name under which a process keeps the engine of a bucket."""
@@ -90,12 +106,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class BucketRelation:
-    """One bucket of one relation after the epoch, and the file with what came and went, if anything did."""
+    """One bucket of one relation after the epoch, and the file with what came and went, if anything did.
+
+    `inspected` is a file with what an `Inspect` has to show.
+    """
 
     bucket: Bucket
     changes: str | None = None
     inserted: int = 0
     deleted: int = 0
+    inspected: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +146,10 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
     if workers.are_here:
         keepers = workers.keepers.get(job.segment.relations, [])
         keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
-        found = _run(spark, max(job.buckets, workers.count), partial(_claim_and_answer, pickle.dumps(job), keepers))
+        found = _run(spark, max(job.buckets, workers.count), partial(_claim_and_answer, ship(job), keepers))
     missing = [bucket for bucket in range(job.buckets) if bucket not in found]
     if missing:
-        found |= _run(spark, len(missing), partial(_answer_for, pickle.dumps(job), missing))
+        found |= _run(spark, len(missing), partial(_answer_for, ship(job), missing))
     outcomes = [found[bucket] for bucket in range(job.buckets)]
     workers.keepers[job.segment.relations] = [outcome.process for outcome in outcomes]
     return outcomes
@@ -137,35 +157,40 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
 
 def run_bucket(job: Job, bucket: int) -> TaskOutcome:
     """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called."""
-    task = task_program(job.segment, job.relations, job.buckets, bucket)
+    task = task_program(job.segment, job.relations, job.buckets, bucket, job.setting)
     below = Below(job.directory, job.relations, task)
     key = job.key(bucket)
     if job.anew:
-        engine = _new_engine(task)
-        relations, strata = _derive_anew(job, bucket, engine, below.facts(job.new))
+        engine = _new_engine(job, task)
+        relations, strata = _derive_anew(job, bucket, engine, below)
         KEPT.put(key, job.label, engine)
         return TaskOutcome(bucket, relations, strata, os.getpid())
     operations = below.changes(job.changed)
+    is_touched = bool(operations) or job.always
     kept = KEPT.take(key, job.old_label)
-    engine = kept or _new_engine(task)
-    if kept is None and operations:
+    engine = kept or _new_engine(job, task)
+    engine.spent = job.spent
+    if kept is None and is_touched:
         own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
         engine.load({**below.states(job.old), **own})
     relations, strata = _update(job, bucket, engine, operations)
-    if kept is not None or operations:
+    if kept is not None or is_touched:
         KEPT.put(key, job.label, engine)
     return TaskOutcome(bucket, relations, strata, os.getpid())
 
 
+_REPLACING = ("bootstrap", "recompute")
 _Result = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
 
 
 def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operation]) -> _Result:
     """Commits the changes to the loaded engine and writes what they did."""
-    outcome = engine.commit(operations) if operations else None
+    outcome = None
+    if operations or job.always:
+        outcome = engine.step(operations) if job.always else engine.commit(operations)
     if outcome is None:
         return {name: _as_it_was(job, bucket, name) for name in job.segment.relations}, ()
-    replaced = {name for report in outcome.report.strata if report.strategy == "bootstrap" for name in report.relations}
+    replaced = {name for each in outcome.report.strata if each.strategy in _REPLACING for name in each.relations}
     relations = {}
     for name in job.segment.relations:
         old = job.old_bucket(name, bucket)
@@ -177,24 +202,76 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
             touched = engine.state_changes(name).select(_columns(job, name))
             written = write_bucket(job.directory, job.epoch, name, old, rows, touched, whole)
         difference = outcome.changes.get(name)
-        if difference is None:
+        if job.relations[name].weighted:
+            relations[name] = _with_weights(job, name, written, engine.weight_changes(name))
+        elif difference is None:
             relations[name] = BucketRelation(written)
         else:
             relations[name] = _with_changes(job, name, written, difference.inserted(), difference.deleted())
-    return relations, outcome.report.strata
+    return _with_inspected(job, relations, engine.inspected()), outcome.report.strata
 
 
-def _derive_anew(job: Job, bucket: int, engine: LocalEngine, facts: list[Operation]) -> _Result:
+def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _Result:
     """Derives everything from the facts, and writes it with its difference to what was there before."""
-    opened = engine.open()
-    outcome = engine.commit(facts) or opened
+    engine.spent = job.spent
+    outcome = engine.open()
+    seen = [_passing(job, engine)]
+    if job.epoch > 0 and any(_passes(job, name) for name in job.segment.relations):
+        # What passes in an epoch is what its change does, so the state before it has to be there first.
+        engine.commit(below.facts(job.old, {}))
+        seen = []
+        outcome = engine.step(below.changes(job.changed))
+    else:
+        outcome = engine.commit(below.facts(job.new, job.changed)) or outcome
+    seen.append(_passing(job, engine))
     relations = {}
     for name in job.segment.relations:
         new = _whole(job, name, engine)
-        old = read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
         written = write_whole(job.directory, job.epoch, name, new)
-        relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
-    return relations, outcome.report.strata
+        values = _columns(job, name)[: -len(NUMBERS)]
+        if job.relations[name].kind is Kind.STREAM:
+            relations[name] = _with_weights(job, name, written, sum_weights([each[0][name] for each in seen], values))
+        elif job.relations[name].weighted:
+            old = read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
+            relations[name] = _with_weights(job, name, written, sum_weights([new, negated(old)], values))
+        else:
+            old = read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
+            relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
+    return _with_inspected(job, relations, _inspected_in_all(job, [each[1] for each in seen])), outcome.report.strata
+
+
+def _passing(job: Job, engine: LocalEngine) -> tuple[dict[str, pa.Table], Mapping[str, pa.Table]]:
+    """What the last epoch of an engine leaves no trace of in its state: what streams had, and what is inspected."""
+    streams = [name for name in job.segment.relations if job.relations[name].kind is Kind.STREAM]
+    return {name: engine.weight_changes(name) for name in streams}, engine.inspected()
+
+
+def _passes(job: Job, name: str) -> bool:
+    return job.relations[name].kind is Kind.STREAM or name in job.setting.inspected
+
+
+def _inspected_in_all(job: Job, parts: list[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """What several epochs of an engine, which are one to everybody else, have to show together."""
+    found = {}
+    for name in {name for part in parts for name in part}:
+        tables = [part[name] for part in parts if name in part]
+        values = _columns(job, name)[: -len(NUMBERS)]
+        if len(tables) > 1 and values:
+            both = pa.concat_tables(tables).group_by(values, use_threads=False)
+            sums = both.aggregate([(TOTAL, "sum"), ("_rank", "max")]).rename_columns([*values, TOTAL, "_rank"])
+            tables = [sums.filter(pc.not_equal(sums[TOTAL], 0))]
+        found[name] = tables[-1]
+    return found
+
+
+def _with_inspected(
+    job: Job, relations: dict[str, BucketRelation], inspected: Mapping[str, pa.Table]
+) -> dict[str, BucketRelation]:
+    for name, table in inspected.items():
+        file = job.directory.new_name(job.epoch, name, "inspected")
+        job.directory.write(file, table)
+        relations[name] = replace(relations[name], inspected=file)
+    return relations
 
 
 def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
@@ -206,7 +283,7 @@ def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
 
 
 def _old_state(job: Job, bucket: int, name: str) -> pa.Table:
-    return read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket), numbers=True)
+    return read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket), numbers=True)
 
 
 def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, deleted: pa.Table) -> BucketRelation:
@@ -216,6 +293,16 @@ def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, delet
     file = job.directory.new_name(job.epoch, name, "changes")
     job.directory.write(file, changes_table(values, inserted, deleted))
     return BucketRelation(bucket, file, inserted.num_rows, deleted.num_rows)
+
+
+def _with_weights(job: Job, name: str, bucket: Bucket, delta: pa.Table) -> BucketRelation:
+    """The same for a weighted relation, of which `delta` has what the epoch adds to weights."""
+    if not delta.num_rows:
+        return BucketRelation(bucket)
+    file = job.directory.new_name(job.epoch, name, "changes")
+    job.directory.write(file, delta)
+    more = sum(weight > 0 for weight in delta[TOTAL].to_pylist())
+    return BucketRelation(bucket, file, more, delta.num_rows - more)
 
 
 def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
@@ -236,10 +323,19 @@ def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
     return engine.export_state(name).select(_columns(job, name))
 
 
-def _new_engine(task: TaskProgram) -> LocalEngine:
+def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:
     from tidelog.engine.local.engine import LocalEngine
 
-    return LocalEngine(task.program, track_state=True, threads=1)  # Spark runs a task on each processor
+    asked = job.setting.asked
+    # Spark runs a task on each processor.
+    return LocalEngine(
+        task.program,
+        track_state=True,
+        limits=asked.limits,
+        strategy=asked.strategy,
+        switch=asked.switch,
+        threads=1,
+    )
 
 
 def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch]]) -> dict[int, TaskOutcome]:

@@ -1,7 +1,8 @@
 """Which values can be kept on disk: all but those whose bytes do not say what they are.
 
-`Any` carries its type beside the value, and the values of a program's own extern types are whatever Python made of
-them: neither can be read back. A function is read back by its place in the program, whose code has to be there.
+The values of a program's own extern types are whatever Python made of them, and cannot be read back; so an `Any`, which
+carries its type beside the value, cannot where a program has such types. A function is read back by its place in the
+program, whose code has to be there.
 """
 
 from __future__ import annotations
@@ -42,8 +43,13 @@ def _is_storable(type_: Type, definitions: Definitions, seen: set[Type]) -> bool
     seen.add(type_)
     inside = list(parts(type_))
     match type_:
-        case TypeVariable() | NamedType("ddlog_std::Any"):
+        case TypeVariable():
             return False
+        case NamedType("ddlog_std::Any"):
+            return not any(
+                each.constructors is None and name not in definitions.externs
+                for name, each in definitions.types.items()
+            )
         case NamedType():
             if definitions.extern(type_) is None:
                 variants = definitions.variants(type_)

@@ -1,0 +1,65 @@
+"""What all tasks of a database need to know beside the segment that they maintain, and how it travels to them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.maintain.options import Maintenance
+from tidelog.rules.ir import Feed, Inspection, Relation, RuleProgram
+from tidelog.values import Definitions
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The functions and types of the program, the hidden relations that an engine treats in a way of their own, and
+    how the database was opened."""
+
+    functions: CompiledFunctions = field(default_factory=lambda: CompiledFunctions(Definitions()))
+    feeds: tuple[Feed, ...] = ()
+    inspections: tuple[Inspection, ...] = ()
+    asked: Maintenance = field(default_factory=Maintenance)
+
+    @classmethod
+    def of(cls, program: RuleProgram, asked: Maintenance) -> Setting:
+        return cls(program.functions, program.feeds, program.inspections, asked)
+
+    @property
+    def definitions(self) -> Definitions:
+        return self.functions.definitions
+
+    @property
+    def latest(self) -> frozenset[str]:
+        """The relations of what a stream brings: they change also in an epoch in which it brings nothing."""
+        return frozenset(feed.relation for feed in self.feeds if feed.latest)
+
+    @property
+    def inspected(self) -> frozenset[str]:
+        return frozenset(each.relation for each in self.inspections)
+
+
+def without_keys(relations: Mapping[str, Relation]) -> dict[str, Relation]:
+    """The relations as tasks need them: primary keys are looked at where rows are written, and nowhere else."""
+    return {name: replace(relation, key=None, key_type=None) for name, relation in relations.items()}
+
+
+def ship(value: Any) -> bytes:
+    """The value as bytes that `pickle.loads` reads in another process.
+
+    Extern functions may be closures, or stand in a file that other processes cannot import: those go as code.
+    """
+    from pyspark import cloudpickle
+
+    for module in _modules_of_files():
+        cloudpickle.register_pickle_by_value(module)
+    data: bytes = cloudpickle.dumps(value)
+    return data
+
+
+def _modules_of_files() -> list[ModuleType]:
+    """The modules that were run from a file (`--externs`) and cannot be found by their names."""
+    return [module for name, module in list(sys.modules.items()) if name.startswith("tidelog_externs_")]
