@@ -65,14 +65,15 @@ class Outcome:
 
 
 class Subject:
-    """A database of one of the benchmarks' programs. With the strategy "update" the switch never gives up."""
+    """A database of one of the benchmarks' programs, or of the text of one. With the strategy "update" the switch never
+    gives up."""
 
     def __init__(self, program: str, strategy: str = "elastic", threads: int | None = None) -> None:
         import tidelog
         from tidelog.database.database import Database
         from tidelog.engine.local.engine import LocalEngine
 
-        rules = tidelog.compile(PROGRAMS / f"{program}.dl").stages.rules
+        rules = tidelog.compile(program if "\n" in program else PROGRAMS / f"{program}.dl").stages.rules
         self._db = Database(rules, LocalEngine(rules, strategy=strategy, threads=threads))
         self.report: EpochReport | None = None
         self.cpu_seconds = 0.0

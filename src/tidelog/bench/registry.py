@@ -59,6 +59,12 @@ def _durable(settings: Settings) -> Outcome:
     return durable(settings)
 
 
+def _lubm(settings: Settings) -> Outcome:
+    from tidelog.bench.lubm import lubm
+
+    return lubm(settings)
+
+
 BENCHMARKS = (
     Benchmark(
         "closure",
@@ -101,6 +107,13 @@ BENCHMARKS = (
         "a generated graph; crdt.zip, doop/*.facts.gz and galen.zip, or generated",
         ("the time of every epoch, the totals, the regret of the switch",),
         _elastic,
+    ),
+    Benchmark(
+        "lubm",
+        "a university described by triples, with the rules of RDFS and of OWL 2 RL (paper 002)",
+        "lubm/lubm1.nt.gz, or a generated university",
+        ("99% of the triples", "the last 1% added, and removed again"),
+        _lubm,
     ),
     Benchmark(
         "load",

@@ -7,6 +7,7 @@
 | `.facts` | tabs, no quotes and no header, as Soufflé has them |
 | `.jsonl` | JSON Lines: one row per line, as an object by column name or as an array |
 | `.parquet` | Parquet: a file, or a folder of parts as Spark writes it |
+| `.nt`, `.ttl` | RDF triples, N-Triples and Turtle, for a relation of three texts; these are only read |
 
 The text formats may also be compressed (`.csv.gz`). A first line whose cells are the column names, in any order, is a
 header of a CSV or TSV file. Text is UTF-8. A cell is plain text for whatever is a number, a Boolean or a text, such as
@@ -41,7 +42,9 @@ TSV = Format("tsv", "\t")
 FACTS = Format("facts", "\t", plain=True)
 JSON_LINES = Format("jsonl")
 PARQUET = Format("parquet")
-FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, JSON_LINES, PARQUET)}
+N_TRIPLES = Format("nt")
+TURTLE = Format("ttl")
+FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, JSON_LINES, PARQUET, N_TRIPLES, TURTLE)}
 
 
 def split_name(path: Path) -> tuple[str, Format, bool] | None:

@@ -27,7 +27,17 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import OF_ONE_ROW, BadRow, BadRows
 from tidelog.io.fit import cell_fitter
-from tidelog.io.formats import FORMATS, JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format, split_name
+from tidelog.io.formats import (
+    FORMATS,
+    JSON_LINES,
+    N_TRIPLES,
+    NULLARY_COLUMN,
+    NULLARY_LINE,
+    PARQUET,
+    TURTLE,
+    Format,
+    split_name,
+)
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate import checked_records, locate
 from tidelog.io.rows import Batch
@@ -83,12 +93,29 @@ def read_batches(
             yield from _read_parquet(path, relation, definitions, bad)
         elif format_ is JSON_LINES:
             yield from read_json_lines(path, relation, definitions, compressed, bad)
+        elif format_ in (N_TRIPLES, TURTLE):
+            yield from _read_triples(path, relation)
         elif not relation.columns:
             yield from _read_nullary(path, relation, compressed, bad)
         else:
             yield from _read_text(open_text_file(path, relation, format_, compressed), relation, definitions, bad)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
+
+
+def _read_triples(path: Path, relation: Relation) -> Iterator[pa.Table]:
+    from tidelog.rdf.triples import read_triples
+
+    if [type(column.type) for column in relation.columns] != [StringType] * 3:
+        raise DataError(
+            f"{path}: triples are rows of three texts, which those of `{relation.name}` are not",
+            code=Code.WRONG_COLUMNS,
+            help=f"declare `input relation {relation.name}(s: string, p: string, o: string)`",
+        )
+    schema, triples = arrow_schema(relation), read_triples(path)
+    while rows := list(islice(triples, _ROWS_AT_ONCE)):
+        columns = [pa.array(values, pa.string()) for values in zip(*rows)]
+        yield pa.Table.from_arrays(columns, schema=schema)
 
 
 def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:

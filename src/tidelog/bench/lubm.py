@@ -1,0 +1,85 @@
+"""LUBM with the rules of RDFS, over triples, and with those of OWL 2 RL, one relation per class and property.
+
+As in paper 002: 99% of the triples are materialised, the last 1% is added, and removed again. What is said about classes
+and properties always stays. Each step is checked against a database that is given the same triples at once.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.inputs.dataset import SEED
+from tidelog.bench.inputs.lubm import is_schema
+from tidelog.bench.inputs.lubm import lubm as read_lubm
+from tidelog.bench.measure import PROGRAMS, Case, Outcome, Subject, Tables, ratio_of, require_equal
+from tidelog.rdf.ontology import read_ontology
+from tidelog.rdf.owl_rules import owl_program, relation_names
+from tidelog.rdf.triples import Triple
+
+LAST_SHARE = 0.01
+
+
+def lubm(settings: Settings) -> Outcome:
+    out = Outcome()
+    name, source, triples = read_lubm(settings)
+    out.inputs.append({"name": name, "source": source, "seed": SEED, "rows": len(triples)})
+    ontology = read_ontology(triples)
+    names = relation_names(ontology)
+    individuals = [triple for triple in triples if not is_schema(triple)]
+    Random(SEED).shuffle(individuals)
+    count = max(1, int(LAST_SHARE * len(individuals)))
+    last, most = individuals[:count], individuals[count:] + [triple for triple in triples if is_schema(triple)]
+    _measure(settings, out, f"{name}: RDFS", (PROGRAMS / "rdfs.dl").read_text(), ("Triple",), most, last)
+    owl = (*names.classes.values(), *names.properties.values())
+    _measure(settings, out, f"{name}: OWL 2 RL", owl_program(ontology), owl, most, last)
+    return out
+
+
+def _measure(
+    settings: Settings,
+    out: Outcome,
+    group: str,
+    program: str,
+    results: tuple[str, ...],
+    most: list[Triple],
+    last: list[Triple],
+) -> None:
+    first_part, last_part = _table(most), _table(last)
+    seconds: dict[str, list[float]] = {"99% of the triples": [], "the last 1% added": [], "the last 1% removed": []}
+    whole = _counts(program, results, {"T": pa.concat_tables([first_part["T"], last_part["T"]])})
+    for turn in range(settings.repeat + 1):
+        settings.say(f"{group}, {turn + 1}")
+        subject = Subject(program, threads=settings.threads)
+        took = [subject.change(inserts=first_part)]
+        before = {name: subject.count(name) for name in results}
+        took.append(subject.change(inserts=last_part))
+        if turn == 0:
+            counts = {name: subject.count(name) for name in results}
+            out.checks.append(require_equal(f"{group}: rows after adding", counts, whole))
+        took.append(subject.change(deletes=last_part))
+        counts = {name: subject.count(name) for name in results}
+        out.checks.append(require_equal(f"{group}: rows after removing", counts, before))
+        subject.close()
+        if turn:  # the first one loads kernels
+            for times, each in zip(seconds.values(), took):
+                times.append(each)
+    rows = sum(before.values())
+    cases = [Case(group, name, tuple(times), rows=rows) for name, times in seconds.items()]
+    out.cases += cases
+    out.ratios += [ratio_of(group, f"{case.name} / 99% of the triples", case, cases[0]) for case in cases[1:]]
+
+
+def _counts(program: str, results: tuple[str, ...], tables: Tables) -> dict[str, int]:
+    subject = Subject(program)
+    subject.change(inserts=tables)
+    counts = {name: subject.count(name) for name in results}
+    subject.close()
+    return counts
+
+
+def _table(triples: list[Triple]) -> Tables:
+    columns = zip(*triples)
+    return {"T": pa.table({name: pa.array(values, pa.string()) for name, values in zip("spo", columns)})}

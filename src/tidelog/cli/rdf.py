@@ -1,0 +1,85 @@
+"""`tidelog rdf`: ontologies as rules, triples as facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tidelog.cli.options import debug_option
+from tidelog.diagnostics.wording import counted
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group(short_help="Rules from an ontology, facts from triples.")
+def rdf() -> None:
+    """RDF and OWL: an ontology becomes rules, triples become facts.
+
+    \b
+    Example:
+      tidelog rdf rules univ-bench.owl > univ.dl
+      tidelog run univ.dl -F facts -D out          # with the triples in facts/T.nt
+
+    A relation `T(s: string, p: string, o: string)` takes its rows from `T.nt` or `T.ttl` wherever files are read. IRIs
+    stand for themselves, literals as N-Triples writes them: `"5"^^<http://...>`.
+    """
+
+
+@rdf.command(short_help="Print the OWL 2 RL rules of an ontology.")
+@click.argument("ontology", type=_FILE)
+@click.option(
+    "--facts",
+    type=click.Choice(("triples", "relations")),
+    default="triples",
+    show_default=True,
+    help="Facts come as one relation T(s, p, o), or as one per class and property (ToldStudent).",
+)
+@debug_option
+def rules(ontology: Path, facts: str) -> None:
+    """Prints a program with the rules of OWL 2 RL for ONTOLOGY (.owl, .rdf, .xml, .ttl or .nt).
+
+    Each class is a relation of one column, each property one of two. Axioms that OWL 2 RL has no rule for are named in
+    comments, and counted on standard error.
+    """
+    from tidelog.rdf.ontology import read_ontology
+    from tidelog.rdf.owl_rules import owl_program
+    from tidelog.rdf.triples import read_triples
+
+    found = read_ontology(read_triples(ontology))
+    click.echo(owl_program(found, facts), nl=False)
+    names = f"classes: {len(found.classes)}, properties: {len(found.properties)}"
+    click.echo(f"{names}, axioms: {len(found.axioms)}, left out: {len(found.left_out)}", err=True)
+
+
+@rdf.command(short_help="Write triples as files, one per class and property.")
+@click.argument("ontology", type=_FILE)
+@click.argument("data", type=_FILE, nargs=-1, required=True)
+@click.option("-D", "out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where files go.")
+@debug_option
+def facts(ontology: Path, data: tuple[Path, ...], out: Path) -> None:
+    """Writes the triples of DATA as Parquet files for the program of `tidelog rdf rules --facts relations ONTOLOGY`.
+
+    \b
+    Example:
+      tidelog rdf rules --facts relations univ-bench.owl > univ.dl
+      tidelog rdf facts univ-bench.owl lubm1.nt.gz -D facts
+      tidelog run univ.dl -F facts -D out
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tidelog.rdf.by_property import by_property
+    from tidelog.rdf.ontology import read_ontology
+    from tidelog.rdf.owl_rules import relation_names
+    from tidelog.rdf.triples import read_triples
+
+    names = relation_names(read_ontology(read_triples(ontology)))
+    rows, strangers = by_property((triple for path in data for triple in read_triples(path)), names)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, found in rows.items():
+        columns = ("x", "y") if name.removeprefix("Told") in names.properties.values() else ("x",)
+        arrays = [pa.array([row[i] for row in found], pa.string()) for i in range(len(columns))]
+        pq.write_table(pa.table(dict(zip(columns, arrays))), out / f"{name}.parquet")
+    written = sum(map(len, rows.values()))
+    click.echo(f"{counted(written, 'row')} in {counted(len(rows), 'file')}; {strangers} other triples", err=True)
