@@ -51,7 +51,9 @@ def test_turtle_and_xml_give_the_same_terms(tmp_path: Path) -> None:
     xml.write_bytes(graph.serialize(format="xml", encoding="utf-8"))
     assert {t for t in read_triples(xml) if "_:" not in "".join(t)} == read
     saved = tmp_path / "saved.owl"
-    saved.write_bytes(plistlib.dumps({"WebMainResource": {"WebResourceData": xml.read_bytes()}}, fmt=plistlib.FMT_BINARY))
+    saved.write_bytes(
+        plistlib.dumps({"WebMainResource": {"WebResourceData": xml.read_bytes()}}, fmt=plistlib.FMT_BINARY)
+    )
     assert {t for t in read_triples(saved) if "_:" not in "".join(t)} == read
 
 

@@ -1,7 +1,8 @@
 """LUBM with the rules of RDFS, over triples, and with those of OWL 2 RL, one relation per class and property.
 
-As in paper 002: 99% of the triples are materialised, the last 1% is added, and removed again. What is said about classes
-and properties always stays. Each step is checked against a database that is given the same triples at once.
+As in paper 002: 99% of the triples are materialised, the last 1% is added, and removed again; then once more, because
+the first change of a database has to plan how rules are updated. What is said about classes and properties always
+stays. Each step is checked against a database that is given the same triples at once.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def _measure(
     last: list[Triple],
 ) -> None:
     first_part, last_part = _table(most), _table(last)
-    seconds: dict[str, list[float]] = {"99% of the triples": [], "the last 1% added": [], "the last 1% removed": []}
+    steps = ("99% of the triples", "the last 1% added, the first change", "the last 1% removed", "the last 1% added")
+    seconds: dict[str, list[float]] = {step: [] for step in steps}
     whole = _counts(program, results, {"T": pa.concat_tables([first_part["T"], last_part["T"]])})
     for turn in range(settings.repeat + 1):
         settings.say(f"{group}, {turn + 1}")
@@ -62,6 +64,7 @@ def _measure(
         took.append(subject.change(deletes=last_part))
         counts = {name: subject.count(name) for name in results}
         out.checks.append(require_equal(f"{group}: rows after removing", counts, before))
+        took.append(subject.change(inserts=last_part))
         subject.close()
         if turn:  # the first one loads kernels
             for times, each in zip(seconds.values(), took):

@@ -243,7 +243,7 @@ class _Writer:
             if count == 0:
                 yield self._wrong(f"at most 0 {local_name(property_)}", variable, each)
             else:
-                yield self._same(*values, each)
+                yield self._same(values[0], values[1], each)
 
     def _property(self, iri: str, subject: str, value: str) -> str:
         return f"{self.names.properties[iri]}({subject}, {value})"

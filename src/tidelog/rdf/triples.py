@@ -106,8 +106,8 @@ def _read_by_rdflib(path: Path, format_: str) -> Iterator[Triple]:
             graph.parse(data=_unwrapped(file.read()), format=format_, publicID=path.name)
     except Exception as error:  # rdflib's parsers raise what their libraries raise
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
-    for triple in graph:
-        yield tuple(_text(term, rdflib) for term in triple)
+    for subject, property_, value in graph:
+        yield _text(subject, rdflib), _text(property_, rdflib), _text(value, rdflib)
 
 
 def _unwrapped(data: bytes) -> bytes:
