@@ -16,6 +16,7 @@ STRATEGIES = {
     "recompute": "what a change touches is always derived anew",
     "update": "a change is always repaired, whatever it costs",
     "counting": "a count per row and iteration, always repaired, as in differential dataflow",
+    "circuit": "rules are rows that are joined with facts, as in the dynamic Datalog paper; always repaired",
     "elastic-paper": "a count per row in its first iteration, repaired round by round as the elastic paper does",
 }
 

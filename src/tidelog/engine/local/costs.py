@@ -48,6 +48,10 @@ class RuleCosts:
                 self._counted[variant.rule.id] = self._counted.get(variant.rule.id, 0) + instances
         tally[:] = 0
 
+    def add(self, rule: Rule, instances: int) -> None:
+        """Some instances of a rule were found in the epoch under way, in nobody's time."""
+        self._counted[rule.id] = self._counted.get(rule.id, 0) + instances
+
     @contextmanager
     def measured(self, rule: Rule) -> Iterator[None]:
         """What is emitted in here, and the time, are the rule's."""

@@ -19,6 +19,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
+from tidelog.engine.local.circuit import CircuitStratum
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
@@ -53,7 +54,11 @@ from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
 
 # The strategies with a state of their own.
-STATEFUL: Mapping[str, type[LocalStratum]] = {"counting": CountingStratum, "elastic-paper": PaperStratum}
+STATEFUL: Mapping[str, type[LocalStratum]] = {
+    "circuit": CircuitStratum,
+    "counting": CountingStratum,
+    "elastic-paper": PaperStratum,
+}
 
 
 class LocalEngine:

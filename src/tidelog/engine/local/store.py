@@ -19,6 +19,7 @@ from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
     ARRANGEMENT_FIELDS,
     BATCH,
+    BATCH_COUNT,
     CAME,
     CAME_COUNT,
     CAPACITY,
@@ -454,6 +455,14 @@ class Store:
     def lines_that_left(self) -> Lines:
         return self._left[: int(self.line[LEFT_COUNT])]
 
+    def batch_lines(self) -> Lines:
+        """The lines that died or entered with the present wave. Not to be kept."""
+        count = int(self.line[BATCH_COUNT])
+        if not count:
+            return NO_LINES
+        (queue,) = (each for each in self._queues if each.address == self.line[BATCH])
+        return queue.array[:count]
+
     def columns_of(self, lines: Words | Lines) -> Words:
         """The columns of some rows, copied."""
         if len(lines) <= FEW or not self.columns:
@@ -463,7 +472,7 @@ class Store:
         entry.gather(self.rows, np.ascontiguousarray(lines, dtype=np.int32), copied)
         return copied
 
-    def ranks_of(self, lines: Words) -> Words:
+    def ranks_of(self, lines: Words | Lines) -> Words:
         """The ranks of some rows."""
         ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
         return ranks

@@ -1,0 +1,158 @@
+"""The strategy `circuit`: rule instances are found by the interpreter of the dynamic Datalog paper, rules being rows.
+
+The circuit (`rewrites`) says which instances come and go when facts or rules do; what that does to the rows of the
+stratum is the ranked Update's affair, wave by wave, as with `elastic`. So time within an epoch, of which the paper's
+circuit keeps a copy of everything per iteration, is one number per row, and a deletion renumbers nothing
+(`docs/decisions/0020-a-circuit-with-ranks.md`).
+
+There is no switch, and nothing is planned: a rule that comes or goes is a delta like any other. What the circuit holds
+beside the rows is lost when a database is closed; then a Bootstrap makes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tidelog.check.types import Type
+from tidelog.dbsp.marks import Words
+from tidelog.engine.local.kernels import entry
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kit import Kit, Order
+from tidelog.engine.local.kit_tables import code_of
+from tidelog.engine.local.rewrites import Circuit, FactDelta, Instances
+from tidelog.engine.local.store import Lines, Store
+from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.team import Crew
+from tidelog.rules.ir import Rule
+
+
+class CircuitStratum(LocalStratum):
+    """A stratum with a circuit beside its stores."""
+
+    keeps = "circuit"
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._circuit: Circuit | None = None
+        self._committed: Any = None
+        self._last_rule: Rule | None = None
+        self._in_python = 1
+        self._positive = {self.numbers[atom.relation] for rule in self._rules for atom in rule.positives}
+
+    def can_update(self) -> bool:
+        """Not while there is no circuit: nothing was derived yet, or rows were loaded."""
+        return self._circuit is not None
+
+    # The end of the epoch
+
+    def keep(self) -> None:
+        super().keep()
+        self._committed = None if self._circuit is None else (self._circuit, self._circuit.state())
+        if self._circuit is not None and self.relation_numbers:
+            self.stores()[0].beside = self._circuit
+
+    def drop(self) -> None:
+        super().drop()
+        if self._committed is None:
+            self._circuit = None
+        else:
+            self._circuit, state = self._committed
+            self._circuit.restore(state)
+
+    # A wave
+
+    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
+        """Waves without plans: the kernel comes back in each for what the circuit finds."""
+        if self._planned_for is None:
+            self._planned_for = ()
+            self._table = np.zeros((0, k.VARIANT_FIELDS), dtype=np.int64)
+            sizes = {"registers": 1, "blocks": 1, "cursors": 0, "variants": 0}
+            self._crew = Crew(self._team, self.desk, self._inside, self._reserves, **sizes)
+        for store in self.stores():
+            store.index()
+
+    def _running(self, control: Words) -> Rule | None:
+        return self._last_rule
+
+    def _run_in_python(self, control: Words, *, every: bool = False) -> None:
+        phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+        if not control[k.LOGGING] and wave == 0:
+            self._circuit = Circuit(Kit(self.numbers, self.values, self.program.functions), self.values)
+            self._take(control, self._circuit.add_rules(self._rules, self._present))
+            return
+        assert self._circuit is not None
+        delta = self._delta(phase, wave)
+        if len(delta.rows):
+            self._take(control, self._circuit.change(delta))
+
+    def _take(self, control: Words, found: Iterator[Instances]) -> None:
+        """Hands instances to the stores of their heads."""
+        assert self._circuit is not None
+        sign = -1 if control[k.PHASE] == k.RETRACT else 1
+        try:
+            for instances in found:
+                self._last_rule = instances.rule
+                self.watch.look(instances.rule)
+                self._hand_over(control, instances, sign)
+        except ZeroDivisionError:
+            assert self._circuit.running is not None
+            raise self.division(self._circuit.running) from None
+
+    def _hand_over(self, control: Words, instances: Instances, sign: int) -> None:
+        times = sign * instances.weights
+        if len(times) and times.min() < 0:
+            raise self._broken()
+        rows = instances.rows if (times == 1).all() else np.repeat(instances.rows, times, axis=0)
+        out = np.zeros((len(rows), rows.shape[1] - 1 + k.INSTANCE_EXTRA), dtype=np.int64)
+        out[:, : rows.shape[1]] = rows
+        entry.hash_instances(out)
+        self._apply(control, instances.relation, out.reshape(-1), len(out))
+        self.costs.add(instances.rule, len(out))
+
+    # Facts
+
+    def _delta(self, phase: int, wave: int) -> FactDelta:
+        """The rows that die or enter with this wave: of the stratum, and, in wave 0, of the relations below."""
+        retracts = phase == k.RETRACT
+        sign = -1 if retracts else 1
+        parts = [(store, store.batch_lines(), False, sign, True) for store in self.stores()]
+        if wave == 0:
+            for relation in self._below:
+                store = self.desk.stores[relation]
+                came, left = store.lines_that_came, store.lines_that_left
+                if relation in self._positive:
+                    parts.append((store, (left if retracts else came)(), False, sign, False))
+                if relation in self._negated:
+                    parts.append((store, (came if retracts else left)(), True, -sign, False))
+        return self._gathered([each for each in parts if len(each[1])])
+
+    def _gathered(self, parts: Iterable[tuple[Store, Words | Lines, bool, int, bool]]) -> FactDelta:
+        found, weights = [], []
+        width = max((store.columns for store in self._read_stores()), default=0)
+        for store, lines, negated, sign, ranked in parts:
+            rows = np.zeros((len(lines), 2 + width), dtype=np.int64)
+            rows[:, 0] = code_of(store.relation, negated)
+            if ranked:
+                rows[:, 1] = store.ranks_of(lines)
+            rows[:, 2 : 2 + store.columns] = store.columns_of(lines)
+            found.append(rows)
+            weights.append(np.full(len(lines), sign, dtype=np.int64))
+        if not found:
+            return FactDelta(np.empty((0, 2 + width), dtype=np.int64), np.empty(0, dtype=np.int64))
+        return FactDelta(np.concatenate(found), np.concatenate(weights))
+
+    def _read_stores(self) -> list[Store]:
+        return [self.desk.stores[relation] for relation in (*self._below, *self.relation_numbers)]
+
+    def _present(self, order: Order) -> Words:
+        """The rows (rank, columns) that a Bootstrap begins with."""
+        store = self.desk.stores[order.relation]
+        lines = store.present_lines()
+        rows = np.zeros((len(lines), 1 + store.columns), dtype=np.int64)
+        if order.relation in self.relation_numbers:
+            rows[:, 0] = store.ranks_of(lines)
+        rows[:, 1:] = store.columns_of(lines)
+        return rows
