@@ -18,7 +18,6 @@ import numpy as np
 
 from tidelog.check.types import Type
 from tidelog.dbsp.marks import Words
-from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kit import Kit, Order
 from tidelog.engine.local.kit_tables import code_of
@@ -94,23 +93,16 @@ class CircuitStratum(LocalStratum):
         sign = -1 if control[k.PHASE] == k.RETRACT else 1
         try:
             for instances in found:
-                self._last_rule = instances.rule
-                self.watch.look(instances.rule)
-                self._hand_over(control, instances, sign)
+                self._last_rule = instances.rules[0][0]
+                self.watch.look(self._last_rule)
+                if instances.sign != sign:
+                    raise self._broken()
+                self._apply(control, instances.relation, instances.out.reshape(-1), len(instances.out))
+                for rule, count in instances.rules:
+                    self.costs.add(rule, count)
         except ZeroDivisionError:
             assert self._circuit.running is not None
             raise self.division(self._circuit.running) from None
-
-    def _hand_over(self, control: Words, instances: Instances, sign: int) -> None:
-        times = sign * instances.weights
-        if len(times) and times.min() < 0:
-            raise self._broken()
-        rows = instances.rows if (times == 1).all() else np.repeat(instances.rows, times, axis=0)
-        out = np.zeros((len(rows), rows.shape[1] - 1 + k.INSTANCE_EXTRA), dtype=np.int64)
-        out[:, : rows.shape[1]] = rows
-        entry.hash_instances(out)
-        self._apply(control, instances.relation, out.reshape(-1), len(out))
-        self.costs.add(instances.rule, len(out))
 
     # Facts
 

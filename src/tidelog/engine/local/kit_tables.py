@@ -54,6 +54,7 @@ class Tables:
     head_constants: Words
     head_terms: Words
     rules: tuple[Rule, ...]
+    has_one_head: bool
 
 
 def code_of(relation: int, negated: bool) -> int:
@@ -141,6 +142,7 @@ def tables_of(kit: Kit) -> Tables:
         head_constants,
         head_terms,
         tuple(each.rule for each in signals),
+        len({each.relation for each in signals}) == 1,
     )
 
 

@@ -26,16 +26,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from tidelog.dbsp.marks import Hashes, Words, consolidate, hash_on, hash_rows, hash_start, spread
+from tidelog.dbsp.marks import Hashes, Words, consolidate, hash_on, hash_rows, hash_start, run_of, spread
 from tidelog.dbsp.trace import Trace
+from tidelog.engine.local.kernels.circuit import ground, product
+from tidelog.engine.local.kernels.layout import INSTANCE_EXTRA
 from tidelog.engine.local.kit import ROOT, Kit, Order
 from tidelog.engine.local.kit_tables import Flags, Tables, tables_of
 from tidelog.engine.local.python_step import evaluate
 from tidelog.engine.local.values import Values
 from tidelog.rules.ir import Rule
 
-PAIRS = 1 << 17
+PAIRS = 1 << 16
 """So many pairs of a rewrite and a fact are looked at in one go."""
 
 
@@ -57,12 +60,12 @@ class Rewrites:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Instances of one rule: `rows` are the head's columns, then the level."""
+    """Instances that come, or (`sign` is -1) go, of one relation, as its store takes them; and how many of each rule."""
 
-    rule: Rule
     relation: int
-    rows: Words
-    weights: Words
+    sign: int
+    out: Words
+    rules: list[tuple[Rule, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,8 @@ class Circuit:
         """The instances that come or go with these facts."""
         pending = self._nothing_pending()
         keys, indexed, weights = self._index(facts)
-        for part in _parts(self._lefts.fanout(keys)):
-            found = self._lefts.find(keys[part])
-            rows, own = indexed[part][found.probe], weights[part][found.probe]
-            yield from self._deliver(self._product(found.rows, found.weights, rows, own), pending, None)
+        for rewrites in self._product(keys, self._lefts, indexed, weights, facts_lie=False):
+            yield from self._deliver(rewrites, pending, None)
         self._facts = self._facts.add(keys, indexed, weights)
         yield from self._flow(pending, None)
 
@@ -187,24 +188,26 @@ class Circuit:
             which, directions = which[kept], directions[kept]
         return directions, Rewrites(rewrites.rows[which], rewrites.weights[which])
 
-    def _product(self, lefts: Words, weights: Words, facts: Words, own: Words) -> Rewrites:
-        """Pairs of a rewrite that waits and a fact → the rewrites that go on, where they fit."""
+    def _product(
+        self, keys: Hashes, trace: Trace, rows: Words, weights: Words, *, facts_lie: bool
+    ) -> Iterator[Rewrites]:
+        """Rewrites that wait and facts, of which one kind lies in a trace → the rewrites that go on, where they fit.
+
+        `rows` and `weights` are the others, and `keys` the hashes by which they find their partners.
+        """
         tables = self._tables
-        directions = lefts[:, 0]
-        sources = np.concatenate([lefts[:, 2:], tables.constants[directions], facts[:, 2:]], axis=1)
-        fits = tables.order[directions] == facts[:, 0]
-        if tables.columns:
-            wanted = np.take_along_axis(sources, tables.must[directions], axis=1)
-            fits &= (wanted == facts[:, 2:]).all(axis=1)
-        if not fits.all():
-            kept = np.flatnonzero(fits)
-            lefts, facts, sources, directions = lefts[kept], facts[kept], sources[kept], directions[kept]
-            weights, own = weights[kept], own[kept]
-        rows = np.empty((len(lefts), 2 + tables.slots), dtype=np.int64)
-        rows[:, 0] = directions + 1
-        np.maximum(lefts[:, 1], facts[:, 1], out=rows[:, 1])
-        rows[:, 2:] = np.take_along_axis(sources, tables.binds[directions], axis=1)
-        return Rewrites(rows, weights * own * tables.sign[directions])
+        shape = tables.order, tables.sign, tables.constants, tables.must, tables.binds
+        for batch in trace.batches:
+            starts, ends = run_of(batch.marks, keys)
+            for part in _parts(ends - starts):
+                lying, probing = (batch.rows, batch.weights), (rows[part], weights[part])
+                lefts, facts = (probing, lying) if facts_lie else (lying, probing)
+                pairs = int((ends[part] - starts[part]).sum())
+                out = np.empty((pairs, 2 + tables.slots), dtype=np.int64)
+                own = np.empty(pairs, dtype=np.int64)
+                count = product(*lefts, *facts, int(facts_lie), starts[part], ends[part], *shape, out, own)
+                if count:
+                    yield Rewrites(out[:count], own[:count])
 
     def _ground(self, rewrites: Rewrites, fresh: Fresh | None) -> Iterator[Instances]:
         """The instances of rewrites that have come to the end of a body."""
@@ -217,16 +220,18 @@ class Circuit:
         if fresh is not None:
             kept = np.flatnonzero(fresh.signals[signals])
             which, signals = which[kept], signals[kept]
-        if not len(which):
-            return
-        rows = rewrites.rows[which]
-        sources = np.concatenate([rows[:, 2:], tables.head_constants[signals]], axis=1)
-        heads = np.take_along_axis(sources, tables.head_terms[signals], axis=1)
-        for signal in np.unique(signals).tolist():
-            rule = tables.rules[signal]
-            own = np.flatnonzero(signals == signal) if len(tables.rules) > 1 else slice(None)
-            instances = np.concatenate([heads[own, : len(rule.head.terms)], rows[own, 1:2]], axis=1)
-            yield Instances(rule, int(tables.heads[signal]), instances, rewrites.weights[which][own])
+        times = np.abs(rewrites.weights[which])
+        if not (times == 1).all():
+            which, signals = np.repeat(which, times), np.repeat(signals, times)
+        heads = tables.heads[signals]
+        for relation in np.unique(heads).tolist():
+            own = slice(None) if tables.has_one_head else np.flatnonzero(heads == relation)
+            columns = len(tables.rules[int(signals[own][0])].head.terms)
+            out = np.empty((len(signals[own]), columns + INSTANCE_EXTRA), dtype=np.int64)
+            ground(rewrites.rows, which[own], signals[own], tables.head_terms, tables.head_constants, out)
+            counts = enumerate(np.bincount(signals[own]).tolist())
+            rules = [(tables.rules[signal], count) for signal, count in counts if count]
+            yield Instances(relation, 1 if rewrites.weights[0] > 0 else -1, out, rules)
 
     # The way of a delta
 
@@ -260,10 +265,8 @@ class Circuit:
         lefts[:, 0] = directions
         keys = self._left_keys(lefts)
         self._lefts = self._lefts.add(keys, lefts, weights)
-        for part in _parts(self._facts.fanout(keys)):
-            found = self._facts.find(keys[part])
-            rows, own = lefts[part][found.probe], weights[part][found.probe]
-            yield from self._deliver(self._product(rows, own, found.rows, found.weights), pending, fresh)
+        for found in self._product(keys, self._facts, lefts, weights, facts_lie=True):
+            yield from self._deliver(found, pending, fresh)
 
     def _compute(self, direction: int, rows: Words, weights: Words) -> Rewrites:
         """The rewrites that go on where Python says how."""
@@ -337,10 +340,7 @@ class Circuit:
             rows[:, 0] = prefix
             parts.append(Rewrites(rows, before.weights))
         keys = self._left_keys(lefts)
-        for part in _parts(self._facts.fanout(keys)):
-            found = self._facts.find(keys[part])
-            rows, own_weights = lefts[part][found.probe], before.weights[part][found.probe]
-            parts.append(self._product(rows, own_weights, found.rows, found.weights))
+        parts += self._product(keys, self._facts, lefts, before.weights, facts_lie=True)
         return self._settled(parts)
 
     def _exchange(self, kit: Kit) -> None:
@@ -394,9 +394,9 @@ class Circuit:
         return hashes
 
 
-def _parts(fanout: Sequence[int]) -> Iterator[slice]:
-    """Slices of probes that find about PAIRS rows each."""
-    ends = np.cumsum(fanout)
+def _parts(lengths: npt.NDArray[np.intp]) -> Iterator[slice]:
+    """Slices of runs that have about PAIRS places each, the first of them with any."""
+    ends = np.cumsum(lengths)
     start, total = 0, int(ends[-1]) if len(ends) else 0
     done = 0
     while done < total:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.engine.local.kernels import apply, arrange, index, join, layout, waves
+from tidelog.engine.local.kernels import apply, arrange, index, join, waves
 from tidelog.engine.local.kernels.memory import entry_point, load64, prefetch
 
 AHEAD = 16
@@ -86,15 +86,6 @@ def enumerate_some(control, S, A, code, kind, registers, iterators, buffers, cou
 def apply_some(control, S, relation, out, count):
     """See `waves.apply_buffer`."""
     return waves.apply_buffer(control, S, relation, out.ctypes.data, count)
-
-
-@entry_point("int64(int64[:,::1])")
-def hash_instances(out):
-    """Writes the hash of each head into its instance."""
-    columns = out.shape[1] - layout.INSTANCE_EXTRA
-    for i in range(out.shape[0]):
-        out[i, columns + layout.INSTANCE_HASH] = index.hash_row(out.ctypes.data + i * out.shape[1] * 8, columns)
-    return 0
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")
