@@ -105,7 +105,7 @@ def test_a_row_that_only_circles_would_support_rests_on_its_fact() -> None:
         assert str(db.explain("A", (1, 2))) == "A(1, 2)   input, and derived once"
 
 
-@pytest.mark.parametrize("strategy", ["elastic", "recompute", "update", "counting", "elastic-paper"])
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "update", "counting", "elastic-paper", "circuit"])
 def test_a_chain_of_two_thousand_edges_is_explained_to_its_end(strategy: str) -> None:
     text = "input relation E(a: u32, b: u32)\noutput relation R(a: u32)\nR(0).\nR(y) :- R(x), E(x, y)."
     with tidelog.compile(text).open(strategy=strategy) as db:

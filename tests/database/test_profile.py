@@ -43,7 +43,7 @@ def test_a_profile_counts_the_instances_of_each_rule() -> None:
     assert sum(rule.last.seconds for rule in profile.rules) == pytest.approx(stratum.last.seconds)
 
 
-@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper"])
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "circuit"])
 def test_every_strategy_counts_the_instances_of_its_rules(strategy: str) -> None:
     with tidelog.compile(REACH).open(strategy=strategy) as db:
         for edge in (("a", "b"), ("b", "c"), ("c", "d")):

@@ -33,7 +33,7 @@ GROUPS = """
     N(n) :- N(n).
     N(m + 1) :- N(n), var m = n.group_by(()).max().
 """
-each_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting", "elastic-paper"])
+each_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting", "elastic-paper", "circuit"])
 
 
 @each_strategy

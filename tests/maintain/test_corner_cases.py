@@ -48,11 +48,11 @@ output relation P(x: u8)
 P(x) :- C(x), not B(x), not D(x).
 """
 # The two tests that these mark are about what only the ranked state promises.
-only_elastic = pytest.mark.parametrize("strategy", ["elastic"], indirect=True)
-every_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting", "elastic-paper"], indirect=True)
+only_elastic = pytest.mark.parametrize("strategy", ["elastic", "circuit"], indirect=True)
+every_strategy = pytest.mark.parametrize("strategy", ["elastic", "counting", "elastic-paper", "circuit"], indirect=True)
 
 
-@pytest.fixture(autouse=True, params=["elastic", "counting"])
+@pytest.fixture(autouse=True, params=["elastic", "counting", "circuit"])
 def strategy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How the scenarios of the test are kept up to date."""
     monkeypatch.setattr(Scenario, "strategy", request.param)

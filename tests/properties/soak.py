@@ -39,7 +39,7 @@ from tests.properties.language import (
 )
 from tests.properties.strategies import strategies_agree
 
-OTHER_STRATEGIES = ("counting", "elastic-paper")
+OTHER_STRATEGIES = ("counting", "elastic-paper", "circuit")
 
 
 def agrees_on_local_spark(case: Case, plan: str) -> None:

@@ -58,6 +58,15 @@ def test_oracle_local_agrees_when_values_are_given_back_before_every_epoch(
     assert any(later < earlier for earlier, later in pairwise(sweeps)), "nothing was ever given back"
 
 
+def test_oracle_the_circuit_agrees_when_values_are_given_back_before_every_epoch() -> None:
+    for seed in range(500, 500 + 4 * CASES):
+        try:
+            features = FEATURES[seed % len(FEATURES)]
+            language_agrees_with_oracle(random_language_case(random.Random(seed), features), strategy="circuit")
+        except TooLargeError:
+            continue
+
+
 @pytest.mark.parametrize("features", FEATURES, ids=names)
 def test_changes_that_are_read_late_are_what_they_were(
     features: Features, held: list[tuple[EngineReplay, Any, Weights]]

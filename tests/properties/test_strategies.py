@@ -20,7 +20,7 @@ from tests.properties.check import cut_differently, rolled_back, survives_failur
 from tests.properties.language import language_agrees_with_oracle
 from tests.properties.strategies import strategies_agree
 
-OTHERS = ("counting", "elastic-paper")
+OTHERS = ("counting", "elastic-paper", "circuit")
 
 
 @settings(max_examples=100)

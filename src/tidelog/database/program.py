@@ -79,10 +79,10 @@ class Program:
         `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
         one or a new local one. `strategy` is `"elastic"` (a change is repaired, or
         its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline), `"update"`
-        (always repaired), `"counting"` or `"elastic-paper"` (other ways to repair, to compare with). `switch` is for
-        `"elastic"`: while nothing is known of what repairs cost in a stratum, one that has taken this share of
-        the time of its last derivation is given up. `threads` is how many may work on one epoch; None is for the engine
-        to choose. An epoch that needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a
+        (always repaired), `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other
+        ways to repair, to compare with). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a
+        stratum, one that has taken this share of the time of its last derivation is given up. `threads` is how many may
+        work on one epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a
         relation, or more than `deadline` seconds, is undone with an EvaluationError.
 
         `path` is a directory. If it has a database, that is opened; it must have been made with this very program,

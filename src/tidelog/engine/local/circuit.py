@@ -45,6 +45,9 @@ class CircuitStratum(LocalStratum):
         """Not while there is no circuit: nothing was derived yet, or rows were loaded."""
         return self._circuit is not None
 
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        return iter(()) if self._circuit is None else self._circuit.made_words()
+
     # The end of the epoch
 
     def keep(self) -> None:
@@ -79,7 +82,9 @@ class CircuitStratum(LocalStratum):
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         if not control[k.LOGGING] and wave == 0:
-            self._circuit = Circuit(Kit(self.numbers, self.values, self.program.functions), self.values)
+            kit = Kit(self.numbers, self.values, self.program.functions)
+            self._circuit = Circuit(kit, self.values, lambda: self.watch.look(self._last_rule))
+            self._last_rule = self._rules[0]
             self._take(control, self._circuit.add_rules(self._rules, self._present))
             return
         assert self._circuit is not None

@@ -283,9 +283,7 @@ class Kit:
 
 def width_of(kit: Kit) -> tuple[int, int]:
     """The words of the longest rewrite, and the columns of the widest literal or head."""
-    slots: Iterable[int] = (
-        sum(_bound_by(direction) for direction in walk.directions) for walk in kit.walks.values()
-    )
+    slots: Iterable[int] = (sum(_bound_by(direction) for direction in walk.directions) for walk in kit.walks.values())
     columns = [len(each.literal.must) for each in kit.directions.of if isinstance(each.literal, Through)]
     return max(slots, default=0), max([*columns, *(len(each.terms) for each in kit.signals)], default=0)
 

@@ -1,7 +1,7 @@
 """The rows of a kit as arrays, so that one join serves all rules; where words come from is a number of a column.
 
-    a direction looks at    Σ, its constants, the fact       next to one another: column M + c is its constant c
-    a signal looks at       Σ, its constants
+a direction looks at    Σ, its constants, the fact       next to one another: column M + c is its constant c
+a signal looks at       Σ, its constants
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Interned values that nothing uses any more are given back, so that strings that come and go do not fill the memory.
 
 Mark and sweep, between epochs: an id is in use while it stands in a row of a store, in a table of weights, in a change
-that a delayed relation waits for, in changes that somebody still holds, or in a rule as a constant. All others are free
-again, also those that a failed epoch has left behind. What is interned inside an epoch is never touched by it.
+that a delayed relation waits for, in what a strategy keeps, in changes that somebody still holds, or in a rule as a
+constant. All others are free again, also those that a failed epoch has left behind. What is interned inside an epoch is
+never touched by it.
 
 A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to look at. So
 a sweep costs constant time per value interned, and unused values take no more memory than used values and rows do.
@@ -111,6 +112,10 @@ class Reclaim:
                     self._mark(name, rows, marks)
         for name, bag in self._bags():
             self._mark(name, np.array(list(bag), dtype=np.int64).reshape(len(bag), -1), marks)
+        for stratum in self._strata:
+            for type_, words in stratum.made_words():
+                if (pool := self._values.pool(type_)) in marks:
+                    marks[pool][words] = True
         for changes in self._changes:
             self._mark(changes.relation.name, changes.came, marks)
             self._mark(changes.relation.name, changes.left, marks)

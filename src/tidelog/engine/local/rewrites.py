@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.check.types import Type
 from tidelog.dbsp.marks import Hashes, Words, consolidate, hash_on, hash_rows, hash_start, run_of, spread
 from tidelog.dbsp.trace import Trace
 from tidelog.engine.local.kernels.circuit import ground, product
@@ -60,7 +61,7 @@ class Rewrites:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Instances that come, or (`sign` is -1) go, of one relation, as its store takes them; and how many of each rule."""
+    """Instances that come or (`sign` is -1) go, of one relation, as its store takes them; and how many of each rule."""
 
     relation: int
     sign: int
@@ -82,12 +83,16 @@ _Pending = list[list[Rewrites]]
 
 
 class Circuit:
-    """`state` and `restore`: a change is taken back by going back to the state before it."""
+    """`state` and `restore`: a change is taken back by going back to the state before it.
 
-    def __init__(self, kit: Kit, values: Values) -> None:
+    `look` is called again and again while the circuit works, and may raise.
+    """
+
+    def __init__(self, kit: Kit, values: Values, look: Callable[[], None]) -> None:
         self._values = values
+        self._look = look
         self._kit = kit
-        self._set_tables(tables_of(kit))
+        self._tables = tables_of(kit)
         self._lefts = Trace.empty(2 + self._tables.slots)
         self._facts = Trace.empty(2 + self._tables.columns)
         self.running: Rule | None = None
@@ -104,6 +109,17 @@ class Circuit:
 
     def bytes(self) -> int:
         return self._lefts.bytes() + self._facts.bytes()
+
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        """The words of rewrites that expressions made, by their types: they need not be in any row."""
+        if not any(walk.made for walk in self._kit.walks.values()):
+            return
+        rows, _ = self._lefts.everything()
+        for walk in self._kit.walks.values():
+            for direction, slot, type_ in walk.made:
+                behind = walk.prefixes[walk.prefixes.index(direction + 1) :]
+                waiting = self._tables.out[np.isin(self._tables.out_origins, behind)]
+                yield type_, rows[np.isin(rows[:, 0], waiting), 2 + slot]
 
     # Changes
 
@@ -202,6 +218,7 @@ class Circuit:
             for part in _parts(ends - starts):
                 lying, probing = (batch.rows, batch.weights), (rows[part], weights[part])
                 lefts, facts = (probing, lying) if facts_lie else (lying, probing)
+                self._look()
                 pairs = int((ends[part] - starts[part]).sum())
                 out = np.empty((pairs, 2 + tables.slots), dtype=np.int64)
                 own = np.empty(pairs, dtype=np.int64)
@@ -272,9 +289,8 @@ class Circuit:
         """The rewrites that go on where Python says how."""
         tables = self._tables
         step = tables.computed[direction]
+        self._look()
         self.running = next(rule for rule in self._kit.rules if direction + 1 in self._kit.walks[rule.id].prefixes)
-        if len(np.unique(rows[:, 0])) > 1:
-            raise AssertionError("a direction has one origin")
         found = evaluate(step, np.concatenate([rows[:, 2:], rows[:, 1:2], weights[:, None]], axis=1), self._values)
         made = found.shape[1] - tables.slots - 2
         first = int(tables.first_slots[direction])
@@ -347,7 +363,7 @@ class Circuit:
         """Goes over to another kit; rewrites and facts get the width that it wants."""
         before = self._tables
         self._kit = kit
-        self._set_tables(tables_of(kit))
+        self._tables = tables_of(kit)
         tables = self._tables
         if tables.slots != before.slots:
             rows, weights = self._lefts.everything()
@@ -367,9 +383,6 @@ class Circuit:
 
     def _widened(self, rewrites: Rewrites) -> Rewrites:
         return Rewrites(_fitted(rewrites.rows, 2 + self._tables.slots), rewrites.weights)
-
-    def _set_tables(self, tables: Tables) -> None:
-        self._tables = tables
 
     # Keys
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from tidelog.check.types import Type
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.costs import RuleCosts
 from tidelog.engine.local.encode import Encoded, Encoder, Segment
@@ -162,6 +163,10 @@ class LocalStratum:
         lines = store.lines()
         lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
         return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
+
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        """Words that it keeps between epochs and that may be in no row, by their types."""
+        return iter(())
 
     def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
         """What `given_to` gives for the relations whose rows in the store do not tell it."""
