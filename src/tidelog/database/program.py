@@ -82,8 +82,9 @@ class Program:
         (always repaired), `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other
         ways to repair, to compare with). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a
         stratum, one that has taken this share of the time of its last derivation is given up. `threads` is how many may
-        work on one epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a stratum, more than `max_rows` rows in a
-        relation, or more than `deadline` seconds, is undone with an EvaluationError.
+        work on one epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a
+        stratum, more than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an
+        EvaluationError.
 
         `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
         unless `migrate` says that its facts go on with this one. With the `durability` `"disk"` a commit is on the disk
