@@ -26,7 +26,8 @@ LAST_SHARE = 0.01
 def lubm(settings: Settings) -> Outcome:
     out = Outcome()
     name, source, triples = read_lubm(settings)
-    out.inputs.append({"name": name, "source": source, "seed": SEED, "rows": len(triples)})
+    tables = {"T": len(triples)}
+    out.inputs.append({"name": name, "source": source, "seed": SEED, "rows": len(triples), "tables": tables})
     ontology = read_ontology(triples)
     names = relation_names(ontology)
     individuals = [triple for triple in triples if not is_schema(triple)]
