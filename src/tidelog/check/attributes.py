@@ -33,22 +33,25 @@ _PLACES = {
     "function": ("has_side_effects", "return_by_ref"),
     "parameter": ("by_val",),
     "relation": ("original",),
-    "rule": ("maintain",),
+    "rule": ("maintain", "join"),
 }
 _WANTED = {
     "size": "a number",
     "rust": "a text",
     "original": "a text",
-    "maintain": "a text",
+    "maintain": '`"trace"`',
+    "join": '`"leapfrog"` or `"hash"`',
     "iterate_by_ref": "`iter:` and a type",
     "iterate_by_val": "`iter:` and a type",
     "deserialize_from_array": "a function, as in `f()`",
 }
+_CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash")}
 _EXAMPLES = {
     "size": "8",
     "rust": '"…"',
     "original": '"Edge"',
     "maintain": '"trace"',
+    "join": '"leapfrog"',
     "iterate_by_ref": "iter: 'A",
     "iterate_by_val": "iter: 'A",
     "deserialize_from_array": "key()",
@@ -83,8 +86,9 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
         return None
     wanted = _WANTED.get(name)
     value = _value(attribute.value)
-    kinds = {"size": int, "rust": str, "original": str, "maintain": str}
+    kinds = {"size": int}
     fits = value is not None and isinstance(value, kinds.get(name, str)) if wanted else attribute.value is None
+    fits = fits and value in _CHOICES.get(name, (value,))
     if not fits:
         message = f"attribute `{name}` wants {wanted or 'no value'}"
         help = f"`#[{name} = {_EXAMPLES[name]}]`" if wanted else f"`#[{name}]`"

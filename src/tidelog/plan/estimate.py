@@ -13,6 +13,13 @@ from typing import Protocol
 Keys = tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """All columns of a relation in the order of a trie."""
+
+    columns: Keys
+
+
 class Estimates(Protocol):
     """What is known about the relations now, or expected of them."""
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from tidelog.plan.estimate import Estimates, Keys
-from tidelog.plan.variant import Join, Step, Variant, deltas, plan_variant
+from tidelog.plan.estimate import Estimates, Keys, Order
+from tidelog.plan.leapfrog import plan_leapfrog
+from tidelog.plan.variant import Join, Leap, Step, Variant, deltas
 from tidelog.rules.ir import Rule
 
 # What keeping one more arrangement costs, in rows looked at per probe: as much as two rows more in every bucket.
@@ -25,9 +26,10 @@ def plan_rules(rules: Sequence[Rule], estimates: Estimates) -> list[Variant]:
     """The variants of all rules, in the order of the rules and of `deltas`."""
     wanted = _Wanted(estimates)
     variants = []
+    growing = {rule.head.relation for rule in rules}
     for rule in rules:
         for delta in deltas(rule):
-            variant = plan_variant(rule, delta, wanted)
+            variant = plan_leapfrog(rule, delta, wanted, growing)
             wanted.add(variant)
             variants.append(variant)
     return [wanted.coarsen(variant) for variant in variants]
@@ -36,6 +38,12 @@ def plan_rules(rules: Sequence[Rule], estimates: Estimates) -> list[Variant]:
 def arrangements(variants: Sequence[Variant]) -> list[tuple[str, Keys]]:
     """The arrangements that variants probe, each once, in the order in which they are met."""
     return list(dict.fromkeys((step.atom.relation, step.keys) for each in variants for step in _probes(each)))
+
+
+def tries(variants: Sequence[Variant]) -> list[tuple[str, Order]]:
+    """The tries that variants leap over, each once, in the order in which they are met."""
+    leaps = (step for each in variants for step in each.steps if isinstance(step, Leap))
+    return list(dict.fromkeys((part.atom.relation, part.order) for leap in leaps for part in leap.parts))
 
 
 def _probes(variant: Variant) -> list[Join]:

@@ -9,15 +9,19 @@
       Reach by dst
 
 `Δ` is where the delta stands; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs it.
+`leap z over E(y, z), E(x, z)` is a leapfrog join of z: of the values that all of the literals have, as far as they are
+known. What it leaps over are tries.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidelog.check.show_expression import show_expression
 from tidelog.plan.estimate import Estimates, FromSizes, Keys
-from tidelog.plan.plan_rules import arrangements, plan_rules
-from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Step, Take, Variant
-from tidelog.rules.ir import Rule, RuleProgram, Unfold
+from tidelog.plan.plan_rules import arrangements, plan_rules, tries
+from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
+from tidelog.rules.ir import Rule, RuleProgram, Unfold, Wildcard
 from tidelog.rules.show import show_atom, show_rule
 
 
@@ -37,6 +41,10 @@ def show_plan(program: RuleProgram, estimates: Estimates | None = None) -> str:
     if found:
         parts.append("arrangements")
         parts += [f"  {relation} by {_names(program, relation, keys)}" for relation, keys in sorted(found)]
+    if sorted_by := tries(planned):
+        parts.append("tries")
+        in_order = sorted((relation, order.columns) for relation, order in sorted_by)
+        parts += [f"  {relation} in the order {_names(program, relation, order)}" for relation, order in in_order]
     return "\n".join(parts) + "\n"
 
 
@@ -63,6 +71,13 @@ def _names(program: RuleProgram, relation: str, keys: Keys) -> str:
     return ", ".join(columns[i].name for i in keys)
 
 
+def _show_part(part: Part) -> str:
+    """A literal as far as it is known at this level: `E(x, _)`."""
+    reached = part.order.columns[: part.level + 1]
+    terms = (term if column in reached else Wildcard() for column, term in enumerate(part.atom.terms))
+    return show_atom(replace(part.atom, terms=tuple(terms)))
+
+
 def _show_delta(delta: Delta) -> str:
     if delta.atom is None:
         return "rule"
@@ -77,6 +92,9 @@ def _show_step(program: RuleProgram, step: Step) -> str:
             if not keys:
                 return f"scan {show_atom(atom)}"
             return f"probe {show_atom(atom)} by {_names(program, atom.relation, keys)}"
+        case Leap(variable, parts):
+            name = "_" if variable is None else variable.name
+            return f"leap {name} over {', '.join(_show_part(part) for part in parts)}"
         case Antijoin(atom):
             return f"absent {show_atom(atom)}"
         case Let(variable, expression, compare):

@@ -12,11 +12,13 @@ An expression that may fail (a division) runs only after every literal that stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from tidelog.check import typed
-from tidelog.plan.estimate import Estimates, Keys
+from tidelog.plan.estimate import Estimates, Keys, Order
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -64,6 +66,32 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A trie of a positive literal's relation in a leapfrog join: at this level of the order stands the variable.
+
+    The columns before it in the order are known by then.
+    """
+
+    atom: Atom
+    position: int
+    order: Order
+    level: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this is the last level, where each vertex is a row."""
+        return self.level == len(self.order.columns) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Leap:
+    """Goes on for each value at which all parts meet: a leapfrog join. The variable is None for a wildcard."""
+
+    variable: Variable | None
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Antijoin:
     """Goes on where no row of a negated literal matches; all its terms are bound."""
 
@@ -95,7 +123,7 @@ class Take:
     known: frozenset[str]
 
 
-Step = Join | Antijoin | Let | Filter | Take
+Step = Join | Leap | Antijoin | Let | Filter | Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +143,19 @@ def deltas(rule: Rule) -> tuple[Delta, ...]:
     return (*positives, *negatives, Delta(DeltaKind.RULE, offset + len(negatives), None))
 
 
-def plan_variant(rule: Rule, delta: Delta, estimates: Estimates) -> Variant:
+class Leaps(Protocol):
+    """What says that a variable is joined by leapfrog next (`plan.leapfrog`)."""
+
+    def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
+        """The variable, and the literals that are done with it; None where a join that looks at so many rows is it."""
+
+    def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The steps, with the leapfrog joins that were chosen."""
+
+
+def plan_variant(rule: Rule, delta: Delta, estimates: Estimates, leaps: Leaps | None = None) -> Variant:
     """The steps for a delta at one position."""
-    positions = _positions(rule)
+    positions = positions_of(rule)
     bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
     waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
     steps: list[Step] = []
@@ -125,11 +163,19 @@ def plan_variant(rule: Rule, delta: Delta, estimates: Estimates) -> Variant:
         ready = next((i for i in waiting if _is_ready(rule.body, i, waiting, bound)), None)
         if ready is not None:
             steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
-        else:
-            ready, keys = _cheapest(rule.body, waiting, bound, estimates)
+            waiting.remove(ready)
+            continue
+        ready, keys, rows = _cheapest(rule.body, waiting, bound, estimates)
+        leap = None if leaps is None else leaps.choose(waiting, bound, rows)
+        if leap is None:
             steps.append(_join(rule.body[ready], positions[ready], keys, bound))
-        waiting.remove(ready)
-    return Variant(rule, delta, tuple(steps))
+            waiting.remove(ready)
+        else:
+            variable, done = leap
+            steps.append(Leap(variable, ()))
+            bound.update(() if variable is None else (variable.name,))
+            waiting = [i for i in waiting if i not in done]
+    return Variant(rule, delta, tuple(steps) if leaps is None else leaps.finish(steps))
 
 
 def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
@@ -141,7 +187,7 @@ def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
     )
 
 
-def _positions(rule: Rule) -> dict[int, int]:
+def positions_of(rule: Rule) -> dict[int, int]:
     """Index in the body → position, for the literals that have one."""
     positives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
     negatives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Negative)]
@@ -164,8 +210,10 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
             raise AssertionError("a rule that groups or transforms has no join plan")
 
 
-def _cheapest(body: tuple[Literal, ...], waiting: list[int], bound: set[str], estimates: Estimates) -> tuple[int, Keys]:
-    """The positive literal to join next, and the columns to look its rows up by."""
+def _cheapest(
+    body: tuple[Literal, ...], waiting: list[int], bound: set[str], estimates: Estimates
+) -> tuple[int, Keys, float]:
+    """The positive literal to join next, the columns to look its rows up by, and how many rows it looks at."""
     found = []
     for index in waiting:
         literal = body[index]
@@ -173,8 +221,8 @@ def _cheapest(body: tuple[Literal, ...], waiting: list[int], bound: set[str], es
             rows, keys = _access(literal.atom, bound, estimates)
             is_product = not keys and len(literal.atom.terms) > 0
             found.append((is_product, rows, index, keys))
-    _, _, index, keys = min(found)
-    return index, keys
+    _, rows, index, keys = min(found)
+    return index, keys, rows
 
 
 def _access(atom: Atom, bound: set[str], estimates: Estimates) -> tuple[float, Keys]:

@@ -138,7 +138,8 @@ Literal = Positive | Negative | Condition | Assign | Unfold | Group | Transform
 class Rule:
     """`head :- body`. `id` is its place in the program, `text` its source, for reports and errors.
 
-    The head's terms are variables (bound by the body) and constants.
+    The head's terms are variables (bound by the body) and constants. `join` and `maintain` are what its attributes ask
+    for, or empty.
     """
 
     id: int
@@ -146,6 +147,8 @@ class Rule:
     body: tuple[Literal, ...]
     text: str
     span: Span
+    join: str = ""
+    maintain: str = ""
 
     @property
     def positives(self) -> tuple[Atom, ...]:

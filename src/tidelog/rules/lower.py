@@ -127,9 +127,10 @@ class Lowering:
                 flat.group(literal, reads_weights(rule.body[place + 1 :], rule.heads, self._source.functions))
             else:
                 flat.add(literal)
+        asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
         for head in rule.heads:
             body, atom = flat.finish(head)
-            self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span))
+            self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span, **asked))
 
     def index(self, index: program.Index) -> Index:
         """An index on the relation itself where its atom only names columns, else on a hidden relation of what fits."""

@@ -19,15 +19,16 @@ from tidelog.check import typed
 from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.python_step import PythonStep
-from tidelog.engine.local.tree import Block, Emit, Path, Tree, chain
+from tidelog.engine.local.tree import Block, Emit, Path, Slot, Tree, TriePart, chain
 from tidelog.engine.local.values import Values, Words
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
-from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, Variant
+from tidelog.plan.estimate import Order
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
 
-Probe = tuple[int, tuple[int, ...]]  # an arrangement: a relation, and the columns of its key
+Probe = tuple[int, tuple[int, ...] | Order]  # an arrangement: a relation, and the columns of its key; or a trie
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Encoder:
     def __init__(
         self,
         relations: Mapping[str, int],
-        arrangement: Callable[[int, tuple[int, ...]], int],
+        arrangement: Callable[[int, tuple[int, ...] | Order], int],
         values: Values,
         functions: CompiledFunctions,
     ) -> None:
@@ -129,6 +130,7 @@ class _Encoding:
         self.blocks: list[Block] = []
         self.segments: list[Segment] = []
         self.probes: list[Probe] = []
+        self.slots: dict[int, Part] = {}  # position → the part of its last leapfrog join
 
     def run(self) -> Path:
         """Encodes the variant; what is left after the last cut, if there are any, is the path that comes back."""
@@ -206,6 +208,8 @@ class _Encoding:
         match step:
             case Join():
                 self._join(step)
+            case Leap():
+                self._leap(step)
             case Antijoin(atom, position):
                 block = self.blocks[-1]
                 before = 1 if position < self.variant.delta.position else 0
@@ -252,6 +256,35 @@ class _Encoding:
         self._iterate(step.atom, block, known=step.keys)
         before = step.position < self.variant.delta.position
         block.check = k.CHECK_BEFORE if before else k.CHECK_AFTER
+
+    def _leap(self, step: Leap) -> None:
+        block = Block(k.ITERATE_LEAP)
+        for part in step.parts:
+            above = self.slots.get(part.position)
+            opened = 0 if above is None else above.level + 1
+            columns = part.order.columns[opened : part.level]
+            relation = self.encoder.relations[part.atom.relation]
+            before = part.position < self.variant.delta.position
+            block.parts.append(
+                TriePart(
+                    self.encoder.arrangement(relation, part.order),
+                    part.level,
+                    Slot(self.variant, part.position, part.level),
+                    None if above is None else Slot(self.variant, part.position, above.level),
+                    relation,
+                    1 if part.atom.relation in self.inside else 0,
+                    k.CHECK_BEFORE if before else k.CHECK_AFTER,
+                    part.is_last,
+                    len(block.keys),
+                    len(columns),
+                )
+            )
+            block.keys += [self._term(part.atom.terms[column]) for column in columns]
+            self.slots[part.position] = part
+            self.probes.append((relation, part.order))
+        if step.variable is not None:
+            block.binds = [0, self._bind(step.variable.name, step.variable.type)]
+        self.blocks.append(block)
 
     def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:
         """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
@@ -346,6 +379,8 @@ class _Encoding:
             tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
         )
         self._close([self.registers[name] for name in kept], step)
+        # Places in tries are lost with the segment; tries are opened again through the words that are known.
+        self.slots.clear()
         block = Block(k.ITERATE_INPUT)
         block.binds = [self.registers[name] for name in kept]
         block.binds += [self._bind(each.name, each.type) for each in variables if each.name not in kept]
@@ -416,6 +451,8 @@ def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
         match step:
             case Join(atom) | Antijoin(atom):
                 names |= {term.name for term in atom.terms if isinstance(term, Variable)}
+            case Leap(_, parts):
+                names |= {term.name for part in parts for term in part.atom.terms if isinstance(term, Variable)}
             case Let(variable, expression):
                 names |= typed.variables(expression) | {variable.name}
             case Filter(expression):

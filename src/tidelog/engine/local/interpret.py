@@ -18,7 +18,7 @@ from tidelog.engine.local.tables import Row, Table
 from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
-from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, Variant
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
 
@@ -96,6 +96,8 @@ class _Run:
             case Take(unfold, known):
                 ways = compile_unfold(unfold, self._interpreter.functions).call
                 return self._call(unfold.expression, unfold.variables, ways, known)
+            case Leap():
+                raise AssertionError("plans for Python have no leapfrog joins")
 
     def _is_new(self, position: int) -> bool:
         return self._all_new or position < self._variant.delta.position

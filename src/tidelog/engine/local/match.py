@@ -19,7 +19,7 @@ from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.estimate import FromSizes
-from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Step, Take, plan_variant
+from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Step, Take, plan_variant
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -40,6 +40,8 @@ Words = dict[str, int]
 Way = tuple[Row, int] | None
 """The row that a literal takes, with its weight; None from a literal that takes no row."""
 _Ways = Callable[[Words, int | None], Iterator[Way]]
+
+_NO_LEAPS = "plans for Python have no leapfrog joins"
 
 
 class Rows(Protocol):
@@ -183,6 +185,8 @@ class Matcher:
             case Take(unfold, known):
                 ways = compile_unfold(unfold, self._functions).call
                 return self._call(unfold.expression, unfold.variables, ways, known)
+            case Leap():
+                raise AssertionError(_NO_LEAPS)
 
     def _join(self, atom: Atom, keys: tuple[int, ...]) -> _Ways:
         rows, relation = self._rows, atom.relation
@@ -312,7 +316,7 @@ def _absent_last(steps: Sequence[Step]) -> tuple[Step, ...]:
         if isinstance(step, Antijoin):
             waiting.append(step)
             continue
-        if not isinstance(step, Join) and typed.may_fail(_expression(step)):
+        if not isinstance(step, Join | Leap) and typed.may_fail(_expression(step)):
             ordered += waiting
             waiting = []
         ordered.append(step)
@@ -362,3 +366,5 @@ def _step_part(step: Step) -> object:
             return expression
         case Take(unfold):
             return unfold
+        case Leap():
+            raise AssertionError(_NO_LEAPS)

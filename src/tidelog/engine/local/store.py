@@ -68,6 +68,8 @@ from tidelog.engine.local.kernels.layout import (
     USED,
     WIDTH,
 )
+from tidelog.engine.local.lftj.trie import Trie
+from tidelog.plan.estimate import Order
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
@@ -85,13 +87,13 @@ class Desk:
     def __init__(self, columns: Sequence[int]) -> None:
         self.S: Words = np.zeros((2 * len(columns) + 1, STORE_FIELDS), dtype=np.int64)
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
-        self._arrangements: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
         self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
         self._scratches: dict[int, Store] = {}
 
-    def arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
-        """The line in A for an arrangement of a relation by these columns; it need not be built yet."""
+    def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
+        """The line in A for an arrangement of a relation by these columns, or for a trie; it need not be built yet."""
         known = self._arrangements.get((relation, keys))
         if known is None:
             known = self._arrangements[relation, keys] = len(self._arrangements)
@@ -181,7 +183,7 @@ class Store:
         self._came = NO_LINES
         self._left = NO_LINES
         self._is_stamped = True
-        self.arrangements: dict[int, Arrangement] = {}
+        self.arrangements: dict[int, Arrangement | Trie] = {}
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         self.is_indexed = True
@@ -267,8 +269,9 @@ class Store:
             self._rows.make_room(wanted)
             line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
             for number, arrangement in self.arrangements.items():
-                arrangement.place.make_room(len(self._rows))
-                self.desk.A[number, PLACE] = arrangement.place.address
+                if isinstance(arrangement, Arrangement):
+                    arrangement.place.make_room(len(self._rows))
+                    self.desk.A[number, PLACE] = arrangement.place.address
         if (int(line[LIVE]) + rows) * 3 > (int(line[MASK]) + 1) * 2:
             old, size = self._slots, 1 << (2 * (int(line[LIVE]) + rows) - 1).bit_length()
             self._slots = Growing(np.int64, size)
@@ -304,20 +307,24 @@ class Store:
 
     # Arrangements
 
-    def arrange(self, keys: tuple[int, ...]) -> None:
-        """Builds the arrangement by these columns from the rows that are there, unless there is one."""
+    def arrange(self, keys: tuple[int, ...] | Order) -> None:
+        """Builds the arrangement by these columns, or the trie, from the rows that are there, unless there is one."""
         number = self.desk.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
         self.desk.resized.add(self.relation)
-        self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
         line = self.desk.A[number]
         line[:] = 0
         line[NEXT_ARRANGEMENT] = self.line[FIRST_ARRANGEMENT]
-        self._build(number, SMALLEST)
+        if isinstance(keys, Order):
+            trie = self.arrangements[number] = Trie(keys.columns)
+            trie.build(self.desk.S, self.desk.A, number, self.relation, self.lines())
+        else:
+            self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
+            self._build(number, SMALLEST)
         self.line[FIRST_ARRANGEMENT] = number
 
-    def disarrange(self, keys: tuple[int, ...]) -> None:
+    def disarrange(self, keys: tuple[int, ...] | Order) -> None:
         """Gives the arrangement by these columns back, if there is one: epochs no longer keep it up to date."""
         number = self.desk.arrangement(self.relation, keys)
         if self.arrangements.pop(number, None) is None:
@@ -334,6 +341,9 @@ class Store:
     def grow_arrangement(self, number: int) -> None:
         """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
+        if isinstance(arrangement, Trie):
+            arrangement.make_room(line, 2 * len(arrangement.pages))
+            return
         count = int(line[ENTRY_COUNT])
         if count * 2 > line[TABLE_MASK] or count == line[ENTRY_CAPACITY]:
             if count > SMALLEST and np.count_nonzero(arrangement.entries.array[:count, 1]) * 2 < count:
@@ -349,6 +359,7 @@ class Store:
     def _make_key_room(self, number: int) -> None:
         """Room for more keys in the entries and in the table."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
+        assert isinstance(arrangement, Arrangement)
         count = int(line[ENTRY_COUNT])
         arrangement.entries.make_room(count + 1)
         line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, len(arrangement.entries)
@@ -361,6 +372,7 @@ class Store:
     def _build(self, number: int, entries: int) -> None:
         """Builds an arrangement anew from all rows, starting with room for so many keys."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
+        assert isinstance(arrangement, Arrangement)
         arrangement.pool = Growing(np.int32, len(self) + (len(self) >> 2) + SMALLEST)
         line[RELATION], line[KEYS], line[KEY_COUNT] = self.relation, arrangement.keys.ctypes.data, arrangement.key_count
         line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
@@ -376,7 +388,8 @@ class Store:
 
     def arranged(self) -> list[tuple[int, ...]]:
         """The columns by which there are arrangements."""
-        return [tuple(each.keys[: each.key_count].tolist()) for each in self.arrangements.values()]
+        hashed = (each for each in self.arrangements.values() if isinstance(each, Arrangement))
+        return [tuple(each.keys[: each.key_count].tolist()) for each in hashed]
 
     # The overlay
 
@@ -514,6 +527,7 @@ class Store:
         self.arrange(columns)
         number = self.desk.arrangement(self.relation, columns)
         arrangement = self.arrangements[number]
+        assert isinstance(arrangement, Arrangement)
         row = np.zeros(self.columns + 1, dtype=np.int64)
         row[list(columns)] = key
         found = entry.find_bucket(self.desk.A, number, row)
@@ -534,5 +548,7 @@ class Store:
     def arrangement_bytes(self, number: int) -> int:
         """The memory that one of its arrangements takes."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
+        if isinstance(arrangement, Trie):
+            return arrangement.bytes(line)
         words = int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
         return 8 * (words + (int(self.line[USED]) + int(line[POOL_USED])) // 2)

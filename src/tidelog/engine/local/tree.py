@@ -34,6 +34,35 @@ class Emit:
     registers: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """Where a variant keeps its place in the trie of a literal at one level; a line of the iterators."""
+
+    variant: Variant
+    position: int
+    level: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return id(self.variant), self.position, self.level
+
+
+@dataclass(frozen=True, slots=True)
+class TriePart:
+    """A part of a leapfrog join (see `layout.PART_…`); the registers known above its level are a piece of the keys."""
+
+    trie: int
+    level: int
+    slot: Slot
+    parent: Slot | None
+    relation: int
+    inside: int
+    check: int
+    is_last: bool
+    first_key: int
+    key_count: int
+
+
 @dataclass(slots=True)
 class Block:
     """One iterator, what it binds and checks, and its tail."""
@@ -50,6 +79,7 @@ class Block:
     absent_keys: dict[int, list[int]] = field(default_factory=dict)  # index in the tail → registers
     emits: list[Emit] = field(default_factory=list)
     children: list[Block] = field(default_factory=list)
+    parts: list[TriePart] = field(default_factory=list)  # of a leapfrog join
     variant: Variant | None = None  # the first that came by
 
     def cut_tail(self, length: int) -> Block:
@@ -139,6 +169,8 @@ class Tree:
 
     def _follows(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> bool:
         """Whether the block of a path iterates as this one does; then `numbers` knows the registers it binds."""
+        if mine.parts or other.parts:
+            return False  # the places in its tries are those of one variant
         same = (mine.op, mine.target, mine.relation, mine.inside, mine.check) == (
             other.op,
             other.target,
@@ -274,7 +306,11 @@ def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
     numbers = {id(block): number for number, block in enumerate(blocks)}
     parents = {id(child): numbers[id(block)] for block in blocks for child in block.children}
     siblings = {id(left): numbers[id(right)] for block in blocks for left, right in pairwise(block.children)}
-    words: list[int] = [len(blocks), *[0] * len(blocks)]
+    slots: dict[tuple[int, int, int], int] = {}
+    for block in blocks:
+        for part in block.parts:
+            slots.setdefault(part.slot.key, len(blocks) + len(slots))
+    words: list[int] = [len(blocks) + len(slots), *[0] * len(blocks)]
     starts = []
     for _ in blocks:
         starts.append(len(words))
@@ -286,8 +322,15 @@ def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
         words[start + k.ROW_RELATION] = block.relation
         words[start + k.INSIDE] = block.inside
         words[start + k.CHECK] = block.check
-        words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.keys), len(words)
+        keys_at = len(words)
+        words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.keys), keys_at
         words += block.keys
+        if block.parts:
+            words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.parts), len(words)
+            for part in block.parts:
+                parent = -1 if part.parent is None else slots[part.parent.key]
+                words += [part.trie, part.level, slots[part.slot.key], parent, part.relation, part.inside, part.check]
+                words += [int(part.is_last), part.key_count, keys_at + part.first_key]
         per_bind = 1 if block.op == k.ITERATE_INPUT else 2
         words[start + k.BIND_N], words[start + k.BIND_AT] = len(block.binds) // per_bind, len(words)
         words += block.binds

@@ -4,6 +4,8 @@ Each key has an entry (start, length, capacity, key words) and its lines lie sid
 touches a slot, an entry, and then memory in order. A bucket that is full moves to the end of the pool with twice the
 room; `place` remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
 line.
+
+An arrangement may also be SORTED: a trie for leapfrog joins (`lftj/pages`), by all columns in some order.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from tidelog.engine.local.kernels.memory import (
     store32,
     store64,
 )
+from tidelog.engine.local.lftj.pages import arrange_sorted, unarrange_sorted
 
 MIN_BUCKET = 2
 NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
@@ -117,6 +120,11 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
     In pieces, fetching ahead as `index.fetch_ahead` does: slots, then entries, then the ends of buckets. `hashes` is
     scratch for PIECE words.
     """
+    if A[arrangement, k.SHAPE] == k.SORTED:
+        for i in range(count):
+            if not arrange_sorted(S, A, arrangement, load32(lines, i)):
+                return False
+        return True
     relation = A[arrangement, k.RELATION]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
@@ -163,6 +171,8 @@ def arrange_queue(S, A, relation, lines, count, hashes):
 @kernel
 def arrange_row(S, A, arrangement, line):
     """Puts a row into its bucket, unless it is there. False, and nothing changed, when the arrangement must grow."""
+    if A[arrangement, k.SHAPE] == k.SORTED:
+        return arrange_sorted(S, A, arrangement, line)
     relation = A[arrangement, k.RELATION]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
     return arrange_hashed(A, arrangement, line, row, hash_key(A, arrangement, row))
@@ -206,6 +216,9 @@ def arrange_hashed(A, arrangement, line, row, hashed):
 @kernel
 def unarrange_row(S, A, arrangement, line):
     """Takes a row out of its bucket, if it is there. The row's columns are still in place."""
+    if A[arrangement, k.SHAPE] == k.SORTED:
+        unarrange_sorted(S, A, arrangement, line)
+        return
     place = load32(A[arrangement, k.PLACE], line)
     if place == 0:
         return
@@ -226,6 +239,8 @@ def unarrange_row(S, A, arrangement, line):
 @kernel
 def fetch_buckets(S, A, arrangement, lines, count):
     """Fetches what `unarrange_row` will touch for some rows: places, slots, entries, and both ends of the exchange."""
+    if A[arrangement, k.SHAPE] == k.SORTED:
+        return
     relation = A[arrangement, k.RELATION]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8

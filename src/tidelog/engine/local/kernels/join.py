@@ -6,6 +6,8 @@ arithmetic, filters, absence of negated rows. Where a variant ends, the register
 instance's level: the highest rank among the rows inside the stratum. All state of the tree is in arrays, so when a
 buffer is full the kernel returns and later goes on.
 
+The iterator of a leapfrog join (`lftj/leapfrog`) binds one register instead, from several tries at once.
+
 Threads that share a wave run the same code, each with its own registers and buffers; the rows of the first iterator
 that has many are taken in shares from a common cursor.
 """
@@ -25,6 +27,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch,
     store64,
 )
+from tidelog.engine.local.lftj.leapfrog import leapfrog, shares
 
 FETCH_AHEAD = 6
 
@@ -334,6 +337,7 @@ def enumerate_instances(
         target = load64(code, block + k.TARGET)
         relation = load64(code, block + k.ROW_RELATION)
         split = load64(code, block + k.SPLIT)
+        share = 1 if op == k.ITERATE_LEAP and threads > 1 else chunk
         parent = load64(code, block + k.PARENT)
         level = 0 if parent < 0 else iterators[parent, 3]
         if iterators[node, 0] == 0:
@@ -365,12 +369,15 @@ def enumerate_instances(
                 iterators[node, 2] = line + 1 if line >= 0 else line
             elif op == k.ITERATE_INPUT:
                 iterators[node, 2] = control[k.INPUT_COUNT]
+            elif op == k.ITERATE_LEAP:
+                iterators[node, 2] = shares(A, code, block)
+                iterators[node, k.LEAP_OPEN] = 0
             else:
                 iterators[node, 2] = 1
             if split >= 0:
                 iterators[node, 4] = iterators[node, 1]
                 iterators[node, 5] = iterators[node, 2]
-                if not take_share(cursors, iterators, node, split, chunk):
+                if not take_share(cursors, iterators, node, split, share):
                     iterators[node, 1] = iterators[node, 2]
         cursor = iterators[node, 1]
         end = iterators[node, 2]
@@ -397,7 +404,7 @@ def enumerate_instances(
         rows = 0
         width = 0
         columns = 0
-        if op != k.ITERATE_UNIT and op != k.ITERATE_INPUT:
+        if op != k.ITERATE_UNIT and op != k.ITERATE_INPUT and op != k.ITERATE_LEAP:
             rows = S[relation, k.ROWS]
             width = S[relation, k.WIDTH]
             columns = S[relation, k.COLUMNS]
@@ -428,7 +435,15 @@ def enumerate_instances(
             position = cursor
             cursor += 1
             found_level = level
-            if op == k.ITERATE_UNIT:
+            if op == k.ITERATE_LEAP:
+                found_level, leaps = leapfrog(S, A, code, block, registers, iterators, node, level, phase, wave)
+                looked_at += leaps
+                if found_level < 0:
+                    cursor = end
+                    iterators[node, k.LEAP_OPEN] = 0
+                    break
+                cursor = position
+            elif op == k.ITERATE_UNIT:
                 pass
             elif op == k.ITERATE_INPUT:
                 for i in range(bind_count):
@@ -478,7 +493,7 @@ def enumerate_instances(
         iterators[node, 1] = cursor
         if descended:
             node = child
-        elif cursor >= end and not (split >= 0 and take_share(cursors, iterators, node, split, chunk)):
+        elif cursor >= end and not (split >= 0 and take_share(cursors, iterators, node, split, share)):
             iterators[node, 0] = 0
             sibling = load64(code, block + k.SIBLING)
             if sibling >= 0:

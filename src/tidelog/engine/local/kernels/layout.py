@@ -51,8 +51,17 @@ ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length, capacity, key 
 POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
 PLACE = 12  # line → its place in its bucket, from 1; 0: in none
 NEXT_ARRANGEMENT = 13
-ARRANGEMENT_FIELDS = 14
+SHAPE = 14  # one of the next two
+HASHED, SORTED = 0, 1
+ARRANGEMENT_FIELDS = 15
 ENTRY_EXTRA = 3
+
+# A line of A whose shape is SORTED: a trie, the rows in the order of all their columns (KEYS), page after page. The
+# directory has an entry for each page that holds rows, in their order: its number, how many rows, and the first word.
+DIRECTORY, DIRECTORY_CAPACITY, PAGES, PAGE_COUNT, PAGE_CAPACITY = 3, 4, 5, 6, 7
+DIRECTORY_ENTRY = 3
+PAGES_TAKEN, FREE_PAGE = 9, 11  # pages ever handed out; one to reuse, from 1, whose first word is the next
+PAGE_ROWS = 256  # a page is a column of so many words for each column of the relation, then one of lines
 
 # A line of V: one group of variants that start from the same delta: a tree of iterators in code.
 CODE, CONSTANTS, REGISTERS = 0, 1, 2
@@ -63,7 +72,8 @@ VARIANT_FIELDS = 7
 
 KIND_RULE, KIND_INSIDE, KIND_BELOW, KIND_NEGATED = 0, 1, 2, 3
 
-# Code of a group: the number of blocks, where each begins, then one block per iterator, the root first.
+# Code of a group: the lines that iterators take (one for each block, then one for each place in a trie), where each
+# block begins, then the blocks, the root first.
 CODE_ITERATORS, CODE_BLOCKS = 0, 1
 # A block.
 OP, TARGET, ROW_RELATION, INSIDE, CHECK = 0, 1, 2, 3, 4
@@ -78,6 +88,11 @@ EMIT_SLOT, EMIT_TALLY, EMIT_COUNT, EMIT_REGISTERS = 0, 1, 2, 3
 INSTANCE_LEVEL, INSTANCE_HASH, INSTANCE_EXTRA = 0, 1, 2
 
 ITERATE_UNIT, ITERATE_BATCH, ITERATE_PROBE, ITERATE_SCAN, ITERATE_FIND, ITERATE_INPUT = 0, 1, 2, 3, 4, 5
+ITERATE_LEAP = 6
+# A part of a leapfrog join (KEY_N of them at KEY_AT): a trie at one of its levels. `PART_SLOT` is where its place is
+# kept, `PART_PARENT` where that of the level is from which it is opened, through the words of some registers, or -1.
+PART_TRIE, PART_LEVEL, PART_SLOT, PART_PARENT, PART_RELATION, PART_INSIDE, PART_CHECK = 0, 1, 2, 3, 4, 5, 6
+PART_LAST, PART_KNOWN_N, PART_KNOWN_AT, PART_WIDTH = 7, 8, 9, 10  # PART_LAST: 1 at the last level, where there are rows
 CHECK_NONE, CHECK_BEFORE, CHECK_AFTER = 0, 1, 2  # the literal stands before or after the delta's position
 
 # Instructions of a tail: (op, destination, a, b, width, signed).
@@ -124,7 +139,10 @@ STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3,
 DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD = 0, 1, 2, 3, 4, 5
 DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_END = 6, 7, 8, 9, 10, 11
 
-ITERATOR_WORDS = 6  # started, cursor, end, level; of one that is shared out: where its rows begin and end
+# started, cursor, end, level; of one that is shared out: where its rows begin and end; of a leapfrog join: whether it
+# is open (2: below a bound), the bound
+ITERATOR_WORDS = 8
+LEAP_OPEN, LEAP_BOUND = 6, 7
 OUT_ROWS = 8192
 OUT_SPARE = 64  # at most so many instances of one row go to one buffer
 PIECE = 128  # instances applied at a time

@@ -96,7 +96,8 @@ def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
 def sources_digest() -> str:
     """A digest of the sources of all kernels."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    folder = Path(__file__).parent
+    for path in sorted((*folder.glob("*.py"), *folder.parent.glob("lftj/*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -1,0 +1,216 @@
+"""Which bodies are joined by leapfrog, and in which order of their variables.
+
+A body is cyclic where ear removal (Graham, Yu and Özsoyoğlu) leaves something: again and again, variables that only one
+literal has are left out, and literals whose variables another one has all of. What is left is the core: there, binary
+joins may make far more intermediate rows than there are results. Its literals are joined variable by variable; the
+others, as they always are.
+
+    T(x, y, z) :- E(x, y), E(y, z), E(z, x), Colour(x, c).      core: the three E; Colour is an ear
+
+The order of the variables is greedy, like that of the literals: next comes the variable with the fewest values to look
+at, never one that is not connected while another is. Where a delta does not say what comes first, each variable of the
+core is tried, and the order that looks at the fewest values in all is taken. A literal whose columns are all known is
+looked up, and so is one that is not worth leaping for: where a bucket is known to be short, to go through it is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.plan.estimate import Estimates, Keys, Order
+from tidelog.plan.variant import Delta, Leap, Part, Step, Variant, bound_columns, plan_variant, positions_of
+from tidelog.rules.ir import Atom, Positive, Rule, Variable, Wildcard
+
+# A bucket that is expected to be no longer than this is gone through, not leapt over.
+SHORT_BUCKET = 8.0
+# So many variables are tried as the first.
+MOST_TRIED = 8
+
+
+def cyclic_core(atoms: Sequence[Atom]) -> list[int]:
+    """The literals that ear removal leaves, by their places; empty where the body is acyclic."""
+    edges = {
+        place: {term.name for term in atom.terms if isinstance(term, Variable)} for place, atom in enumerate(atoms)
+    }
+    while True:
+        shared = {
+            name
+            for place, edge in edges.items()
+            for name in edge
+            if any(name in other for at, other in edges.items() if at != place)
+        }
+        smaller = {place: edge & shared for place, edge in edges.items()}
+        ear = next(
+            (
+                place
+                for place, edge in smaller.items()
+                if any(edge <= other for at, other in smaller.items() if at != place)
+            ),
+            None,
+        )
+        if ear is None and smaller == edges:
+            return list(edges) if len(edges) > 1 else []
+        if ear is not None:
+            del smaller[ear]
+        edges = smaller
+
+
+@dataclass(slots=True)
+class _Trie:
+    """A literal on its way through a leapfrog join: the columns of its trie's order that are fixed so far."""
+
+    atom: Atom
+    position: int
+    order: list[int] = field(default_factory=list)
+
+    def wildcards(self) -> list[int]:
+        """The columns that nothing reads; they come last, one right after the other."""
+        return [column for column, term in enumerate(self.atom.terms) if isinstance(term, Wildcard)]
+
+    def finished(self) -> Order:
+        rest = (column for column in range(len(self.atom.terms)) if column not in self.order)
+        return Order((*self.order, *rest))
+
+
+class LeapfrogPlan:
+    """The leapfrog joins of one variant; see `variant.Leaps`.
+
+    `core` are the places in the body of the literals that are joined so. `forced`: they are, whatever is expected.
+    `first` is the variable to begin with, if any. `cost` is how many values are expected to be looked at.
+    """
+
+    def __init__(
+        self, rule: Rule, core: Collection[int], estimates: Estimates, *, forced: bool, first: str | None = None
+    ) -> None:
+        positions = positions_of(rule)
+        self._tries: dict[int, _Trie] = {}
+        for place, literal in enumerate(rule.body):
+            if place in core and isinstance(literal, Positive):
+                self._tries[place] = _Trie(literal.atom, positions[place])
+        self._estimates = estimates
+        self._forced = forced
+        self._first = first
+        self._prefixes = 1.0
+        self.cost = 0.0
+        self._chosen: list[list[tuple[_Trie, int]]] = []
+
+    def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
+        found = []
+        for place in waiting:
+            trie = self._tries.get(place)
+            if trie is None:
+                continue
+            known, wild = self._known(trie, bound), trie.wildcards()
+            rest = [column for column in range(len(trie.atom.terms)) if column not in known]
+            begun = any(column in trie.order for column in wild)
+            named = [column for column in rest if column not in wild]
+            for column in named or rest:
+                values, connected = self._values(trie, column, bound)
+                term = trie.atom.terms[column]
+                is_first = isinstance(term, Variable) and term.name == self._first
+                found.append((not begun, not is_first, not connected, column in wild, values, place, column))
+        if not found:
+            return None
+        not_begun, *_, place, column = min(found)
+        # A literal that is open at a wildcard has to be gone through to its end: no look-up could go on from there.
+        if not_begun and (self._is_known(waiting, bound) if self._forced else rows <= SHORT_BUCKET):
+            return None
+        return self._take(waiting, bound, place, column)
+
+    def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        leaps = iter(self._chosen)
+        finished: list[Step] = []
+        for step in steps:
+            if isinstance(step, Leap):
+                parts = (Part(trie.atom, trie.position, trie.finished(), level) for trie, level in next(leaps))
+                # The first part is the one that goes on where all have met: best one with rows of its own.
+                step = Leap(step.variable, tuple(sorted(parts, key=lambda part: not part.is_last)))
+            finished.append(step)
+        return tuple(finished)
+
+    def _is_known(self, waiting: Sequence[int], bound: set[str]) -> bool:
+        """Whether a literal is waiting whose columns are all known, so that it can be looked up."""
+        tries = (self._tries[place] for place in waiting if place in self._tries)
+        return any(len(bound_columns(trie.atom.terms, bound)) == len(trie.atom.terms) for trie in tries)
+
+    def _known(self, trie: _Trie, bound: set[str]) -> Keys:
+        known = bound_columns(trie.atom.terms, bound)
+        return tuple(sorted({*known, *trie.order}))
+
+    def _values(self, trie: _Trie, column: int, bound: set[str]) -> tuple[float, bool]:
+        """How many values the column is expected to have below what is known, and whether anything is known."""
+        known, columns = self._known(trie, bound), len(trie.atom.terms)
+        relation = trie.atom.relation
+        rows = self._estimates.bucket(relation, known, columns) if known else self._estimates.rows(relation)
+        within = tuple(sorted({*known, column}))
+        each = 1.0 if len(within) == columns else self._estimates.bucket(relation, within, columns)
+        return max(rows / max(each, 1.0), 1.0), bool(known)
+
+    def _take(
+        self, waiting: Sequence[int], bound: set[str], place: int, column: int
+    ) -> tuple[Variable | None, list[int]]:
+        """Joins the variable in this column of this literal; all literals of the core that have it take part."""
+        term = self._tries[place].atom.terms[column]
+        parts, done = [], []
+        fewest = self._values(self._tries[place], column, bound)[0]
+        for each in waiting:
+            trie = self._tries.get(each)
+            if trie is None:
+                continue
+            if isinstance(term, Variable):
+                columns = [at for at, other in enumerate(trie.atom.terms) if _is_same(term, other)]
+            else:
+                columns = [column] if each == place else []
+            if columns:
+                fewest = min(fewest, self._values(trie, columns[0], bound)[0])
+                trie.order += [at for at in self._known(trie, bound) if at not in trie.order]
+                trie.order.append(columns[0])
+                parts.append((trie, len(trie.order) - 1))
+                if len(trie.order) == len(trie.atom.terms):
+                    done.append(each)
+        self._chosen.append(parts)
+        self._prefixes *= fewest
+        if done and self._first is not None:
+            # There is one for each row of a literal that is bound, at least: most of them are met somewhere.
+            bound_rows = min(self._estimates.rows(self._tries[each].atom.relation) for each in done)
+            self._prefixes = max(self._prefixes, bound_rows)
+        self.cost += self._prefixes
+        return (term if isinstance(term, Variable) else None), done
+
+
+def _is_same(variable: Variable, term: object) -> bool:
+    return isinstance(term, Variable) and term.name == variable.name
+
+
+def plan_leapfrog(rule: Rule, delta: Delta, estimates: Estimates, growing: Collection[str]) -> Variant:
+    """The steps for a delta at one position, by leapfrog where that is called for.
+
+    It is where the rule says so, or where its body is cyclic. Relations that are derived together with the rule's head
+    (`growing`) are left out then: rows come to them all the time, and to keep a trie of them is dearer than to keep an
+    arrangement.
+    """
+    core, forced = _joined_by_leapfrog(rule, growing)
+    if not core:
+        return plan_variant(rule, delta, estimates)
+    atoms = [literal.atom for literal in (rule.body[place] for place in core) if isinstance(literal, Positive)]
+    names = dict.fromkeys(term.name for atom in atoms for term in atom.terms if isinstance(term, Variable))
+    firsts: tuple[str | None, ...] = (None,)
+    if delta.atom is None and names:
+        firsts = tuple(names)[:MOST_TRIED]
+    plans = [LeapfrogPlan(rule, core, estimates, forced=forced, first=first) for first in firsts]
+    variants = [plan_variant(rule, delta, estimates, plan) for plan in plans]
+    return min(zip(plans, variants), key=lambda planned: planned[0].cost)[1]
+
+
+def _joined_by_leapfrog(rule: Rule, growing: Collection[str]) -> tuple[list[int], bool]:
+    """The places in the body of the literals that are joined by leapfrog, and whether the rule asks for it."""
+    places = [place for place, literal in enumerate(rule.body) if isinstance(literal, Positive) and literal.atom.terms]
+    if rule.join == "hash":
+        return [], False
+    if rule.join == "leapfrog":
+        return places, True
+    atoms = [literal.atom for literal in (rule.body[place] for place in places) if isinstance(literal, Positive)]
+    if any(atom.relation in growing for atom in atoms):
+        return [], False
+    return [places[at] for at in cyclic_core(atoms)], False

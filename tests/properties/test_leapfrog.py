@@ -1,0 +1,33 @@
+"""`oracle_*` with every rule joined by leapfrog: constants, repeated variables, negation, conditions, recursion."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+from hypothesis import given, reject, settings
+
+from tests.oracle.case import Case
+from tests.oracle.generate import cases, random_case
+from tests.oracle.instances import TooLargeError
+from tests.properties.check import agrees_with_oracle
+from tests.properties.leapfrog import LeapingEngine
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_oracle_rows_changes_and_numbers_are_right_when_every_join_leaps(case: Case) -> None:
+    try:
+        agrees_with_oracle(case, LeapingEngine, recounted=True)
+    except TooLargeError:
+        reject()
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper"])
+def test_oracle_other_strategies_agree_when_every_join_leaps(strategy: str) -> None:
+    for seed in range(12):
+        try:
+            agrees_with_oracle(random_case(random.Random(seed)), partial(LeapingEngine, strategy=strategy))
+        except TooLargeError:
+            continue
