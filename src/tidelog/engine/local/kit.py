@@ -30,7 +30,19 @@ from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.estimate import FromSizes
-from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Let, Step, Take, bound_columns, deltas, plan_variant
+from tidelog.plan.variant import (
+    Antijoin,
+    DeltaKind,
+    Filter,
+    Join,
+    Leap,
+    Let,
+    Step,
+    Take,
+    bound_columns,
+    deltas,
+    plan_variant,
+)
 from tidelog.rules.ir import Atom, Constant, Rule, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
 
@@ -232,6 +244,8 @@ class Kit:
             case Take(unfold):
                 ways = compile_unfold(unfold, self._functions).call
                 return self._computed(unfold.expression, unfold.variables, ways, slots, types)
+            case Leap():
+                raise AssertionError("the circuit's walks have no leapfrog joins")
 
     def _through(self, atom: Atom, negated: bool, slots: dict[str, int], types: list[Type]) -> Through:
         order = Order(self._relations[atom.relation], negated, bound_columns(atom.terms, set(slots)))
