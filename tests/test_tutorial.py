@@ -12,7 +12,13 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.mark.parametrize(
     ("page", "examples"),
-    [("tutorial.md", 40), ("reference/data.md", 12), ("reference/database.md", 12), ("reference/queries.md", 10)],
+    [
+        ("tutorial.md", 40),
+        ("dbsp.md", 40),
+        ("reference/data.md", 12),
+        ("reference/database.md", 12),
+        ("reference/queries.md", 10),
+    ],
 )
 def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int) -> None:
     sessions = tmp_path / "sessions.txt"

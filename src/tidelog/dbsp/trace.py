@@ -133,16 +133,21 @@ def _merged(batches: list[Batch]) -> tuple[Batch, ...]:
     """Batches of which each is at least twice as long as the next, and less than half full of rows that are gone."""
     batches = [each for each in map(_packed, batches) if len(each)]
     batches.sort(key=len, reverse=True)
-    while len(batches) > 1 and len(batches[-2]) < 2 * len(batches[-1]):
-        last, before = batches.pop(), batches.pop()
+    while (near := _near_in_length(batches)) is not None:
+        longer, shorter = batches.pop(near), batches.pop(near)
         merged = consolidate(
-            np.concatenate([before.marks, last.marks]),
-            np.concatenate([before.rows, last.rows]),
-            np.concatenate([before.weights, last.weights]),
+            np.concatenate([longer.marks, shorter.marks]),
+            np.concatenate([longer.rows, shorter.rows]),
+            np.concatenate([longer.weights, shorter.weights]),
         )
         batches.append(Batch(*merged))
         batches.sort(key=len, reverse=True)
     return tuple(batches)
+
+
+def _near_in_length(batches: list[Batch]) -> int | None:
+    """The last place at which a batch is less than twice as long as the next."""
+    return next((i for i in reversed(range(len(batches) - 1)) if len(batches[i]) < 2 * len(batches[i + 1])), None)
 
 
 def _packed(batch: Batch) -> Batch:
