@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import pytest
 
@@ -40,7 +40,11 @@ from tidelog.dbsp.datalog import (
 x, y, z = map(Var, "xyz")
 COPY = Rule(Atom("R", (x, y)), (Atom("P", (x, y)),))
 STEP = Rule(Atom("R", (x, z)), (Atom("R", (x, y)), Atom("P", (y, z))))
-CIRCUITS = {"figure 1": NaiveInterpreter, "figure 2": lambda: Interpreter(with_index=False), "figure 3": Interpreter}
+CIRCUITS: dict[str, Callable[[], NaiveInterpreter | Interpreter]] = {
+    "figure 1": NaiveInterpreter,
+    "figure 2": lambda: Interpreter(with_index=False),
+    "figure 3": Interpreter,
+}
 
 
 def facts(**relations: str) -> ZSet:

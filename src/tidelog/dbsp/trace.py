@@ -52,6 +52,7 @@ class Trace:
 
     @classmethod
     def empty(cls, width: int) -> Trace:
+        """The trace of nothing, for rows of so many columns."""
         return cls(width)
 
     def __len__(self) -> int:

@@ -159,9 +159,8 @@ class ZSet:
         keys = hash_rows(other.words[:, right])
         order = np.argsort(marks := marks_of(keys, other.words), kind="stable")
         probe, place = spread(*run_of(marks[order], hash_rows(self.words[:, left])))
-        return paired(
-            self.words[probe], self.weights[probe], other.words[order[place]], other.weights[order[place]], on
-        )
+        place = order[place]
+        return paired(self.words[probe], self.weights[probe], other.words[place], other.weights[place], on)
 
     # What is not linear
 
