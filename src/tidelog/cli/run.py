@@ -24,7 +24,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("-D", "--output", metavar="DIR", type=_FOLDER, help="Write output relations here; made if missing.")
 @click.option(
-    "--engine", type=click.Choice(("local", "spark")), default="local", show_default=True, help="Where to run."
+    "--engine", type=click.Choice(("local", "spark", "auto")), default="local", show_default=True, help="Where to run."
 )
 @click.option(
     "--format",

@@ -21,7 +21,9 @@ from tidelog.maintain.options import Maintenance
 from tidelog.rules.storable import unstorable_column
 
 
-def open_on_spark(program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening) -> Database:
+def open_on_spark(
+    program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening, *, auto: bool = False
+) -> Database:
     """See `Program.open`; `address` is a path or an address such as `s3a://bucket/state`."""
     from tidelog.engine.spark.directory import StateDirectory
     from tidelog.engine.spark.engine import SparkEngine
@@ -31,16 +33,17 @@ def open_on_spark(program: Program, spark: Any, address: str | None, asked: Main
     check_durability(how.durability)
     _check_keep_epochs(how.keep_epochs)
     if address is None:
-        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked)
+        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked, auto=auto)
         return Database(program.stages.rules, engine, program.stages.typed)
-    require_pyspark()
+    if not auto:
+        require_pyspark()
     column = unstorable_column(program.stages.rules)
     if column is not None:
         raise not_storable(*column)
     directory = StateDirectory(address)
     lock = None if how.read_only else _writer_lock(directory)
     try:
-        return _open(program, spark, directory, asked, how, lock)
+        return _open(program, spark, directory, asked, how, lock, auto)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -57,7 +60,7 @@ def read_program_on_spark(address: str) -> StoredProgram | None:
 
 
 def _open(
-    program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None
+    program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None, auto: bool
 ) -> Database:
     from tidelog.database.migrate_on_spark import migrate
     from tidelog.engine.spark.engine import Access, SparkEngine
@@ -76,7 +79,7 @@ def _open(
     basis = Basis(stored.document(), stored.digest, extern_versions(compilation_of(program).externs))
     access = Access(how.read_only, lock.release if lock else None, how.durability == "disk", how.keep_epochs)
     rules = program.stages.rules
-    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access, asked=asked)
+    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access, asked=asked, auto=auto)
     if found is not None and found.digest != stored.digest:
         migrate(engine, found, program)
     return Database(rules, engine, program.stages.typed)

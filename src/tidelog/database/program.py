@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidelog.database.database import Database
     from tidelog.database.types import Types
 
-ENGINES = ("local", "spark")
+ENGINES = ("local", "spark", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,9 @@ class Program:
     ) -> Database:
         """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
 
-        `engine` is `"local"` (this process) or `"spark"`; `spark` is the session to use there, by default the active
-        one or a new local one. `strategy` is `"elastic"` (a change is repaired, or
+        `engine` is `"local"` (this process), `"spark"`, or `"auto"`: each stratum in this process or on Spark, by
+        measured time, from epoch to epoch. `spark` is the session to use there, by default the active one or a new
+        local one. `strategy` is `"elastic"` (a change is repaired, or
         its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline), `"update"`
         (always repaired), `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other
         ways to repair, to compare with). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a
@@ -108,10 +109,11 @@ class Program:
         )
         self._check_engine(engine, spark)
         how = Opening(durability, read_only, migrate, keep_epochs)
-        if engine == "spark":
+        if engine != "local":
             from tidelog.database.on_spark import open_on_spark
 
-            return open_on_spark(self, spark, None if path is None else os.fspath(path), asked, how)
+            where = None if path is None else os.fspath(path)
+            return open_on_spark(self, spark, where, asked, how, auto=engine == "auto")
         if path is not None:
             from tidelog.database.durable.open import open_durable
 
@@ -162,7 +164,7 @@ class Program:
             raise UsageError(
                 f"there is no engine {engine!r}",
                 code=Code.UNKNOWN_ENGINE,
-                help=f"did you mean {meant!r}?" if meant else f"the engines are {' and '.join(map(repr, ENGINES))}",
+                help=f"did you mean {meant!r}?" if meant else f"the engines are {', '.join(map(repr, ENGINES))}",
             )
         if engine == "local" and spark is not None:
             raise UsageError(

@@ -95,7 +95,7 @@ class PlainWrites:
     def _batch(self, rows: Any) -> Any:
         if self._session.is_frame(rows):
             return rows
-        if self._session.engine_name == "spark" and is_plain_relation(self._relation):
+        if self._session.engine_name in ("spark", "auto") and is_plain_relation(self._relation):
             return to_table(rows, self._relation)
         return to_batch(rows, self._relation, self._session.definitions)
 

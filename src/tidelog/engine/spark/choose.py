@@ -4,6 +4,10 @@
     single task   one task runs everything; what a small stratum costs anyway is the job, not the work
     frames        rounds of DataFrame joins, for what is too large for one task and has no pivot
 
+and, with `engine="auto"` (`place.py`),
+
+    driver        the single task, in this process and without a job
+
 The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
 any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
 program, the sizes and the user's wishes, made anew before each job, when the sizes below are known; state moves
@@ -14,12 +18,13 @@ keeps no ranks, is bootstrapped).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.pivot import Decomposition, find_pivots
+from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.separate import separate
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
 
@@ -42,6 +47,11 @@ class Plan(StrEnum):
     DECOMPOSED = "decomposed"
     SINGLE_TASK = "single task"
     FRAMES = "frames"
+    DRIVER = "driver"
+
+
+ONE_ENGINE = frozenset({Plan.SINGLE_TASK, Plan.DRIVER})
+"""Plans by which one local engine sees all of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +81,25 @@ class Segment:
 
 
 class Chooser:
-    """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata.
+    """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata. With
+    `places` strata may run in this process.
 
     Raises UsageError when a wish names no derived relation or a plan that cannot be.
     """
 
-    def __init__(self, program: RuleProgram, wishes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, program: RuleProgram, wishes: Mapping[str, str] | None = None, places: Places | None = None
+    ) -> None:
         self._program = program
+        self._places = places
         self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
         self._wishes = self._checked(wishes or {})
 
-    def choose(self, rows: Mapping[str, int], after: Segment | None = None) -> Segment | None:
-        """The next segment after one (None: the first), given how many rows each relation has (absent: none).
+    def choose(
+        self, rows: Mapping[str, int], after: Segment | None = None, events: Mapping[str, int] | None = None
+    ) -> Segment | None:
+        """The next segment after one (None: the first), given how many rows each relation has (absent: none), and how
+        many of them changed.
 
         Strata without rules belong to no segment. None when no rules are left.
         """
@@ -92,7 +109,7 @@ class Chooser:
         for index in range(start, len(strata)):
             if not strata[index].rules:
                 continue
-            alone = self._alone(index, rows)
+            alone = self._placed(self._alone(index, rows), rows, events or {})
             joined = alone if segment is None else self._join(segment, alone)
             if joined is None:
                 return segment
@@ -117,16 +134,28 @@ class Chooser:
             return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
         return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
 
+    def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
+        """The segment, in this process if that is the place for it."""
+        if self._places is None or segment.is_wish:
+            return segment
+        size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
+        changed = sum(events.get(name, 0) for name in segment.reads)
+        is_small = segment.plan is Plan.SINGLE_TASK
+        here, why = self._places.is_here(segment.relations, segment.plan.value, is_small, size, changed)
+        if here:
+            return Segment(segment.strata, Plan.DRIVER, {}, why)
+        return replace(segment, reason=f"{segment.reason}; {why}")
+
     def _join(self, first: Segment, second: Segment) -> Segment | None:
         """One segment for both, or None when they need a job each."""
         strata = first.strata + second.strata
         plans = {first.plan, second.plan}
         is_wish = first.is_wish or second.is_wish
-        if plans == {Plan.SINGLE_TASK}:
+        if len(plans) == 1 and plans <= ONE_ENGINE:
             reason = first.reason if first.reason == second.reason else f"{first.reason}; {second.reason}"
-            return Segment(strata, Plan.SINGLE_TASK, {}, reason, is_wish)
+            return Segment(strata, first.plan, {}, reason, is_wish)
         held_back = any(part.is_wish and part.plan is Plan.SINGLE_TASK for part in (first, second))
-        if Plan.FRAMES in plans or held_back:
+        if plans & {Plan.FRAMES, Plan.DRIVER} or held_back:
             return None
         decomposition = self._pivots(strata)
         if decomposition.pivots is None:

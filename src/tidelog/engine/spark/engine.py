@@ -40,10 +40,11 @@ from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
 from tidelog.engine.spark.inspected import show_inspected
 from tidelog.engine.spark.manifest import Basis, Manifest
+from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.published import Published
 from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
-from tidelog.engine.spark.session import local_session, require_pyspark
+from tidelog.engine.spark.session import LaterSession, is_started, local_session, require_pyspark
 from tidelog.engine.spark.setting import Setting, without_keys
 from tidelog.engine.spark.stage import stage
 from tidelog.engine.spark.state import TOTAL, Cut, Stored, read_rows, read_weights
@@ -77,13 +78,14 @@ class SparkEngine:
     it, this engine goes on with that: it must be of the same program, `basis`, which is for the caller to see to.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
     tasks of a decomposed segment, by default the number that the session runs at a time. `asked` is for the engines
-    inside tasks.
+    inside tasks. With `auto`, strata run in this process where that is faster, and a session is made when the first one
+    is needed.
 
     Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be, DataError for a
     state that is damaged.
     """
 
-    name = "spark"
+    name = "spark"  # or "auto"
 
     def __init__(
         self,
@@ -96,8 +98,10 @@ class SparkEngine:
         basis: Basis | None = None,
         access: Access | None = None,
         asked: Maintenance | None = None,
+        auto: bool = False,
     ) -> None:
-        require_pyspark()
+        if not auto:
+            require_pyspark()
         _refuse_unstorable(program)
         know_functions(program)
         separated = separate(program)
@@ -105,8 +109,13 @@ class SparkEngine:
         self._written = separated.written
         self._relations = without_keys(separated.rules.relations)
         self._setting = Setting.of(separated.rules, asked or Maintenance())
-        self._chooser = Chooser(separated.rules, plans)
-        self._spark = spark if spark is not None else local_session()
+        self._places = Places(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
+        if auto:
+            self.name = "auto"
+        self._chooser = Chooser(separated.rules, plans, self._places)
+        if spark is None:
+            spark = LaterSession() if auto else local_session()
+        self._spark = spark
         self._is_temporary = path is None
         self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(_tasks_at_a_time(self._spark), _is_local(self._spark) and self._directory.is_local)
@@ -297,7 +306,7 @@ class SparkEngine:
         try:
             attempt = Attempt(self._spark, self._directory, number, label, self._setting, started)
             old = last.relations if anew is None else anew
-            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old)
+            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, places=self._places)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             new_marks = marked(last.marks, marks)
             if not epoch.write(writes) and number > 0 and anew is None:
@@ -359,6 +368,8 @@ class SparkEngine:
 
 def _tasks_at_a_time(spark: Any) -> int:
     """How many tasks the session runs at once, as far as its settings tell."""
+    if isinstance(spark, LaterSession):
+        return spark.tasks
     local = re.fullmatch(r"local\[(\d+|\*)(?:,.*)?\]", spark.conf.get("spark.master", ""))
     if local is not None and local[1] != "*":
         return int(local[1])
@@ -367,7 +378,7 @@ def _tasks_at_a_time(spark: Any) -> int:
 
 
 def _is_local(spark: Any) -> bool:
-    return bool(spark.conf.get("spark.master", "").startswith("local"))
+    return isinstance(spark, LaterSession) or bool(spark.conf.get("spark.master", "").startswith("local"))
 
 
 def _temporary_directory(spark: Any) -> StateDirectory:

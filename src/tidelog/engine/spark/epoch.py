@@ -16,9 +16,10 @@ from tidelog.engine.spark.choose import Chooser, Plan, Segment
 from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.frames import run_frames
 from tidelog.engine.spark.net import Target, net
+from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Stored
-from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_tasks
+from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
 from tidelog.maintain.limits import NoInterrupt, Watch
 from tidelog.rules.ir import Relation, Stratum
 
@@ -38,6 +39,7 @@ class Epoch:
     reports: list[StratumReport] = field(default_factory=list)
     inspected: dict[str, list[str]] = field(default_factory=dict)
     everything: bool = False
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
@@ -66,14 +68,17 @@ class Epoch:
         """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
         fire. With `everything`, all of them, whether touched or not."""
         self.everything = everything
-        segment = chooser.choose(self._rows())
+        segment = chooser.choose(self._rows(), events=self._events())
         while segment is not None:
             if everything or self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
                 self._run(segment)
-            segment = chooser.choose(self._rows(), after=segment)
+            segment = chooser.choose(self._rows(), after=segment, events=self._events())
 
     def _rows(self) -> dict[str, int]:
         return {name: stored.rows for name, stored in self.view.items()}
+
+    def _events(self) -> dict[str, int]:
+        return {name: changed.inserted + changed.deleted for name, changed in self.changed.items()}
 
     def _is_touched(self, segment: Segment) -> bool:
         latest = (self.view.get(name) for name in segment.relations if name in self.attempt.setting.latest)
@@ -86,9 +91,13 @@ class Epoch:
             self.changed.update(outcome.changed)
             self.reports.append(outcome.report)
             return
+        started = perf_counter()
         job = self._job(segment)
-        with spark_errors():
-            outcomes = run_tasks(self.attempt.spark, job, self.workers)
+        if segment.plan is Plan.DRIVER:
+            outcomes = [run_bucket(job, 0)]
+        else:
+            with spark_errors():
+                outcomes = run_tasks(self.attempt.spark, job, self.workers)
         for name in segment.relations:
             self._take(name, segment, [outcome.relations[name] for outcome in outcomes])
             self.watch.rows(name, self.view[name].rows)
@@ -96,6 +105,22 @@ class Epoch:
             report = _combined(stratum, segment, outcomes)
             if report is not None:
                 self.reports.append(report)
+        self._note_places(segment, perf_counter() - started)
+
+    def _note_places(self, segment: Segment, seconds: float) -> None:
+        """Remembers what the segment's strata took where they ran: each its own, and a share of what all took."""
+        if self.places is None:
+            return
+        events, strata = self._events(), {stratum.relations: stratum for stratum in segment.strata}
+        reports = [report for report in self.reports if report.relations in strata]
+        inside = sum(report.seconds for report in reports)
+        if segment.plan is not Plan.DRIVER:
+            self.places.note_job(max(seconds - inside, 0.0))
+        for report in reports:
+            mentioned = Segment((strata[report.relations],), segment.plan, {}, "").reads
+            share = report.seconds + (seconds - inside) / len(reports)
+            changed = sum(events.get(name, 0) for name in mentioned)
+            self.places.note(report.relations, segment.plan.value, changed, share)
 
     def _job(self, segment: Segment) -> Job:
         mentioned = (*segment.relations, *segment.reads)

@@ -92,6 +92,31 @@ def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
         ) from error
 
 
+class LaterSession:
+    """A local session that is made when something is first asked of it."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+
+    @property
+    def tasks(self) -> int:
+        return os.cpu_count() or 1
+
+    @property
+    def is_made(self) -> bool:
+        return self._session is not None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._session is None:
+            self._session = local_session()
+        return getattr(self._session, name)
+
+
+def is_started(spark: Any) -> bool:
+    """Whether a session is there already."""
+    return not isinstance(spark, LaterSession) or spark.is_made
+
+
 def _find_java() -> str | None:
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / "java").exists():

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.below import Below, with_input
-from tidelog.engine.spark.choose import Segment
+from tidelog.engine.spark.choose import Plan, Segment
 from tidelog.engine.spark.claim import claimed_buckets
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.failure import describe, revive
@@ -327,14 +327,13 @@ def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:
     from tidelog.engine.local.engine import LocalEngine
 
     asked = job.setting.asked
-    # Spark runs a task on each processor.
     return LocalEngine(
         task.program,
         track_state=True,
         limits=asked.limits,
         strategy=asked.strategy,
         switch=asked.switch,
-        threads=1,
+        threads=None if job.segment.plan is Plan.DRIVER else 1,  # Spark runs a task on each processor
     )
 
 
