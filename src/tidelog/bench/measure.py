@@ -7,7 +7,7 @@ A time is that of a whole transaction as a user sees it: Arrow tables in, epoch 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, process_time
@@ -111,10 +111,10 @@ class Subject:
         self._db.close()
 
 
-def warm(program: str, tables: Tables) -> None:
-    """Loads the kernels, all strategies' and both signs', so that no case pays for it."""
+def warm(program: str, tables: Tables, strategies: Sequence[str] = ("elastic", "recompute")) -> None:
+    """Loads the kernels, of these strategies and for both signs, so that no case pays for it."""
     few = {name: table.slice(0, 20) for name, table in tables.items()}
-    for strategy in ("elastic", "recompute"):
+    for strategy in strategies:
         subject = Subject(program, strategy)
         subject.change(inserts=few)
         for name, rows in few.items():

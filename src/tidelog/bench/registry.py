@@ -59,6 +59,12 @@ def _durable(settings: Settings) -> Outcome:
     return durable(settings)
 
 
+def _circuit(settings: Settings) -> Outcome:
+    from tidelog.bench.circuit import circuit
+
+    return circuit(settings)
+
+
 def _lubm(settings: Settings) -> Outcome:
     from tidelog.bench.lubm import lubm
 
@@ -114,6 +120,17 @@ BENCHMARKS = (
         "lubm/lubm1.nt.gz, or a generated university",
         ("99% of the triples", "the last 1% added, and removed again"),
         _lubm,
+    ),
+    Benchmark(
+        "circuit",
+        "rules as rows: closure by the circuit of paper 002, beside `elastic` and `counting` (figures 4 to 6)",
+        "generated",
+        (
+            "99% and 50% of the edges, the rest added, and removed again",
+            "the memory of the state",
+            "the paper's circuits, with and without index, on a graph of a few nodes",
+        ),
+        _circuit,
     ),
     Benchmark(
         "load",

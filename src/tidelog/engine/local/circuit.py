@@ -102,7 +102,10 @@ class CircuitStratum(LocalStratum):
                 self.watch.look(self._last_rule)
                 if instances.sign != sign:
                     raise self._broken()
-                self._apply(control, instances.relation, instances.out.reshape(-1), len(instances.out))
+                # Room is made for as many rows as there are instances, so not for all of them at once.
+                for start in range(0, len(instances.out), k.OUT_ROWS):
+                    out = instances.out[start : start + k.OUT_ROWS]
+                    self._apply(control, instances.relation, out.reshape(-1), len(out))
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
         except ZeroDivisionError:

@@ -45,7 +45,7 @@ PAIRS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FactDelta:
-    """Facts that come or go: `rows` are relation (`kit_tables.code_of`), rank, columns."""
+    """Facts that come or go: `rows` are relation (`kit_tables.code_of`), rank (0 for rows that say no), columns."""
 
     rows: Words
     weights: Words
@@ -185,8 +185,7 @@ class Circuit:
             np.searchsorted(tables.order_relations, codes, side="right"),
         )
         orders = tables.by_relation[place]
-        rows = np.zeros((len(which), 2 + tables.columns), dtype=np.int64)
-        rows[:, 1 : facts.rows.shape[1]] = facts.rows[which, 1:]
+        rows = _fitted(facts.rows[which], 2 + tables.columns)
         rows[:, 0] = orders
         return self._fact_keys(rows), rows, facts.weights[which]
 
