@@ -42,6 +42,19 @@ from tests.properties.strategies import strategies_agree
 OTHER_STRATEGIES = ("counting", "elastic-paper", "circuit")
 
 
+def language_on_local_spark(case: Case) -> None:
+    from tests.properties.language_on_spark import language_agrees_on_spark
+    from tidelog.engine.spark.session import local_session
+
+    language_agrees_on_spark(case, local_session())
+
+
+def language_agrees_through_tasks(case: Case) -> None:
+    from tests.properties import language_on_spark
+
+    language_on_spark.language_agrees_through_tasks(case, seed=len(case.history))
+
+
 def agrees_on_local_spark(case: Case, plan: str) -> None:
     from tests.properties.spark_plans import agrees_on_spark
     from tidelog.engine.spark.session import local_session
@@ -68,11 +81,13 @@ LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
     "language shell": shell_prints_the_same,
     "language reopening": survives_reopening,
     **{f"language, {name}": partial(language_agrees_with_oracle, strategy=name) for name in OTHER_STRATEGIES},
+    "language, tasks": language_agrees_through_tasks,
 }
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")
 }
-ALL_PROPERTIES = PROPERTIES | LANGUAGE_PROPERTIES | SLOW_PROPERTIES
+SLOW_LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {"language, spark": language_on_local_spark}
+ALL_PROPERTIES = PROPERTIES | LANGUAGE_PROPERTIES | SLOW_PROPERTIES | SLOW_LANGUAGE_PROPERTIES
 
 
 def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
@@ -85,7 +100,7 @@ def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
         core = random_case(random.Random(f"{seed}/{number}"))
         wide = random_language_case(random.Random(f"{seed}/{number}"), FEATURES[number % len(FEATURES)])
         for name in names:
-            case = wide if name in LANGUAGE_PROPERTIES else core
+            case = wide if name.startswith("language") else core
             failure = _failure(ALL_PROPERTIES[name], case)
             if failure is None:
                 done[name] += 1

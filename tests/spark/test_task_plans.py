@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from unittest import mock
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.oracle.case import Case
+from tests.oracle.compose import FEATURES, Features, random_language_case
 from tests.oracle.generate import cases
 from tests.oracle.instances import TooLargeError
 from tests.properties.check import agrees_with_oracle
-from tests.spark.in_process import NoSpark, run_tasks_here
-from tidelog.engine.spark import choose, epoch
+from tests.properties.language_on_spark import language_agrees_through_tasks
+from tests.properties.test_language import names
+from tests.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 
 pytest.importorskip("pyspark")
 
+CASES = 4
 LENIENT = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-ALWAYS, NEVER = -1, 1 << 60
 
 
 def agrees(case: Case, limit: Callable[[], int], seed: int) -> None:
     """Runs the case with tasks in this process; `limit` gives, for each choice, the rows above which to decompose."""
-    chosen = choose.Chooser.choose
-
-    def choose_with_limit(
-        chooser: choose.Chooser, rows: Mapping[str, int], after: choose.Segment | None = None
-    ) -> choose.Segment | None:
-        rows_limit = limit()
-        with (
-            mock.patch.object(choose, "SINGLE_TASK_ROWS", rows_limit),
-            mock.patch.object(choose, "RECURSIVE_SINGLE_TASK_ROWS", rows_limit),
-        ):
-            return chosen(chooser, rows, after)
-
-    dice = random.Random(seed)
-    with (
-        mock.patch.object(choose.Chooser, "choose", choose_with_limit),
-        mock.patch.object(epoch, "run_tasks", run_tasks_here(lambda: dice.random() < 0.5)),
-    ):
+    with tasks_here(limit, seed):
         try:
             agrees_with_oracle(case, engine="spark", spark=NoSpark())
         except TooLargeError:
@@ -68,6 +53,18 @@ def test_oracle_single_task(case: Case, seed: int) -> None:
 def test_oracle_plans_that_change_from_job_to_job(case: Case, seed: int) -> None:
     coin = random.Random(seed)
     agrees(case, lambda: coin.choice((ALWAYS, NEVER)), seed)
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=names)
+def test_oracle_the_wider_language_through_tasks(features: Features) -> None:
+    tried = 0
+    for seed in range(CASES):
+        try:
+            language_agrees_through_tasks(random_language_case(random.Random(seed), features), seed)
+            tried += 1
+        except TooLargeError:
+            continue
+    assert tried
 
 
 def test_the_stand_in_has_no_spark() -> None:
