@@ -47,8 +47,8 @@ def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
     for place, column in enumerate(relation.columns):
         if not is_plain(column.type):
             field = arrow_field(column.name, column.type, definitions)
-            wanted[place] = field.with_type(_spark_form(field.type))
-            fields[place] = t.StructField(fields[place].name, from_arrow_type(wanted[place].type), field.nullable)
+            wanted[place] = _spark_field(field)
+            fields[place] = t.StructField(fields[place].name, from_arrow_type(wanted[place].type))
     types = [column.type for column in relation.columns]
     return frame.mapInArrow(partial(_decode, types, wanted, definitions), t.StructType(fields))
 
@@ -113,15 +113,18 @@ def _without_decimals(value: Any) -> Any:
             return value
 
 
+def _spark_field(field: pa.Field) -> pa.Field:
+    """The field with a type that Spark has; nullable, for Spark and Arrow differ on what is null inside a null."""
+    return field.with_type(_spark_form(field.type)).with_nullable(True)
+
+
 def _spark_form(type_: pa.DataType) -> pa.DataType:
-    """The type with integers that Spark has."""
     if type_ in _UNSIGNED:
         return _UNSIGNED[type_]
     if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_spark_form(field.type)) for field in type_])
+        return pa.struct([_spark_field(field) for field in type_])
     if pa.types.is_map(type_):
-        key, item = type_.key_field, type_.item_field
-        return pa.map_(key.with_type(_spark_form(key.type)), item.with_type(_spark_form(item.type)))
+        return pa.map_(_spark_field(type_.key_field).with_nullable(False), _spark_field(type_.item_field))
     if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_spark_form(type_.value_type)))
+        return pa.list_(_spark_field(type_.value_field))
     return type_
