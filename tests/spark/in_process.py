@@ -54,14 +54,14 @@ def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
     chosen = choose.Chooser.choose
 
     def choose_with_limit(
-        chooser: choose.Chooser, rows: Mapping[str, int], after: choose.Segment | None = None
+        chooser: choose.Chooser, rows: Mapping[str, int], after: choose.Segment | None = None, **more: Any
     ) -> choose.Segment | None:
         rows_limit = limit()
         with (
             mock.patch.object(choose, "SINGLE_TASK_ROWS", rows_limit),
             mock.patch.object(choose, "RECURSIVE_SINGLE_TASK_ROWS", rows_limit),
         ):
-            return chosen(chooser, rows, after)
+            return chosen(chooser, rows, after, **more)
 
     dice = random.Random(seed)
     with (
