@@ -27,10 +27,12 @@ SURFACE = {
         "refresh",
         "relation",
         "report",
+        "rules",
         "transaction",
         "why_not",
     },
     "Transaction": {
+        "add_rules",
         "begin",
         "changes",
         "clear",
@@ -39,6 +41,7 @@ SURFACE = {
         "delete_key",
         "insert",
         "modify",
+        "remove_rules",
         "report",
         "rollback",
         "upsert",
@@ -105,6 +108,8 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
     assert list(inspect.signature(tidelog.Transaction.upsert).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.modify).parameters) == ["self", "relation", "key", "fields"]
     assert list(inspect.signature(tidelog.Transaction.clear).parameters) == ["self", "relation"]
+    assert list(inspect.signature(tidelog.Transaction.add_rules).parameters) == ["self", "text"]
+    assert list(inspect.signature(tidelog.Transaction.remove_rules).parameters) == ["self", "text"]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

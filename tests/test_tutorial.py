@@ -18,6 +18,7 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("reference/data.md", 12),
         ("reference/database.md", 12),
         ("reference/queries.md", 10),
+        ("reference/rules.md", 9),
     ],
 )
 def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int) -> None:

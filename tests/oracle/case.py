@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.oracle.history import History, Transaction
+from tests.oracle.history import History, RuleCall, RuleTransaction, Transaction
 from tests.oracle.program import Program
-from tests.oracle.write import write
+from tests.oracle.write import write, write_rule
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,7 +18,18 @@ class Case:
         return f"Case:\n{script(self)}"
 
 
-def script(case: Case) -> str:
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleCase:
+    """A case in which rules come and go."""
+
+    program: Program
+    history: tuple[RuleTransaction, ...]
+
+    def __repr__(self) -> str:
+        return f"Case:\n{script(self)}"
+
+
+def script(case: Case | RuleCase) -> str:
     """Python that opens the program and makes the transactions through the public API."""
     lines = [
         "import tidelog",
@@ -26,15 +37,20 @@ def script(case: Case) -> str:
         'db = program.open(engine="local")',
     ]
     for transaction in case.history:
-        lines += _script_of(transaction)
+        if isinstance(transaction, RuleTransaction):
+            lines += _script_of(transaction.writes, transaction.calls)
+        else:
+            lines += _script_of(transaction)
     return "\n".join([*lines, ""])
 
 
-def _script_of(transaction: Transaction) -> list[str]:
+def _script_of(transaction: Transaction, rules: tuple[RuleCall, ...] = ()) -> list[str]:
     calls = [
         f"    tx.{'insert' if write.sign > 0 else 'delete'}({write.relation!r}, {list(write.rows)!r})"
         for write in transaction.writes
-    ] or ["    pass"]
+    ]
+    calls += [f"    tx.{'add' if call.sign > 0 else 'remove'}_rules({write_rule(call.rule)!r})" for call in rules]
+    calls = calls or ["    pass"]
     if not transaction.fails:
         return ["with db.transaction() as tx:", *calls]
     return [

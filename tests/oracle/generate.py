@@ -14,14 +14,14 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
 from tests.oracle import shapes
-from tests.oracle.case import Case
+from tests.oracle.case import Case, RuleCase
 from tests.oracle.expressions import Scope, comparison, expression, guarded_division, values
-from tests.oracle.history import History, Transaction, Write
+from tests.oracle.history import History, RuleCall, RuleTransaction, Transaction, Write
 from tests.oracle.program import (
     Assign,
     Atom,
@@ -36,6 +36,7 @@ from tests.oracle.program import (
     Term,
     Var,
     Wildcard,
+    renamed,
 )
 from tests.oracle.types import BOOL, STRING, Row, Type, Value, bit, signed
 
@@ -97,16 +98,15 @@ def random_program(rng: random.Random) -> tuple[Program, list[Fact]]:
         if maker.level[relation.name]
         for _ in range(rng.choice((1, 2, 2, 3)))
     ]
-    if rng.random() < 0.15:
-        rules.append(rng.choice(rules))
     rng.shuffle(rules)
+    repeated = [renamed(rng.choice(rules), lambda number: f"same{number}")] if rng.random() < 0.15 else []
     universe: list[Fact] = []
     for relation in maker.relations:
         if relation.role == "input":
             rows = list(itertools.product(*(pools[type_] for type_ in relation.columns)))
             kept = rng.sample(rows, min(MOST_ROWS, len(rows)))
             universe += [(relation.name, row) for row in kept]
-    return Program(tuple(maker.relations), tuple(rules)), universe
+    return Program(tuple(maker.relations), tuple(rules), tuple(repeated)), universe
 
 
 @dataclass
@@ -218,6 +218,31 @@ class _Maker:
             literals = [Assign(fresh, made_of)]
         scope.bind(literals[-1])
         return literals
+
+
+def random_rule_case(rng: random.Random) -> RuleCase:
+    """A program with some of the rules of a case, and its history with the others: they come and go."""
+    case = random_case(rng)
+    rules = list(case.program.rules)
+    present = {rule for rule in rules if rng.random() < 0.6}
+    start = replace(case.program, rules=tuple(rule for rule in rules if rule in present), repeated=())
+    history = []
+    for transaction in case.history:
+        calls: list[RuleCall] = []
+        now = set(present)
+        for rule in rng.sample(rules, min(len(rules), rng.choice((0, 1, 1, 1, 2, 3)))):
+            sign = -1 if rule in now else +1
+            calls.append(RuleCall(sign, renamed(rule, lambda number: f"w{number}") if rng.random() < 0.5 else rule))
+            (now.discard if sign < 0 else now.add)(rule)
+            if sign > 0 and rng.random() < 0.2:
+                calls.append(RuleCall(+1, rule))  # it is there already
+            if rng.random() < 0.1:
+                calls += [RuleCall(-sign, rule), RuleCall(sign, rule)]
+        writes = transaction.writes if rng.random() < 0.7 else ()
+        history.append(RuleTransaction(Transaction(writes, transaction.fails), tuple(calls)))
+        if not transaction.fails:
+            present = now
+    return RuleCase(start, tuple(history))
 
 
 def random_history(rng: random.Random, universe: Sequence[Fact], density: float) -> History:

@@ -8,9 +8,9 @@ stream each write counts, and a stream begins empty.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tests.oracle.program import Program
+from tests.oracle.program import Program, Rule, nameless
 from tests.oracle.types import Relations, Row, Weights
 
 
@@ -32,6 +32,33 @@ class Transaction:
 
 
 History = tuple[Transaction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCall:
+    """`add_rules` (+1) or `remove_rules` (-1) with one rule."""
+
+    sign: int
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTransaction:
+    """Calls that change rules, in the midst of writes."""
+
+    writes: Transaction
+    calls: tuple[RuleCall, ...]
+
+    def change(self, program: Program) -> Program:
+        """The program after the transaction."""
+        rules = list(program.rules)
+        for call in () if self.writes.fails else self.calls:
+            others = [rule for rule in rules if nameless(rule) != nameless(call.rule)]
+            if call.sign < 0:
+                rules = others
+            elif len(others) == len(rules):
+                rules.append(call.rule)
+        return replace(program, rules=tuple(rules))
 
 
 def apply(facts: Relations, transaction: Transaction) -> Relations:

@@ -6,8 +6,9 @@ bound yet is bound by the atom, everything else is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from tests.oracle.types import Function, Shape, Type, Value
 
@@ -142,8 +143,17 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Program:
+    """Rules are a set, up to the names of their variables; `repeated` are some that are written once more."""
+
     relations: tuple[Relation, ...]
     rules: tuple[Rule, ...]
+    repeated: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        unique: dict[object, Rule] = {}
+        for rule in self.rules:
+            unique.setdefault(nameless(rule), rule)
+        object.__setattr__(self, "rules", tuple(unique.values()))
 
     def named(self, role: str) -> tuple[Relation, ...]:
         """The relations of one role, in the order of the program."""
@@ -153,6 +163,31 @@ class Program:
     def derived(self) -> frozenset[str]:
         """The names of the relations that have rules."""
         return frozenset(rule.head.relation for rule in self.rules)
+
+
+def nameless(rule: Rule) -> Rule:
+    """The rule with numbers in the place of its variables' names: equal for rules that are the same."""
+    return replace(renamed(rule, lambda number: f"v{number}"), as_statement=False)
+
+
+def renamed(rule: Rule, name: Callable[[int], str]) -> Rule:
+    """The rule with other names for its variables, in the order of their first mention."""
+    found: dict[str, str] = {}
+
+    def change(node: Any) -> Any:
+        if isinstance(node, Var):
+            return Var(found.setdefault(node.name, name(len(found))), node.type)
+        if isinstance(node, tuple):
+            return tuple(map(change, node))
+        if isinstance(node, _NODES):
+            return replace(node, **{each.name: change(getattr(node, each.name)) for each in fields(node)})
+        return node
+
+    changed: Rule = change(rule)
+    return changed
+
+
+_NODES = (Rule, Atom, Positive, Negative, Condition, Assign, Unpack, GroupBy, Apply, Call, Apart)
 
 
 def variables(term: Term) -> Iterator[Var]:

@@ -35,7 +35,7 @@ ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 
 def write(program: Program) -> str:
     """The text of a program: its declarations, then its rules, one on a line."""
-    relations, rules = map(write_relation, program.relations), map(write_rule, program.rules)
+    relations, rules = map(write_relation, program.relations), map(write_rule, (*program.rules, *program.repeated))
     return "\n".join([*dict.fromkeys(_declarations(program)), *relations, "", *rules, ""])
 
 

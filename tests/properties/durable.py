@@ -23,6 +23,7 @@ from tests.properties.language import EngineReplay, expected_changes, kept, show
 from tidelog.database.durable.engine import DurableEngine
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.stored_program import StoredProgram
+from tidelog.database.program import rules_of
 from tidelog.maintain.options import Maintenance
 
 
@@ -38,7 +39,7 @@ class DurableReplay(EngineReplay):
     def make_engine(self) -> DurableEngine:
         return DurableEngine(
             self._directory,
-            self.compiled.stages.rules,
+            rules_of(self.compiled),
             StoredProgram.of(self.compiled),
             {},
             Maintenance(self.strategy),

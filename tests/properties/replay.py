@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, cast
 
 import tidelog
-from tests.oracle.history import Transaction
+from tests.oracle.history import RuleCall, Transaction
 from tests.oracle.program import Program
 from tests.oracle.recount import RowState
 from tests.oracle.types import Relations, Row, Type, Value
-from tests.oracle.write import write
+from tests.oracle.write import write, write_rule
 from tidelog.database.database import Database
 from tidelog.engine.interface import Engine
 from tidelog.rules.ir import RuleProgram
@@ -59,11 +59,17 @@ class Replay:
         """The changes of opening."""
         return self._changes(self.database.initial)
 
-    def run(self, transaction: Transaction) -> Changes:
-        """Makes the transaction; its changes, none if it fails or comes to nothing."""
+    def run(self, transaction: Transaction, rules: Sequence[RuleCall] = ()) -> Changes:
+        """Makes the transaction, with changes of rules in its midst; its changes, none if it fails or comes to
+        nothing."""
+        middle = len(transaction.writes) // 2
         try:
             with self.database.transaction() as tx:
-                for call in transaction.writes:
+                for call in transaction.writes[:middle]:
+                    (tx.insert if call.sign > 0 else tx.delete)(call.relation, list(call.rows))
+                for change in rules:
+                    (tx.add_rules if change.sign > 0 else tx.remove_rules)(write_rule(change.rule))
+                for call in transaction.writes[middle:]:
                     (tx.insert if call.sign > 0 else tx.delete)(call.relation, list(call.rows))
                 if transaction.fails:
                     raise AbandonedError

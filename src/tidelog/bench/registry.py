@@ -71,6 +71,12 @@ def _lubm(settings: Settings) -> Outcome:
     return lubm(settings)
 
 
+def _rules(settings: Settings) -> Outcome:
+    from tidelog.bench.rules import rules
+
+    return rules(settings)
+
+
 BENCHMARKS = (
     Benchmark(
         "closure",
@@ -156,6 +162,18 @@ BENCHMARKS = (
             "opening up to the first look-up, and the first change after it",
         ),
         _durable,
+    ),
+    Benchmark(
+        "rules",
+        "one rule of a hundred comes and goes, beside deriving everything anew",
+        "a generated ontology",
+        (
+            "as one relation of triples, and with a relation for each class",
+            "everything derived anew",
+            "a rule comes, the rule goes",
+            "from the text of a fresh program to its first result",
+        ),
+        _rules,
     ),
 )
 

@@ -7,7 +7,7 @@ checked when something uses them, once for all programs of the process; only tho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -24,6 +24,7 @@ from tidelog.check.imperative import plain_rules
 from tidelog.check.reachable import Reachable
 from tidelog.check.recursion import Recursion
 from tidelog.check.rule.check_rule import check_rule
+from tidelog.check.same_rule import RuleKey, rule_key
 from tidelog.check.scope import Environment, Module
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
@@ -79,12 +80,12 @@ class _Checking:
             for module in self._own
             for item in module.indexes.values()
         ]
-        plain = [(rule, module) for module in self._own for rule in _rules(module)]
+        plain = [(rule, module) for module in self._own for rule in rules_of(module.program)]
         applied = [
             (item, module) for module in self._own for item in module.program.items if isinstance(item, ast.Apply)
         ]
         recursion = Recursion(plain, applied)
-        rules = [
+        checked = [
             check_rule(rule, module, environment, diagnostics, recursive=recursion.is_recursive(rule, module))
             for rule, module in plain
         ]
@@ -93,9 +94,10 @@ class _Checking:
             recursion.report(diagnostics)
         if diagnostics:
             raise ProgramError(_in_order(diagnostics, self._modules))
+        rules = _distinct((rule, tree) for rule, tree in zip(checked, plain) if rule is not None and rule.heads)
         assembled = Reachable(environment).assemble(
             [relation for relation in relations if relation is not None],
-            [rule for rule in rules if rule is not None and rule.heads],
+            [rule for rule, _ in rules],
             [function for function in functions if function is not None],
             [index for index in indexes if index is not None],
             [application for application in applications if application is not None],
@@ -103,7 +105,8 @@ class _Checking:
         warnings = _in_order(recursion.warnings(), self._modules)
 
         sources = {module.name: module.program.span.source for module in self._own}
-        return replace(assembled, warnings=warnings, environment=environment, sources=sources)
+        trees = program.Trees(tuple(tree for _, tree in rules), tuple(applied))
+        return replace(assembled, warnings=warnings, environment=environment, sources=sources, trees=trees)
 
     def _declare(self) -> None:
         new = [module for module in self._modules if not module.is_declared]
@@ -115,12 +118,24 @@ class _Checking:
             module.is_declared = True
 
 
-def _rules(module: Module) -> Iterator[ast.Rule]:
-    for item in module.program.items:
+def rules_of(tree: ast.Program) -> Iterator[ast.Rule]:
+    """The rules of a text, those of imperative ones among them."""
+    for item in tree.items:
         if isinstance(item, ast.Rule):
             yield item
         elif isinstance(item, ast.ForStatement):
             yield from plain_rules(item)
+
+
+_Checked = tuple[program.Rule, tuple[ast.Rule, Module]]
+
+
+def _distinct(rules: Iterable[_Checked]) -> list[_Checked]:
+    """The rules are a set: one that is written twice counts once."""
+    found: dict[RuleKey, _Checked] = {}
+    for rule, tree in rules:
+        found.setdefault(rule_key(rule), (rule, tree))
+    return list(found.values())
 
 
 def _in_order(diagnostics: list[Diagnostic], loaded: list[Module]) -> tuple[Diagnostic, ...]:

@@ -18,13 +18,14 @@ from tidelog.syntax import ast
 
 
 def declare_functions(module: Module, diagnostics: list[Diagnostic]) -> None:
-    """Resolves the signatures of a module's functions and transformers."""
+    """Resolves the signatures of a module's functions and transformers, those that its text declares."""
     resolver = TypeResolver(Names(module, diagnostics), diagnostics)
     resolver.variables = None
     for functions in module.functions.values():
-        for entry in functions:
+        new = [entry for entry in functions if module.holds(entry.declaration)]
+        for entry in new:
             _declare_function(entry, resolver, diagnostics)
-        if len(functions) > 1:
+        if new and len(functions) > 1:
             _report_clashes(functions, diagnostics)
     for transformer in module.transformers.values():
         _declare_transformer(transformer, resolver)

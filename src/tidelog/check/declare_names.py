@@ -131,12 +131,15 @@ def report_repeated(names: list[tuple[str, Span]], owner: str, what: str, diagno
 
 
 def _name_overloads(module: Module) -> None:
-    """Functions that share a name get the types of their parameters, as written, into their ids."""
+    """Functions that share a name get the types of their parameters, as written, into their ids.
+
+    Those that were declared before keep the id by which they are called already.
+    """
     for functions in module.functions.values():
         if len(functions) == 1:
             continue
-        used: set[str] = set()
-        for function in functions:
+        used = {function.id for function in functions if not module.holds(function.declaration)}
+        for function in (each for each in functions if module.holds(each.declaration)):
             taken = ", ".join(" ".join(each.type.span.text.split()) for each in function.declaration.parameters)
             result = function.declaration.result
             name = f"{function.name}({taken})"

@@ -21,11 +21,12 @@ from tidelog.syntax import ast
 
 
 def declare_types(module: Module, diagnostics: list[Diagnostic]) -> None:
-    """Resolves the types of a module."""
-    for entry in module.types.values():
+    """Resolves the types that the text of a module declares."""
+    new = [entry for entry in module.types.values() if module.holds(entry.declaration)]
+    for entry in new:
         if entry.is_alias:
             _report_cycle(entry, diagnostics)
-    for entry in module.types.values():
+    for entry in new:
         _declare(entry, diagnostics)
 
 

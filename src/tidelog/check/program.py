@@ -21,7 +21,8 @@ from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source, Span
 
 if TYPE_CHECKING:
-    from tidelog.check.scope import Environment
+    from tidelog.check.scope import Environment, Module
+    from tidelog.syntax import ast
 
 # Types
 
@@ -289,12 +290,21 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Trees:
+    """Rules and applications as they were parsed, each with its module."""
+
+    rules: tuple[tuple[ast.Rule, Module], ...] = ()
+    applications: tuple[tuple[ast.Apply, Module], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TypedProgram:
     """Everything by its qualified name, in the order of the text; what imported modules declare comes first.
 
     `warnings` are about a program that is right, and perhaps not as was meant. `environment` is what its names mean,
-    for queries that are checked later. `sources` are the texts that it was read from, by the names of their modules;
-    that of the main one is empty. The library's are not among them.
+    for queries and rules that are checked later. `sources` are the texts that it was read from, by the names of their
+    modules; that of the main one is empty. The library's are not among them. `trees` are what the rules, one by one,
+    and the applications were read from, each with its module.
     """
 
     relations: Mapping[str, Relation]
@@ -307,3 +317,4 @@ class TypedProgram:
     warnings: tuple[Diagnostic, ...] = ()
     environment: Environment | None = field(default=None, compare=False, repr=False)
     sources: Mapping[str, Source] = field(default_factory=dict, compare=False)
+    trees: Trees = field(default_factory=lambda: Trees(), compare=False, repr=False)

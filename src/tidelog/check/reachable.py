@@ -75,8 +75,28 @@ class Reachable:
 
     def missing_for(self, rule: program.Rule, known: Mapping[str, program.Function]) -> dict[str, program.Function]:
         """The functions of the library that a rule can reach and the program does not have."""
+        return self._missing(_expressions((), (rule,), (), (), ()), known)
+
+    def missing_for_all(
+        self,
+        functions: Iterable[program.Function],
+        relations: Iterable[program.Relation],
+        known: Mapping[str, program.Function],
+    ) -> dict[str, program.Function]:
+        """The functions of the library that functions and keys of relations can reach and the program does not have."""
+        return self._missing(_expressions(relations, (), functions, (), ()), known)
+
+    def relations_for(
+        self, rules: Sequence[program.Rule], known: Mapping[str, program.Relation]
+    ) -> dict[str, program.Relation]:
+        """The relations of the library that rules mention and the program does not have."""
+        return {name: self._library_relation(name) for name in sorted(_mentioned(rules, ()) - known.keys())}
+
+    def _missing(
+        self, expressions: Iterable[typed.Expression], known: Mapping[str, program.Function]
+    ) -> dict[str, program.Function]:
         found: dict[str, program.Function] = {}
-        waiting = [name for expression in _expressions((), (rule,), (), (), ()) for name in _called(expression)]
+        waiting = [name for expression in expressions for name in _called(expression)]
         while waiting:
             name = waiting.pop()
             if name not in known and name not in found:

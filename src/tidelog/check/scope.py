@@ -135,7 +135,10 @@ class TransformerEntry:
 
 @dataclass(slots=True, eq=False)
 class Module:
-    """A module: its text, what it imports, and what it declares by unqualified name. The main one has no name."""
+    """A module: its text, what it imports, and what it declares by unqualified name. The main one has no name.
+
+    One that goes on with more text (`extended`) knows the declarations of the texts before it, too.
+    """
 
     name: str
     program: ast.Program
@@ -149,6 +152,28 @@ class Module:
     indexes: dict[str, ast.IndexDeclaration] = field(default_factory=dict)
     is_declared: bool = False
     _open: list[Module] | None = None
+    _items: set[int] | None = None
+
+    def extended(self, program: ast.Program) -> Module:
+        """A module with all that this one declares, to which another text will add; this one stays as it is."""
+        return Module(
+            self.name,
+            program,
+            self.is_library,
+            self.imports,
+            dict(self.types),
+            dict(self.constructors),
+            {name: list(functions) for name, functions in self.functions.items()},
+            dict(self.relations),
+            self.transformers,
+            self.indexes,
+        )
+
+    def holds(self, declaration: ast.Item) -> bool:
+        """Whether a declaration stands in the text of this very module, and not in one before it."""
+        if self._items is None:
+            self._items = {id(item) for item in self.program.items}
+        return id(declaration) in self._items
 
     def qualified(self, name: str) -> str:
         """The name as the whole program knows it."""

@@ -24,11 +24,11 @@ from tidelog.io.values import Row
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 
 if TYPE_CHECKING:
-    from tidelog.check.program import TypedProgram
     from tidelog.database.explain import Explanation
     from tidelog.database.query import Answer
     from tidelog.database.why_not import WhyNot
     from tidelog.maintain.profile import Profile
+    from tidelog.rules.rule_set import RuleSet
 
 
 class Database:
@@ -41,16 +41,15 @@ class Database:
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
 
-    def __init__(self, program: RuleProgram, engine: Engine, typed: TypedProgram | None = None) -> None:
-        """`typed` is what the program was lowered from; without it, queries cannot be checked."""
+    def __init__(self, program: RuleProgram, engine: Engine, rules: RuleSet | None = None) -> None:
+        """`rules` are those of the program; without them queries cannot be checked, nor rules change."""
         try:
             opening = engine.open()
         except BaseException:
             engine.close()
             raise
-        self._session = Session(program, engine, opening.report)
+        self._session = Session(program, engine, opening.report, rules)
         self._initial = Changes(self._session, opening.changes)
-        self._typed = typed
 
     @property
     def initial(self) -> Changes:
@@ -149,11 +148,19 @@ class Database:
         """
         from tidelog.database.query import answer, compile_query
 
-        assert self._typed is not None, "a database that a program opened has it"
-        query = compile_query(text, self._typed, self._session.program)
+        rules = self._session.known_rules()
+        query = compile_query(text, rules.typed, rules.rules)
         with self._session.inquiry() as inquiry:
             found = inquiry.ask(query)
         return answer(query, found)
+
+    def rules(self) -> list[str]:
+        """The rules of the last commit as they were written: those of the program, then those that came since.
+
+        >>> db.rules()[0]
+        'Reach(x, y) :- Edge(x, y).'
+        """
+        return self._session.known_rules().texts()
 
     def refresh(self) -> None:
         """Brings a database that is open for reading only to its writer's last commit; others are there already."""
@@ -208,6 +215,11 @@ class Database:
                 help=f"did you mean `{meant}`?" if meant else f"the indexes are {listed}",
             )
         return indexes[name]
+
+
+def current_rules(database: Database) -> RuleSet:
+    """The rules of the last commit, with what they were compiled from."""
+    return database._session.known_rules()
 
 
 def follow(database: Database, tell: Follower | None) -> None:

@@ -13,7 +13,7 @@ from tidelog.database.durable.journal import is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.open import check_durability
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
-from tidelog.database.program import Opening, Program, compilation_of
+from tidelog.database.program import Opening, Program, compilation_of, rules_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import not_a_database, not_storable, other_engine
@@ -34,7 +34,7 @@ def open_on_spark(
     _check_keep_epochs(how.keep_epochs)
     if address is None:
         engine = SparkEngine(program.stages.rules, spark=spark, asked=asked, auto=auto)
-        return Database(program.stages.rules, engine, program.stages.typed)
+        return Database(program.stages.rules, engine, rules_of(program))
     if not auto:
         require_pyspark()
     column = unstorable_column(program.stages.rules)
@@ -82,7 +82,7 @@ def _open(
     engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access, asked=asked, auto=auto)
     if found is not None and found.digest != stored.digest:
         migrate(engine, found, program)
-    return Database(rules, engine, program.stages.typed)
+    return Database(rules, engine, rules_of(program))
 
 
 def _writer_lock(directory: Any) -> WriterLock | None:

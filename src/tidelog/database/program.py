@@ -18,6 +18,7 @@ from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.compile_rules import CompiledRules, compile_rules
 from tidelog.rules.lower import Options
+from tidelog.rules.rule_set import Know, RuleSet
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -52,10 +53,15 @@ class Program:
     <Program <text>: 5 relations, 5 rules>
     """
 
-    def __init__(self, name: str, stages: CompiledRules, compilation: Compilation | None = None) -> None:
+    def __init__(
+        self, name: str, stages: CompiledRules, compilation: Compilation | None = None, know: Know | None = None
+    ) -> None:
+        """`know` is told of the functions and types that come with rules at run time."""
         self.name = name
         self.stages = stages
         self._compilation = compilation or Compilation()
+        options = Options({}, self._compilation.keep_duplicates, self._compilation.output_internal)
+        self._rules = RuleSet(stages.typed, stages.rules, options=options, know=know)
 
     def open(
         self,
@@ -127,7 +133,7 @@ class Program:
             switch=asked.switch,
             threads=asked.threads,
         )
-        return Database(self.stages.rules, local, self.stages.typed)
+        return Database(self.stages.rules, local, self._rules)
 
     @property
     def types(self) -> Types:
@@ -203,6 +209,11 @@ def compilation_of(program: Program) -> Compilation:
     return program._compilation
 
 
+def rules_of(program: Program) -> RuleSet:
+    """The rules of a program, for a database that may change them."""
+    return program._rules
+
+
 def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
     """`compile` for a text that was read."""
     if not how.externs:
@@ -213,7 +224,7 @@ def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Pro
     fitted = FittedExterns(how.externs)
     stages = compile_rules(source, modules, Options(fitted.functions, how.keep_duplicates, how.output_internal))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
-    return Program(source.name, stages, how)
+    return Program(source.name, stages, how, fitted.know)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

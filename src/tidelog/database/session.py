@@ -23,6 +23,7 @@ from tidelog.engine.local.interrupt import Interrupts
 from tidelog.io.tables import is_spark_frame
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
+from tidelog.rules.rule_set import RuleSet
 from tidelog.values import Definitions
 
 Given = dict[Any, Any]
@@ -32,13 +33,13 @@ Given = dict[Any, Any]
 class Session:
     """The program, its engine, and who may use it now. `report` is that of the last epoch.
 
-    `relations` are those that the user declared, `outputs` the output relations among them.
+    `relations` are those that the user declared, `outputs` the output relations among them. `rules` are the rules of
+    the last commit; None where nobody knows what they were compiled from.
     """
 
-    def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport) -> None:
-        self.program = program
-        self.relations = declared(program)
-        self.outputs = declared(program, Role.OUTPUT)
+    def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport, rules: RuleSet | None = None) -> None:
+        self.rules = engine.stored_rules() or rules
+        self._take(program if self.rules is None else self.rules.rules)
         self.engine_name = engine.name
         self.report = report
         self.lock = Lock()
@@ -46,6 +47,21 @@ class Session:
         self._engine: Engine | None = engine
         self._writer: object | None = None
         self._given: dict[str, Given] = {}
+
+    def _take(self, program: RuleProgram) -> None:
+        self.program = program
+        self.relations = declared(program)
+        self.outputs = declared(program, Role.OUTPUT)
+
+    def take_rules(self, rules: RuleSet) -> None:
+        """The rules of the commit that was just made."""
+        self.rules = rules
+        self._take(rules.rules)
+
+    def known_rules(self) -> RuleSet:
+        """The rules of the last commit."""
+        assert self.rules is not None, "a database that a program opened has them"
+        return self.rules
 
     @property
     def definitions(self) -> Definitions:
@@ -171,6 +187,9 @@ class Session:
             found = engine.refresh()
             if found is not None:
                 self._engine, self.report = found
+                stored = self._engine.stored_rules()
+                if stored is not None and stored is not self.rules:
+                    self.take_rules(stored)
 
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""

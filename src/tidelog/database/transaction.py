@@ -17,12 +17,13 @@ from tidelog.database.modify import Fields, modification
 from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.database.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TransactionError
-from tidelog.engine.interface import EpochReport, Hook
+from tidelog.diagnostics.errors import TransactionError, UsageError
+from tidelog.engine.interface import EpochReport, Hook, NewRules
 from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
 from tidelog.io.values import UnfitError, Value, key_misfit
 from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.rule_set import RuleSet
 
 
 class _State(Enum):
@@ -48,6 +49,8 @@ class Transaction:
         self._state = _State.NEW
         self._writes: dict[str, Writes] = {}
         self._count = 0
+        self._rules: RuleSet | None = None  # where a call has changed them
+        self._calls: list[tuple[int, str]] = []
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
         self._marks: Marks = {}
@@ -102,6 +105,26 @@ class Transaction:
         """Removes all facts of an input relation; what rules derive stays. A stream cannot be cleared."""
         self._write(relation, "clear", Kind.STREAM).clear()
         self._count += 1
+
+    def add_rules(self, text: str) -> None:
+        """Adds rules, and the relations, functions and types that the text declares for them.
+
+            >>> with db.transaction() as tx:
+            ...     tx.add_rules("Reach(y, x) :- Reach(x, y).")
+
+        A rule that is there already, up to the names of its variables, stays as it is. What the text declares can be
+        written to from the next transaction on. Raises ProgramError, with places in the text, for what is wrong with
+        it, or where it would close a circle through a negation; then the transaction is as it was.
+        """
+        self._change_rules(+1, text)
+
+    def remove_rules(self, text: str) -> None:
+        """Removes rules, also those of the program. What they alone derived leaves; what is declared stays.
+
+        Rules are told by what they are, not by how their variables are called. Raises ProgramError for one that is not
+        there, with the one that was probably meant.
+        """
+        self._change_rules(-1, text)
 
     # Begin and end
 
@@ -177,6 +200,21 @@ class Transaction:
         writes = f", {self._count} writes" if self._state is _State.OPEN else ""
         return f"<Transaction {self._state.value}{writes}>"
 
+    def _change_rules(self, sign: int, text: str) -> None:
+        self._check_open("write")
+        rules = self._rules or self._session.known_rules()
+        if self._session.engine_name != "local":
+            raise UsageError(f"the engine {self._session.engine_name!r} cannot change rules yet", code=Code.NOT_YET)
+        self._rules = rules.add(text) if sign > 0 else rules.remove(text)
+        self._calls.append((sign, text))
+        self._count += 1
+
+    def _new_rules(self) -> NewRules | None:
+        """What the calls come to; None where the rules are what they were."""
+        if self._rules is None or self._rules.is_same(self._session.known_rules()):
+            return None
+        return NewRules(self._rules, tuple(self._calls))
+
     def _write(self, name: str, verb: str, *refused: Kind) -> Writes:
         self._check_open("write")
         relation = self._input(name, verb)
@@ -223,6 +261,12 @@ class Transaction:
 
     def _input(self, name: str, verb: str) -> Relation:
         relation = self._session.relations.get(name)
+        if relation is None and self._rules is not None and name in declared(self._rules.rules):
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it comes with the rules of this very transaction",
+                code=Code.WRITE_TO_UNKNOWN_RELATION,
+                help="commit, and write to it in the next transaction",
+            )
         if relation is None:
             raise unknown_relation(
                 name, declared(self._session.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION
@@ -237,8 +281,13 @@ class Transaction:
 
     def _apply(self, writes: Mapping[str, Writes]) -> Changes:
         operations = [operation for each in writes.values() for operation in each.operations()]
+        changed = self._new_rules()
         with self._session.engine() as engine:
-            outcome = engine.commit(operations, self._before_keeping, marks=self._marks)
+            if changed is None:
+                outcome = engine.commit(operations, self._before_keeping, marks=self._marks)
+            else:
+                outcome = engine.commit(operations, self._before_keeping, marks=self._marks, rules=changed)
+                self._session.take_rules(changed.rules)
             if outcome is not None:
                 self._session.report = outcome.report
             for each in writes.values():

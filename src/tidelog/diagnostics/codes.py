@@ -159,6 +159,8 @@ class Code(StrEnum):
     UNKNOWN_PEER = "E818"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
+    NO_SUCH_RULE = "E840"
+    NOT_A_RULE_CHANGE = "E841"
 
     DATABASE_IN_USE = "E851"
     NOT_A_DATABASE = "E852"

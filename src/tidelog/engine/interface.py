@@ -20,6 +20,7 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.lower_query import Query
+from tidelog.rules.rule_set import RuleSet
 
 __all__ = [
     "ChangeRows",
@@ -28,6 +29,7 @@ __all__ = [
     "Follower",
     "Hook",
     "Inquiry",
+    "NewRules",
     "Operation",
     "Outcome",
     "Row",
@@ -75,6 +77,15 @@ Hook = Callable[[int, Mapping[str, ChangeRows]], object] | None
 
 
 @dataclass(frozen=True, slots=True)
+class NewRules:
+    """What an epoch does to the rules: those that there are to be, and the calls of the transaction that made them,
+    +1 for a text that was added, -1 for one that was removed."""
+
+    rules: RuleSet
+    calls: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What `commit` hands back. `changes` has the output relations that changed, in the order of the program."""
 
@@ -112,9 +123,16 @@ class Engine(Protocol):
         """
 
     def commit(
-        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+        self,
+        operations: Sequence[Operation],
+        before_keeping: Hook = None,
+        *,
+        marks: Marks | None = None,
+        rules: NewRules | None = None,
     ) -> Outcome | None:
         """Applies the operations in order; None when their net effect is empty (then there is no epoch).
+
+        With `rules` the epoch begins with other rules, and the operations are those of the program that they make.
 
         `before_keeping` is called with the epoch's number and its changes when nothing but writing it down can fail any
         more; if it raises, the epoch is undone. The marks that are given are set in the same step, whether there is an
@@ -149,6 +167,9 @@ class Engine(Protocol):
 
     def check_writable(self) -> None:
         """Raises where the database can only be read."""
+
+    def stored_rules(self) -> RuleSet | None:
+        """The rules of the last commit, where they are kept with the state."""
 
     def refresh(self) -> tuple[Engine, EpochReport] | None:
         """The engine with the last commit of the process that writes, this one or another that takes its place; None

@@ -91,6 +91,10 @@ class Callees:
         """The functions that calls have named so far, which is all that is needed to compile the same calls again."""
         return {id_: self._functions[id_] for id_ in self._met}
 
+    def knows(self, id_: str) -> bool:
+        """Whether there is a function of this id."""
+        return id_ in self._functions
+
     def function(self, id_: str) -> Function:
         return self._functions[id_]
 

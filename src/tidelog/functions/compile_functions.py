@@ -87,6 +87,16 @@ class CompiledFunctions:
         """The same with more functions to compile, for a query that calls what the program does not."""
         return CompiledFunctions(self.definitions, *self.callees.extended(functions)) if functions else self
 
+    def grown(self, functions: Mapping[str, Function], definitions: Definitions) -> CompiledFunctions:
+        """The same with more functions and types, for rules that come at run time; what is compiled stays compiled."""
+        more = CompiledFunctions(definitions, *self.callees.extended(functions))
+        more.callees.signatures = dict(self.callees.signatures)
+        more._externs = dict(self._externs)
+        more._units = list(self._units)
+        more._names = dict(self._names)
+        more._functions = dict(self._functions)
+        return more
+
     def function(self, id_: str) -> Callable[..., Any]:
         """A function by its id, to be called with the types that it needs, then its arguments.
 

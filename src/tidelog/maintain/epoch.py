@@ -46,8 +46,12 @@ class StratumState(Protocol):
     def work(self) -> int:
         """The instances born or killed by the last `update` or `bootstrap`."""
 
+    @property
+    def is_new(self) -> bool:
+        """Whether a change of rules has put other relations together here, so that there is nothing to repair."""
+
     def is_touched(self) -> bool:
-        """Whether a fact of the stratum or a row that its rules read has changed in this epoch."""
+        """Whether a rule or a fact of the stratum or a row that its rules read has changed in this epoch."""
 
     def has_rules(self) -> bool: ...
 
@@ -150,6 +154,9 @@ def _bring(
 def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strategy: str, switch: Switch) -> Decision:
     if stratum.fixed is not None:
         return Decision(stratum.fixed, "the only way for this stratum")
+    if stratum.is_new:
+        how = "recompute" if strategy == "recompute" else "bootstrap"
+        return Decision(how, "the change of rules has made another stratum of it")
     if not stratum.has_rules():
         return Decision("update", "input facts")
     if strategy == "recompute":

@@ -83,7 +83,7 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
     source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
-    _refuse_locations(source)
+    refuse_locations(source.rules)
     lowering = Lowering(source, functions, options)
     for rule in source.rules:
         lowering.add(rule)
@@ -92,15 +92,28 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
         lowering.apply(application, externs)
     relations, rules = lowering.finish()
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
-    functions.require_for(*_expressions(rules))
+    functions.require_for(*expressions_of(rules))
+    feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
+    return assemble(relations, rules, functions, indexes, feeds, inspections)
+
+
+def assemble(
+    relations: Mapping[str, Relation],
+    rules: tuple[Rule, ...],
+    functions: CompiledFunctions,
+    indexes: Mapping[str, Index],
+    feeds: tuple[Feed, ...],
+    inspections: tuple[Inspection, ...],
+) -> RuleProgram:
+    """The program of these rules: its strata, and which relations have to know their weights."""
     strata = stratify(relations, rules)
     _refuse_given_weights(relations, strata)
-    feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     weighted = with_weights(relations, rules, strata, feeds, inspections)
     return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
 
 
-def _expressions(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
+def expressions_of(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
+    """What a Python function may have to be compiled for."""
     for rule in rules:
         for literal in rule.body:
             if isinstance(literal, Condition | Assign | Unfold):
@@ -114,6 +127,7 @@ class Lowering:
         self.options = options
         self._relations = {relation.name: self._relation(relation) for relation in source.relations.values()}
         self._rules: list[Rule] = []
+        self._first_id = 0
         self._hidden: list[tuple[Atom, tuple[Literal, ...], Span]] = []
         self._projections: set[str] = set()
         self.feeds: dict[str, Feed] = {}
@@ -130,7 +144,7 @@ class Lowering:
         asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
         for head in rule.heads:
             body, atom = flat.finish(head)
-            self._rules.append(Rule(len(self._rules), atom, body, rule.span.text, rule.span, **asked))
+            self._rules.append(Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
 
     def index(self, index: program.Index) -> Index:
         """An index on the relation itself where its atom only names columns, else on a hidden relation of what fits."""
@@ -178,7 +192,7 @@ class Lowering:
             self._relations[name] = replace(self._relations[name], explicit=self._relations[output].explicit)
             body = (Positive(Atom(name, variables, application.span)),)
             head = Atom(output, variables, application.span)
-            self._rules.append(Rule(len(self._rules), head, body, application.span.text, application.span))
+            self._rules.append(Rule(self._next_id(), head, body, application.span.text, application.span))
 
     def fed(self, atom: program.Atom) -> str:
         """The relation that an atom reads: what it names, or a hidden one that the engine feeds."""
@@ -259,14 +273,17 @@ class Lowering:
         from tidelog.rules.show import show_rule
 
         for head, body, span in self._hidden:
-            rule = Rule(len(self._rules), head, body, "", span)
+            rule = Rule(self._next_id(), head, body, "", span)
             self._rules.append(replace(rule, text=show_rule(rule)))
         return self._relations, tuple(self._rules)
 
+    def _next_id(self) -> int:
+        return self._first_id + len(self._rules)
 
-def _refuse_locations(source: program.TypedProgram) -> None:
+
+def refuse_locations(rules: Iterable[program.Rule]) -> None:
     """Raises ProgramError for heads whose rows belong to another place."""
-    elsewhere = [head.location for rule in source.rules for head in rule.heads if head.location is not None]
+    elsewhere = [head.location for rule in rules for head in rule.heads if head.location is not None]
     if elsewhere:
         raise ProgramError(
             tuple(

@@ -71,6 +71,7 @@ class _QueryLowering(Lowering):
         self.options = options
         self._relations = {**rules.relations, NAME: Relation(NAME, (), Role.HIDDEN, rule.span)}
         self._rules = []
+        self._first_id = 0
         self._hidden = []
         self._projections = set()
         self.feeds = {}

@@ -10,15 +10,19 @@ from dataclasses import replace
 from tidelog.check import program
 from tidelog.check.types import NamedType
 
-_NAME = "ddlog_std::Singleton"
+NAME = "ddlog_std::Singleton"
 
 
 def with_singleton(source: program.TypedProgram, *, always: bool) -> program.TypedProgram:
     """The program with the fact where it mentions the relation; with `always`, with the relation in any case."""
-    relation = source.relations.get(_NAME)
+    relation = source.relations.get(NAME)
     if relation is None:
-        if not always or _NAME not in source.types:
+        if not always or NAME not in source.types:
             return source
-        relation = program.Relation(_NAME, "", (), source.types[_NAME].span, value=NamedType(_NAME))
-    fact = program.Rule((program.Atom(_NAME, (), relation.span),), (), relation.span)
-    return replace(source, relations={**source.relations, _NAME: relation}, rules=(*source.rules, fact))
+        relation = program.Relation(NAME, "", (), source.types[NAME].span, value=NamedType(NAME))
+    return replace(source, relations={**source.relations, NAME: relation}, rules=(*source.rules, the_fact(relation)))
+
+
+def the_fact(relation: program.Relation) -> program.Rule:
+    """The rule that says that the row is there."""
+    return program.Rule((program.Atom(NAME, (), relation.span),), (), relation.span)

@@ -117,6 +117,29 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class AddRule:
+    """`add_rule R(x) :- S(x);`: rules, or declarations with their rules; the last `.` may be left out."""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRule:
+    """`remove_rule R(x) :- S(x);`"""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`rules;`"""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """`stats;`"""
 
@@ -189,6 +212,9 @@ Command = (
     | Explain
     | WhyNot
     | Query
+    | AddRule
+    | RemoveRule
+    | Rules
     | Stats
     | Echo
     | Timestamp

@@ -12,7 +12,8 @@ from tidelog.shell.scan import Scanner, Token
 
 _UPDATES = ("insert", "insert_or_update", "delete", "delete_key", "modify", "clear")
 _INDEXED = ("query_index", "dump_index")
-_ASKED = ("explain", "why_not", "query")
+_RULES = ("add_rule", "remove_rule")
+_ASKED = ("explain", "why_not", "query", *_RULES)
 
 
 def completions(text: str, rows: Rows) -> list[str]:
@@ -40,7 +41,7 @@ def _words(before: list[Token], rows: Rows) -> Iterable[str]:
         return fixed.get(keyword, [])
     if keyword == "profile":
         return ["on", "off"]
-    if keyword == "query":
+    if keyword == "query" or keyword in _RULES:
         return [*sorted(rows.relations), "not", "var", "FlatMap", "true", "false", *rows.constructors()]
     if keyword == "explain" and before[-1].text in (")", "]"):
         return ["shortest"]
@@ -63,7 +64,7 @@ def _last_command(text: str) -> list[Token] | None:
             found.append(token)
             if token.kind == "symbol":
                 depth += (token.text in "([{") - (token.text in ")]}")
-                if token.text == ";" or (token.text == "," and depth <= 0 and found[0].text != "query"):
+                if token.text == ";" or (token.text == "," and depth <= 0 and found[0].text not in ("query", *_RULES)):
                     found, depth = [], 0
     except TidelogError:
         return None

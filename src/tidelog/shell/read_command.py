@@ -146,6 +146,15 @@ def _query(scanner: Scanner, place: Place) -> Command:
     return commands.Query(scanner.code_until(";"), place)
 
 
+def _rule(make: Callable[[str, Place], Command]) -> Callable[[Scanner, Place], Command]:
+    def read(scanner: Scanner, place: Place) -> Command:
+        text = scanner.code_until(";")
+        is_rule = text[:1].isupper() or text[:1] == "&"
+        return make(f"{text}." if is_rule and not text.endswith(".") else text, place)
+
+    return read
+
+
 def read_row(scanner: Scanner) -> tuple[str, Record]:
     """A relation and one of its rows: `R(1, 2)` or `R[value]`."""
     at = scanner.peek().place
@@ -208,6 +217,9 @@ _READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
     "explain": _explain,
     "why_not": _why_not,
     "query": _query,
+    "add_rule": _rule(commands.AddRule),
+    "remove_rule": _rule(commands.RemoveRule),
+    "rules": _alone(commands.Rules),
     "stats": _alone(commands.Stats),
     "echo": _echo,
     "timestamp": _alone(commands.Timestamp),
@@ -219,5 +231,5 @@ _READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
 }
 
 KEYWORDS = tuple(_READERS)
-ALONE = frozenset(("start", "rollback", "stats", "timestamp", "help", "exit"))
+ALONE = frozenset(("start", "rollback", "rules", "stats", "timestamp", "help", "exit"))
 _LONGEST_FIRST = sorted(KEYWORDS, key=len, reverse=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tidelog.check.program import TypedProgram
 from tidelog.check.types import Type
 from tidelog.database.program import Program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.rules.ir import Index, Relation, Role
+from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.mutate import mutate
 from tidelog.shell.place import Place
@@ -29,10 +30,13 @@ class Rows:
     """The declared relations and indexes of one program."""
 
     def __init__(self, program: Program) -> None:
-        rules = program.stages.rules
+        self.take(program.stages.typed, program.stages.rules)
+
+    def take(self, typed: TypedProgram, rules: RuleProgram) -> None:
+        """From now on the program is this one, whose rules have changed."""
         self.relations = {name: each for name, each in rules.relations.items() if each.role is not Role.HIDDEN}
         self.indexes = rules.indexes
-        self._typed = program.stages.typed
+        self._typed = typed
         self._rules = rules
         self._definitions = rules.functions.definitions
         self._reader = ValueReader(self._definitions, lambda: rules.functions.runtime)

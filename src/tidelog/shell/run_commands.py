@@ -59,9 +59,10 @@ def run_terminal(shell: Shell, read_line: Callable[[], str | None]) -> int:
 
 
 def report(error: TidelogError) -> None:
-    """Prints an error as scripts know it, with its code; what is wrong in a query is shown in its text."""
+    """Prints an error as scripts know it, with its code; what is wrong in a query or a rule is shown in its text."""
     if isinstance(error, ProgramError):
-        click.echo(f"Error: the query is wrong\n{error}", err=True)
+        what = "query is" if error.diagnostics[0].span.source.name == "<query>" else "rules are"
+        click.echo(f"Error: the {what} wrong\n{error}", err=True)
         return
     click.echo(f"Error: {error.message} [{error.code}]", err=True)
     if error.help:

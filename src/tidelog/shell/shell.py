@@ -47,6 +47,8 @@ query_index I(1);  dump_index I;        print rows by an index
 query R(x, 1), not S(x);                print the variables of a query on the last commit
 explain R(1, "a");                      print why a row is there; also explain R(1, "a") shortest;
 why_not R(1, "b");                      print what is missing for a row
+add_rule R(x) :- S(x);                  add a rule, with what it declares; also remove_rule
+rules;                                  print the rules of the last commit
 profile;  stats;                        print what epochs cost, and what relations take
 echo text;  timestamp;  log_level n;  mssleep n;  help;  exit;
 """
@@ -128,6 +130,10 @@ class Shell:
                 transaction = self._end(place)
                 if transaction is not None:
                     transaction.rollback()
+            case commands.AddRule(text, place) | commands.RemoveRule(text, place):
+                self._check_in_progress(place)
+                writer = self._writer()
+                (writer.add_rules if isinstance(command, commands.AddRule) else writer.remove_rules)(text)
             case commands.Clear(name, place):
                 self._check_in_progress(place)
                 self._clear(self.rows.input(name, place), place)
@@ -152,11 +158,19 @@ class Shell:
     def _database(self) -> Database:
         if self._opened is None:
             self._opened = self._program.open(**self._opening, path=self._path)
+            self._take_rules(self._opened)
             self._note(self._opened.initial)
             if self._path is not None:
                 outputs = [name for name, relation in self.rows.relations.items() if relation.role is Role.OUTPUT]
                 self._seen.update(name for name in outputs if self._store and len(self._opened.relation(name)))
         return self._opened
+
+    def _take_rules(self, database: Database) -> None:
+        """Relations may have come with rules."""
+        from tidelog.database.database import current_rules
+
+        rules = current_rules(database)
+        self.rows.take(rules.typed, rules.rules)
 
     def _check_in_progress(self, place: Place) -> None:
         if not self._in_progress:
@@ -182,6 +196,7 @@ class Shell:
             return
         with error_at(place):
             transaction.commit()
+        self._take_rules(self._database())
         self._note(transaction.changes)
         if show and self._delta:
             self._show_changes(transaction.changes)
@@ -309,6 +324,8 @@ class Shell:
                 return f"{self._database().profile().sizes_text()}\n"
             case commands.Query(text):
                 return self._query(text)
+            case commands.Rules():
+                return "".join(f"{' '.join(text.split())}\n" for text in self._database().rules())
             case commands.Explain(name, record, shortest, place):
                 relation = self.rows.any(name, place)
                 row = self.rows.row(relation, record)

@@ -60,6 +60,13 @@ class Definitions:
         own = {name: extern for name, extern in self.externs.items() if BUILT_IN.get(name) is not extern}
         return Definitions, ({name: _without_spans(each) for name, each in self.types.items()}, own)
 
+    def extended(self, types: Mapping[str, TypeDefinition]) -> Definitions:
+        """The same with more types. The classes of those that are here already stay: values of them are around."""
+        more = Definitions({**self.types, **types}, self.externs)
+        more.function_codes = dict(self.function_codes)
+        more._classes = dict(self._classes)
+        return more
+
     def constructor(self, name: str) -> tuple[str, int]:
         """The type that a constructor belongs to, and its number there."""
         return self._constructors[name]

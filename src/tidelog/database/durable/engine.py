@@ -14,28 +14,31 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice, takewhile
 from pathlib import Path
 from threading import Lock, Thread
 from time import perf_counter
 
 from tidelog.database.durable.carry import carry
 from tidelog.database.durable.checked_file import DamagedError
-from tidelog.database.durable.entry import read_entry, write_entry
+from tidelog.database.durable.entry import read_calls, read_entry, write_entry
 from tidelog.database.durable.journal import Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.pace import Pace
 from tidelog.database.durable.snapshot import Basis, Snapshot, read_snapshot, snapshots, sweep, write_snapshot
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.failures import damaged, foreign_process, other_program, read_only
-from tidelog.engine.interface import ChangeRows, EpochReport, Hook, Operation, Outcome
+from tidelog.engine.failures import damaged, foreign_process, not_storable, other_program, read_only
+from tidelog.engine.interface import ChangeRows, EpochReport, Hook, NewRules, Operation, Outcome
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, RuleProgram
-from tidelog.rules.storable import know_functions
+from tidelog.rules.rule_set import RuleSet
+from tidelog.rules.storable import know_functions, unstorable_column
 
 _log = logging.getLogger("tidelog")
 # Epochs that are replayed as one, where that makes no difference.
@@ -49,7 +52,7 @@ class DurableEngine(LocalEngine):
     def __init__(
         self,
         directory: Path,
-        program: RuleProgram,
+        rules: RuleSet,
         stored: StoredProgram,
         versions: Mapping[str, str],
         asked: Maintenance,
@@ -57,8 +60,12 @@ class DurableEngine(LocalEngine):
         durability: str = "disk",
         lock: WriterLock | None = None,
     ) -> None:
-        """Raises DataError where the directory is damaged, UsageError where it is of another version of Tidelog."""
+        """`rules` are those of the stored program; the database may have others by now.
+
+        Raises DataError where the directory is damaged, UsageError where it is of another version of Tidelog.
+        """
         self._directory = directory
+        self._base = self._rules = rules
         self._durability = durability
         self._stored = stored
         self._basis = Basis(stored.digest, versions)
@@ -74,15 +81,18 @@ class DurableEngine(LocalEngine):
         if is_database(directory):
             self._journal = Journal(directory, durability, read_only=lock is None)
             try:
-                know_functions(program)
                 self._journal.begin_reading()
-                self._loaded = self._load(program)
+                self._loaded = self._load()
             except BaseException:
                 self._journal.close()
                 raise
+        if self._loaded is not None:
+            self._rules = self._loaded.rules
+        elif self._journal is not None:
+            know_functions(self._rules.rules)
         is_current = self._loaded is not None and self._loaded.basis == self._basis
         super().__init__(
-            program,
+            self._rules.rules,
             limits=asked.limits,
             strategy=asked.strategy,
             switch=asked.switch,
@@ -113,11 +123,23 @@ class DurableEngine(LocalEngine):
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
 
+    def stored_rules(self) -> RuleSet:
+        return self._rules
+
     def commit(
-        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+        self,
+        operations: Sequence[Operation],
+        before_keeping: Hook = None,
+        *,
+        marks: Marks | None = None,
+        rules: NewRules | None = None,
     ) -> Outcome | None:
-        """See `LocalEngine.commit`. Raises TransactionError when the journal cannot be written."""
+        """See `LocalEngine.commit`. Raises TransactionError when the journal cannot be written, UsageError for rules
+        with a relation whose values cannot be kept."""
         self.check_writable()
+        column = None if rules is None else unstorable_column(rules.rules.rules)
+        if column is not None:
+            raise not_storable(*column)
         journal = self._journal
         assert journal is not None
         size = 0
@@ -127,12 +149,14 @@ class DurableEngine(LocalEngine):
             nonlocal size
             if before_keeping is not None:
                 before_keeping(epoch, changes)
-            body = write_entry(operations, self.program)
+            body = write_entry(operations, self.program, () if rules is None else rules.calls)
             journal.append(epoch, body, documents)
             size = len(body)
 
         with self._one_at_a_time:
-            outcome = super().commit(operations, write)
+            outcome = super().commit(operations, write, rules=rules)
+            if rules is not None:
+                self._rules = rules.rules
             if outcome is None and documents:
                 journal.put(documents)
             self.marks = documents.get(_MARKS, self.marks)
@@ -165,7 +189,7 @@ class DurableEngine(LocalEngine):
             journal.end_reading()
         if reaches_back:
             return self, self._report(started)
-        fresh = DurableEngine(self._directory, self.program, self._stored, self._basis.externs, self._asked)
+        fresh = DurableEngine(self._directory, self._base, self._stored, self._basis.externs, self._asked)
         report = fresh.open().report
         self.close()
         return fresh, report
@@ -202,7 +226,7 @@ class DurableEngine(LocalEngine):
     def _report(self, started: float) -> EpochReport:
         return EpochReport(self.epoch, (), perf_counter() - started, 0, 0, *self.sizes())
 
-    def _load(self, program: RuleProgram) -> Snapshot | None:
+    def _load(self) -> Snapshot | None:
         """The last snapshot that is whole; None where the journal has everything."""
         assert self._journal is not None
         reasons = []
@@ -210,9 +234,9 @@ class DurableEngine(LocalEngine):
             sweep(self._directory)
         for epoch, path in snapshots(self._directory).items():
             try:
-                loaded = read_snapshot(path, program, self._basis.program)
+                loaded = read_snapshot(path, self._base, self._basis.program)
             except FileNotFoundError:
-                return self._load(program)  # a writer has just removed it; there are others now
+                return self._load()  # a writer has just removed it; there are others now
             except (DamagedError, OSError) as error:
                 reasons.append(f"{path.name} cannot be used, {error}")
                 continue
@@ -246,9 +270,21 @@ class DurableEngine(LocalEngine):
 
     def _replay(self, journal: Journal) -> None:
         """Applies the journal's entries behind the present epoch."""
-        together = 1 if self._depends_on_history() else _TOGETHER
-        entries = ((epoch, self._read(epoch, body), len(body)) for epoch, body in journal.entries(self.epoch))
-        while some := list(islice(entries, together)):
+        entries = deque[tuple[int, bytes]]()
+        following = journal.entries(self.epoch)
+        while True:
+            entries.extend(islice(following, _TOGETHER - len(entries)))
+            if not entries:
+                return
+            calls = self._calls(*entries[0])
+            if calls:
+                self._replay_rules(*entries.popleft(), calls)
+                continue
+            together = 1 if self._depends_on_history() else len(entries)
+            plain = list(takewhile(lambda each: not self._calls(*each), islice(entries, together)))
+            for _ in plain:
+                entries.popleft()
+            some = [(epoch, self._read(epoch, body), len(body)) for epoch, body in plain]
             started = perf_counter()
             try:
                 super().commit([operation for _, operations, _ in some for operation in operations])
@@ -261,9 +297,30 @@ class DurableEngine(LocalEngine):
             self.epoch = some[-1][0]
             self._pace.note(perf_counter() - started, sum(size for _, _, size in some))
 
-    def _read(self, epoch: int, body: bytes) -> list[Operation]:
+    def _replay_rules(self, epoch: int, body: bytes, calls: tuple[tuple[int, str], ...]) -> None:
+        """An epoch with other rules: by itself, as its rows are of the program that they make."""
+        started = perf_counter()
+        rules = self._rules
+        for sign, text in calls:
+            rules = rules.add(text) if sign > 0 else rules.remove(text)
+        know_functions(rules.rules)
+        super().commit(self._read(epoch, body, rules.rules), rules=NewRules(rules, calls))
+        self._rules, self.epoch = rules, epoch
+        self._pace.note(perf_counter() - started, len(body))
+
+    def _calls(self, epoch: int, body: bytes) -> tuple[tuple[int, str], ...]:
+        with self._readable(epoch):
+            return read_calls(body)
+
+    def _read(self, epoch: int, body: bytes, program: RuleProgram | None = None) -> list[Operation]:
+        with self._readable(epoch):
+            return read_entry(body, program or self.program)
+
+    @contextmanager
+    def _readable(self, epoch: int) -> Iterator[None]:
+        """What cannot be read in here is damage."""
         try:
-            return read_entry(body, self.program)
+            yield
         except (ValueError, KeyError, IndexError) as error:
             raise damaged(self._directory, f"the journal's entry for epoch {epoch} cannot be read ({error})") from error
 
@@ -283,10 +340,10 @@ class DurableEngine(LocalEngine):
         """Writes a snapshot of the last commit, and forgets what is older than the one before it."""
         started = perf_counter()
         with self._one_at_a_time:
-            capture = self.capture()
+            capture, rules = self.capture(), self._rules
             self._pace.begun()
         try:
-            path = write_snapshot(self._directory, capture, self._basis, self.program, self._one_at_a_time)
+            path = write_snapshot(self._directory, capture, self._basis, rules, self._one_at_a_time)
             with self._one_at_a_time:
                 self._forget(capture.epoch)
             self._pace.written(perf_counter() - started, path.stat().st_size)

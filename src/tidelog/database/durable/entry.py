@@ -1,6 +1,7 @@
 """The operations of an epoch ↔ bytes: an entry of the journal.
 
     number of operations, then for each: relation, sign, form, and
+    RULES    a text of rules that were added or removed; these come first, and are of no relation
     ROWS     the number of rows, then their values, each with its length before its canonical bytes (`values.encode`)
     TABLE    a stream of Arrow's IPC format, with its length before it
 
@@ -23,15 +24,21 @@ from tidelog.rules.schema import is_plain_relation
 from tidelog.values.encode import decoder, encoder
 from tidelog.values.lengths import read_length, read_text, write_length, write_text
 
-_ROWS, _TABLE = 0, 1
+_ROWS, _TABLE, _RULES = 0, 1, 2
+Call = tuple[int, str]  # +1 or -1, and a text of rules
 # From here on Arrow is smaller and faster than Python's loop over the values.
 _MANY = 256
 
 
-def write_entry(operations: Sequence[Operation], program: RuleProgram) -> bytes:
-    """The bytes of operations, whose rows are lists of values or Arrow tables."""
+def write_entry(operations: Sequence[Operation], program: RuleProgram, calls: Sequence[Call] = ()) -> bytes:
+    """The bytes of operations, whose rows are lists of values or Arrow tables, behind those of texts of rules."""
     out = bytearray()
-    write_length(len(operations), out)
+    write_length(len(calls) + len(operations), out)
+    for sign, text in calls:
+        write_text("", out)
+        write_length(_unsigned(sign), out)
+        out.append(_RULES)
+        write_text(text, out)
     for operation in operations:
         relation = program.relations[operation.relation]
         write_text(relation.name, out)
@@ -50,9 +57,31 @@ def write_entry(operations: Sequence[Operation], program: RuleProgram) -> bytes:
     return bytes(out)
 
 
-def read_entry(data: bytes, program: RuleProgram) -> list[Operation]:
-    """The operations of an entry. Raises ValueError or KeyError for bytes that no entry of this program has."""
+def read_calls(data: bytes) -> tuple[Call, ...]:
+    """The texts of rules with which an entry begins, each with its sign; what comes behind them is not looked at."""
+    return _read_calls(data)[0]
+
+
+def _read_calls(data: bytes) -> tuple[tuple[Call, ...], int, int]:
+    """The texts, how many operations follow, and where."""
     count, at = read_length(data, 0)
+    calls: list[Call] = []
+    while len(calls) < count:
+        name, behind = read_text(data, at)
+        sign, behind = read_length(data, behind)
+        if name or data[behind] != _RULES:
+            break
+        text, at = read_text(data, behind + 1)
+        calls.append((_signed(sign), text))
+    return tuple(calls), count - len(calls), at
+
+
+def read_entry(data: bytes, program: RuleProgram) -> list[Operation]:
+    """The operations of an entry. Raises ValueError or KeyError for bytes that no entry of this program has.
+
+    Texts of rules are passed over: the program is the one that they make.
+    """
+    _, count, at = _read_calls(data)
     operations = []
     for _ in range(count):
         name, at = read_text(data, at)

@@ -1,8 +1,9 @@
 """A database that was made with another program → one of this program, with the same facts.
 
-The facts that transactions gave go on; everything else is derived anew, as an epoch of its own. Its snapshot is written
-first. Then one transaction of the journal replaces the program and drops the old entries: until then the database is
-the old one, and from then on the new one.
+The facts that transactions gave go on; everything else is derived anew, as an epoch of its own. Rules that came or went
+at run time are over: the rules are those of the program that was given. The snapshot is written first. Then one
+transaction of the journal replaces the program and drops the old entries: until then the database is the old one, and
+from then on the new one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tidelog.database.durable.journal import Journal
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.snapshot import Basis, snapshots, write_snapshot
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
-from tidelog.database.program import Program, compilation_of
+from tidelog.database.program import Program, compilation_of, rules_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import Place
@@ -36,7 +37,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     given = StoredProgram.of(program)
     externs = compilation_of(program).externs
     old = DurableEngine(
-        directory, stored.compile(externs).stages.rules, stored, extern_versions(externs), Maintenance(), lock=lock
+        directory, rules_of(stored.compile(externs)), stored, extern_versions(externs), Maintenance(), lock=lock
     )
     new = LocalEngine(program.stages.rules)
     try:
@@ -50,7 +51,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     finally:
         old.abandon()
     basis = Basis(given.digest, extern_versions(externs))
-    write_snapshot(directory, new.capture(), basis, program.stages.rules, Lock())
+    write_snapshot(directory, new.capture(), basis, rules_of(program), Lock())
     journal = Journal(directory)
     try:
         journal.begin_anew(new.epoch, {"program": given.document()})

@@ -14,7 +14,7 @@ from tidelog.database.durable.journal import DURABILITIES, Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.migrate import migrate as migrate_database
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
-from tidelog.database.program import Opening, Program, compilation_of
+from tidelog.database.program import Opening, Program, compilation_of, rules_of
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -82,9 +82,9 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
     else:
         stored = given
     versions = extern_versions(compilation_of(program).externs)
-    rules = program.stages.rules
+    rules = rules_of(program)
     engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
-    return Database(rules, engine, program.stages.typed)
+    return Database(rules.rules, engine, rules)
 
 
 def _make(directory: Path) -> None:

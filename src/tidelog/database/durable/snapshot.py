@@ -26,11 +26,12 @@ from tidelog.database.durable.checked_file import CheckedFile, CheckedWriter, Da
 from tidelog.database.durable.journal import sync_directory
 from tidelog.engine.local.image import FREE, LAYOUT, ROWS, Capture, Image, PartName, StoreSizes
 from tidelog.engine.local.values import Value, Values
-from tidelog.rules.ir import RuleProgram
+from tidelog.rules.rule_set import Layer, RuleSet
+from tidelog.rules.storable import know_functions
 from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 
-FORMAT = 1
+FORMAT = 2
 _PIECE_WORDS = 1 << 20
 _VALUES_AT_ONCE = 1 << 16
 _NAME = re.compile(r"snapshot-(\d+)\.tide")
@@ -46,11 +47,12 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that was read: its state, the values of its words, and what it was derived by."""
+    """A snapshot that was read: its state, the values of its words, what it was derived by, and the rules of then."""
 
     image: Image
     values: Values
     basis: Basis
+    rules: RuleSet
 
 
 def snapshots(directory: Path) -> dict[int, Path]:
@@ -66,14 +68,14 @@ def sweep(directory: Path) -> None:
 
 
 def write_snapshot(
-    directory: Path, capture: Capture, basis: Basis, program: RuleProgram, lock: AbstractContextManager[Any]
+    directory: Path, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
 ) -> Path:
     """Writes a captured state, taking the lock for one piece of it at a time. Raises OSError when it cannot."""
     path = directory / f"snapshot-{capture.epoch:012}.tide"
     partial = path.with_suffix(".partial")
     try:
         with partial.open("wb", buffering=0) as file:
-            _write(CheckedWriter(file), capture, basis, program, lock)
+            _write(CheckedWriter(file), capture, basis, rules, lock)
             os.fsync(file.fileno())
         partial.rename(path)
     except BaseException:
@@ -83,8 +85,8 @@ def write_snapshot(
     return path
 
 
-def read_snapshot(path: Path, program: RuleProgram, digest: str) -> Snapshot:
-    """Maps a snapshot of the program that has this digest.
+def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
+    """Maps a snapshot of the program that has these rules, as it was compiled, and this digest.
 
     Raises DamagedError for one that is not whole, or is of another format or another program.
     """
@@ -95,6 +97,9 @@ def read_snapshot(path: Path, program: RuleProgram, digest: str) -> Snapshot:
     basis = Basis(**described["basis"])
     if basis.program != digest:
         raise DamagedError("it is of another program")
+    rules = base.with_layer(Layer.of_document(described["layer"]))
+    program = rules.rules
+    know_functions(program)
     parts = {}
     for each in described["parts"]:
         count, width = each["rows"], each["width"]
@@ -109,12 +114,13 @@ def read_snapshot(path: Path, program: RuleProgram, digest: str) -> Snapshot:
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
         pool.fill(_read_values(data, type_, program.functions.definitions))
     image = Image(described["epoch"], parts, sizes, described["instances"])
-    return Snapshot(image, values, basis)
+    return Snapshot(image, values, basis, rules)
 
 
 def _write(
-    out: CheckedWriter, capture: Capture, basis: Basis, program: RuleProgram, lock: AbstractContextManager[Any]
+    out: CheckedWriter, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
 ) -> None:
+    program = rules.rules
     parts = []
     for store in capture.stores():
         parts.append(_part(PartName(ROWS, store.name), out.length, store.used, store.width))
@@ -140,6 +146,7 @@ def _write(
             "layout": LAYOUT,
             "epoch": capture.epoch,
             "basis": asdict(basis),
+            "layer": rules.layer.document(),
             "instances": capture.instances,
             "sizes": {name: asdict(sizes) for name, sizes in capture.sizes.items()},
             "parts": parts,

@@ -7,7 +7,7 @@ there (by weights, by streams) are asked in every epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from tidelog.engine.local.kernels import layout as k
@@ -26,8 +26,13 @@ class Agenda:
         for place, stratum in enumerate(strata):
             for number in stratum.reads:
                 self._readers.setdefault(number, []).append(place)
-        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always]
+        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always or each.has_changed]
         self.visited: list[LocalStratum] = []
+
+    @property
+    def read(self) -> Collection[int]:
+        """The relations that strata above their own read."""
+        return self._readers.keys()
 
     def home(self, relation: int) -> LocalStratum:
         """The stratum that holds a relation."""

@@ -25,12 +25,14 @@ from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
 
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
+REMOVED_IN_UPDATE = {k.KIND_RULE: 1, k.KIND_INSIDE: 0, k.KIND_BELOW: 1, k.KIND_NEGATED: 1}
 
 
 class CountingStratum(LocalStratum):
     """A stratum with counts per row and iteration beside its stores."""
 
     keeps = "counting"
+    removed_in_update = REMOVED_IN_UPDATE
 
     def can_update(self) -> bool:
         """Not after rows were loaded that nobody has counted."""

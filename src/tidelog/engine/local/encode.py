@@ -79,18 +79,27 @@ class Encoder:
         self.functions = functions
 
     def encode(
-        self, variants: Sequence[Variant], inside: Sequence[str], lacks_rows: Callable[[Variant], bool]
+        self,
+        variants: Sequence[Variant],
+        inside: Sequence[str],
+        lacks_rows: Callable[[Variant], bool],
+        parts: Mapping[int, int] | None = None,
+        first_tally: int = 0,
+        first_cursor: int = 0,
     ) -> list[Encoded]:
         """The code of all variants of a stratum whose relations are `inside`; what begins alike is done once.
 
+        `parts` numbers rules (by the `id` of the object) that must not be mixed with others. Tallies and cursors are
+        numbered from the given ones on, behind those of other code.
         Of the rules that are to be evaluated as a whole, those that lack rows stay apart, as they may want arrangements
         that the others do not; so do those that are recursive, as there are waves for the others alone.
         """
         slots = {name: slot for slot, name in enumerate(inside)}
-        trees: dict[tuple[int, int, int], list[Tree]] = {}
+        parts = parts or {}
+        trees: dict[tuple[int, int, int, int], list[Tree]] = {}
         probes: dict[int, list[Probe]] = {}
         encoded: list[Encoded] = []
-        for tally, variant in enumerate(variants):
+        for tally, variant in enumerate(variants, first_tally):
             encoding = _Encoding(self, variant, frozenset(inside))
             path = encoding.run()
             probes[id(variant)] = encoding.probes
@@ -101,11 +110,12 @@ class Encoder:
             apart = 0
             if variant.delta.kind is DeltaKind.RULE:
                 apart = 1 + lacks_rows(variant) + 2 * any(atom.relation in slots for atom in variant.rule.positives)
-            group = trees.setdefault((encoding.kind(), encoding.delta(), apart), [])
+            part = parts.get(id(variant.rule), 0)
+            group = trees.setdefault((encoding.kind(), encoding.delta(), apart, part), [])
             if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
                 group.append(Tree(path, emit, variant))
-        cursors = 0
-        for (kind, delta, _), group in trees.items():
+        cursors = first_cursor
+        for (kind, delta, _, _), group in trees.items():
             for tree in group:
                 code, blocks, split = tree.code(cursors)
                 cursors += split

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import EpochReport, Follower, Hook, Operation, Outcome, Row
+from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
 from tidelog.engine.local.circuit import CircuitStratum
@@ -27,7 +27,7 @@ from tidelog.engine.local.exported import StateTables
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
-from tidelog.engine.local.held import Application, TransformStratum
+from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
@@ -37,6 +37,7 @@ from tidelog.engine.local.paper import PaperStratum
 from tidelog.engine.local.profiler import Profiler
 from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
+from tidelog.engine.local.rule_change import RuleChange, connect
 from tidelog.engine.local.sizes import Sizes
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
@@ -52,7 +53,26 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
+from tidelog.rules.rule_set import RuleSet
 
+# What is made for the rules of a program, all of it by `_arrange_for` from its strata.
+_OF_THE_RULES = (
+    "program",
+    "_relations",
+    "_places",
+    "_numbers",
+    "_tables",
+    "_strata",
+    "_weighted",
+    "_agenda",
+    "_sizes",
+    "_delays",
+    "_inspector",
+    "_reclaim",
+    "_inquiry",
+    "_profiler",
+    "_exported",
+)
 # The strategies with a state of their own.
 STATEFUL: Mapping[str, type[LocalStratum]] = {
     "circuit": CircuitStratum,
@@ -84,53 +104,58 @@ class LocalEngine:
         values: Values | None = None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        self.program = program
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
-        self._relations = list(program.relations.values())
-        self._numbers = {relation.name: i for i, relation in enumerate(self._relations)}
         self._values = values or Values()
-        self._values.definitions = program.functions.definitions
         self.spent = 0.0
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
-        self._desk = Desk([len(relation.columns) for relation in self._relations])
+        self._desk = Desk([])
         self._team = Team(threads or processors())
-        self._tables = Tables(program, self._desk, self._numbers)
-        self._strata = [
-            kind_of(stratum, program, strategy)(
-                stratum, program, self._numbers, self._desk, self._values, self._watch, self._team
-            )
-            for stratum in program.strata
-        ]
-        transformed: dict[Application, Sequence[Any]] = {}
-        for stratum in self._strata:
-            if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
-                stratum.connect(self._tables)
-            elif isinstance(stratum, TransformStratum):
-                stratum.share(transformed)
-        self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
-        self._agenda = Agenda(self._strata, self._desk)
-        shown = {i: each.name for i, each in enumerate(self._relations) if each.role is not Role.HIDDEN}
-        self._sizes = Sizes(shown, self._desk)
-        self._delays = Delays(program, self._tables)
-        self._inspector = Inspector(program, self._tables, self._values)
-        self._reclaim = Reclaim(
-            program, self._numbers, self._desk, self._tables, self._delays, self._values, self._strata
-        )
         self._capture: Capture | None = None
         self._track_state = track_state
-        tables = {name: stratum.table for name, stratum in self._weighted.items()}
-        committed = Committed(program, self._desk, self._numbers, self._values, tables)
-        self._inquiry = LocalInquiry(committed, self._strata)
-        self._profiler = Profiler(program, self._strata)
         self._asked = Maintenance(strategy, switch, threads)
         self._switch = Switch(switch, clock)
-        self._exported = StateTables(program, self._desk, self._numbers, self._values, self._weighted)
-        if track_state:
-            self._inspector.take = self._exported.take_inspected
         self._arrived: WeakSet[Arrived] = WeakSet()
         self.marks: Marks = {}
+        names = list(program.relations)
+        self._numbers = dict(zip(names, self._desk.add([len(each.columns) for each in program.relations.values()])))
+        self._strata: list[LocalStratum] = [
+            self._stratum(stratum, program, self._numbers) for stratum in program.strata
+        ]
+        tables = Tables(program, self._desk, self._numbers)
+        connect(self._strata, tables)
+        self._arrange_for(program, tables)
+
+    def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
+        kind = kind_of(stratum, program, self._asked.strategy)
+        return kind(stratum, program, numbers, self._desk, self._values, self._watch, self._team)
+
+    def _arrange_for(self, program: RuleProgram, tables: Tables) -> None:
+        """Everything that looks at the program as a whole, for the strata and numbers that there are now."""
+        self.program = program
+        self._values.definitions = program.functions.definitions
+        self._relations = list(program.relations.values())
+        self._places = {each.name: place for place, each in enumerate(self._relations)}
+        self._tables = tables
+        self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
+        self._agenda = Agenda(self._strata, self._desk)
+        for stratum in self._strata:
+            stratum.program = program
+            stratum.read_above = self._agenda.read
+        numbered = {self._numbers[each.name]: each.name for each in self._relations if each.role is not Role.HIDDEN}
+        self._sizes = Sizes(numbered, self._desk)
+        self._delays = Delays(program, tables)
+        self._inspector = Inspector(program, tables, self._values)
+        self._reclaim = Reclaim(program, self._numbers, self._desk, tables, self._delays, self._values, self._strata)
+        weighted = {name: tables[name] for name in self._weighted}
+        self._inquiry = LocalInquiry(
+            Committed(program, self._desk, self._numbers, self._values, weighted), self._strata
+        )
+        self._profiler = Profiler(program, self._strata)
+        self._exported = StateTables(program, self._desk, self._numbers, self._values, self._weighted)
+        if self._track_state:
+            self._inspector.take = self._exported.take_inspected
 
     # Engine
 
@@ -151,40 +176,96 @@ class LocalEngine:
         return rows
 
     def commit(
-        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+        self,
+        operations: Sequence[Operation],
+        before_keeping: Hook = None,
+        *,
+        marks: Marks | None = None,
+        rules: NewRules | None = None,
     ) -> Outcome | None:
         """See `Engine.commit`."""
-        return self._commit(operations, before_keeping, marks or {}, even_if_empty=False)
+        return self._commit(operations, before_keeping, marks or {}, rules, even_if_empty=False)
 
     def step(self, operations: Sequence[Operation]) -> Outcome:
         """An epoch, whatever the operations come to: what lasted for one epoch only goes even so."""
-        outcome = self._commit(operations, None, {}, even_if_empty=True)
+        outcome = self._commit(operations, None, {}, None, even_if_empty=True)
         assert outcome is not None
         return outcome
 
     def _commit(
-        self, operations: Sequence[Operation], before_keeping: Hook, marks: Marks, *, even_if_empty: bool
+        self,
+        operations: Sequence[Operation],
+        before_keeping: Hook,
+        marks: Marks,
+        rules: NewRules | None,
+        *,
+        even_if_empty: bool,
     ) -> Outcome | None:
         started = perf_counter()
         with self._interrupts.held():
             self._inquiry.release()
             self._reclaim.before_an_epoch()
-            facts, given = self._net(operations)
-            if not facts and not given and not even_if_empty:
-                self.marks = marked(self.marks, marks)
-                return None
-            for name, bag in self._delays.due().items():
-                if name in self._weighted:
-                    given[name] = bag
-                else:
-                    facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
-            for number, rows in facts.items():
-                self._agenda.home(number).facts[number] = rows
-            for name, bag in given.items():
-                self._weighted[name].given = bag
-            outcome = self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
+            if rules is None:
+                facts, given = self._net(operations)
+                is_empty = not facts and not given and not even_if_empty
+                outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
+            else:
+                outcome = self._commit_rules(started, operations, before_keeping, rules.rules.rules)
             self.marks = marked(self.marks, marks)
             return outcome
+
+    def _run_epoch(
+        self, started: float, facts: dict[int, tuple[Words, Words]], given: dict[str, Bag], before_keeping: Hook
+    ) -> Outcome:
+        for name, bag in self._delays.due().items():
+            self._feed(name, bag, facts, given)
+        for number, rows in facts.items():
+            self._agenda.home(number).facts[number] = rows
+        for name, bag in given.items():
+            self._weighted[name].given = bag
+        return self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
+
+    def _feed(self, name: str, bag: Bag, facts: dict[int, tuple[Words, Words]], given: dict[str, Bag]) -> None:
+        """What comes to a delayed relation in this epoch."""
+        if name in self._weighted:
+            given[name] = bag
+        else:
+            facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
+
+    def _commit_rules(
+        self, started: float, operations: Sequence[Operation], before_keeping: Hook, program: RuleProgram
+    ) -> Outcome:
+        """An epoch that begins with other rules; if it fails, everything is as it was."""
+        before = {name: getattr(self, name) for name in _OF_THE_RULES}
+        old_program, old_strata, old_numbers, old_delays = self.program, self._strata, self._numbers, self._delays
+        change = RuleChange(self._desk, old_program, old_strata, old_numbers, self._tables, program)
+        try:
+            self._numbers = change.numbers
+            self._strata = change.strata(self._stratum)
+            change.connect()
+            self._arrange_for(program, change.tables)
+            facts, given = self._net(operations)
+            for name, bag in self._delays.go_on(old_delays).items():
+                self._feed(name, bag, facts, given)
+            self._inspector.is_silent = before["_inspector"].is_silent
+            self._reclaim.go_on(before["_reclaim"])
+            self._profiler.go_on(before["_profiler"])
+            outcome = self._run_epoch(started, facts, given, before_keeping)
+        except BaseException:
+            for name, value in before.items():
+                setattr(self, name, value)
+            for stratum in old_strata:
+                stratum.program = old_program
+                stratum.read_above = self._agenda.read
+            self._values.definitions = old_program.functions.definitions
+            change.undo()
+            raise
+        change.keep()
+        # Strata no longer read what only rules read that are gone.
+        self._agenda = Agenda(self._strata, self._desk)
+        for stratum in self._strata:
+            stratum.read_above = self._agenda.read
+        return outcome
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)
@@ -225,6 +306,9 @@ class LocalEngine:
 
     def check_writable(self) -> None:
         pass
+
+    def stored_rules(self) -> RuleSet | None:
+        return None
 
     def refresh(self) -> tuple[LocalEngine, EpochReport] | None:
         return None
@@ -270,7 +354,7 @@ class LocalEngine:
         self._capture = Capture(
             self.epoch,
             self._desk,
-            list(self._numbers),
+            self._numbers,
             self._strata,
             bags_of(self._weighted, self._tables, self._strata, self._delays),
             [(type_, pool.copy_values()) for type_, pool in pools.items()],
@@ -286,8 +370,8 @@ class LocalEngine:
         load_stores(image, self._desk, self._numbers)
         self._desk.resized.update(self._numbers.values())
         fill_tables(image.bags(WEIGHTS), self._desk, self._numbers, self._tables)
-        for stratum, instances in zip(self._strata, image.instances, strict=True):
-            stratum.instances = instances
+        for stratum in self._strata:
+            stratum.instances = image.instances[min(stratum.relations)]
             stratum.resume(image.bags(GIVEN))
         self._delays.resume(image.queues())
         self.epoch = image.epoch
@@ -468,8 +552,8 @@ class LocalEngine:
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
-        for number in sorted(number for each in self._agenda.visited for number in each.relation_numbers):
-            relation = self._relations[number]
+        for place in sorted(self._places[name] for each in self._agenda.visited for name in each.relations):
+            relation = self._relations[place]
             if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
             if relation.kind is not Kind.SET and relation.name in self._weighted:
@@ -480,7 +564,7 @@ class LocalEngine:
                     rows = (Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
                     changes[relation.name] = LocalChanges(relation, self._values, *rows)
                 continue
-            store = self._desk.stores[number]
+            store = self._store(relation.name)
             if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT]:
                 arrived = Arrived(store.rows[:, : store.columns], store.places_that_came())
                 left = store.columns_of(store.lines_that_left())

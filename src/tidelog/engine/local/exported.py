@@ -51,7 +51,7 @@ class StateTables:
         self._numbers = numbers
         self._values = values
         self._weighted = weighted
-        self._names = list(numbers)
+        self._names = {number: name for name, number in numbers.items()}
         self._changes: dict[str, pa.Table] = {}
         self._weight_changes: dict[str, pa.Table] = {}
         self.inspected: dict[str, pa.Table] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Store
-from tidelog.engine.local.tables import Bag, Row, Tables
+from tidelog.engine.local.tables import Bag, Row, Tables, add_weight
 from tidelog.engine.local.values import Values
 from tidelog.maintain.inspect import show_changes
 from tidelog.rules.ir import Feed, RuleProgram
@@ -40,6 +40,34 @@ class Delays:
         for feed, waiting in self._waiting:
             waiting.clear()
             waiting.extend(queues.get(feed.relation, ()))
+
+    def go_on(self, before: Delays) -> dict[str, Bag]:
+        """Takes over what is still to come from the delays of the same database with other rules.
+
+        Gives what delayed relations begin with that were not there: their source as of the last commit.
+        """
+        known = dict(before.queues())
+        weighted = {name for name, table in self._sources.items() if not table.is_mirror}
+        for feed, waiting in self._waiting:
+            was_weighted = feed.source in before._sources and not before._sources[feed.source].is_mirror
+            queue = known.get(feed.relation, [])
+            if was_weighted and feed.source not in weighted:
+                queue = _presence(before.state(feed), queue)
+            waiting.extend(queue)
+        return {
+            feed.relation: dict(self._sources[feed.source].weights)
+            for feed, _ in self._waiting
+            if feed.relation not in known
+        }
+
+    def state(self, feed: Feed) -> Bag:
+        """What a delayed relation holds: its source, less all that is still to come to it."""
+        held = dict(self._sources[feed.source].weights)
+        for name, bag in self.waiting():
+            if name == feed.relation:
+                for row, weight in bag.items():
+                    add_weight(held, row, -weight)
+        return held
 
     def keep(self) -> None:
         """Notes what this epoch changed; to be called before the tables take it over."""
@@ -77,6 +105,20 @@ class Inspector:
                 for row, weight, rank in changes
             )
             show_changes(inspection, decoded, epoch, self._program.functions.definitions)
+
+
+def _presence(held: Bag, queue: list[Bag]) -> list[Bag]:
+    """What changes of weights come to for a relation that only knows which rows are there."""
+    changes = []
+    for bag in queue:
+        change: Bag = {}
+        for row, weight in bag.items():
+            there = held.get(row, 0) > 0
+            add_weight(held, row, weight)
+            if there != (held.get(row, 0) > 0):
+                change[row] = -1 if there else 1
+        changes.append(change)
+    return changes
 
 
 def _ranks(store: Store) -> dict[Row, int]:

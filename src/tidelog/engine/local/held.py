@@ -32,7 +32,13 @@ class HeldStratum(LocalStratum, ABC):
     def update(self, meter: Meter) -> bool:
         """Derives and exchanges the rows; see `LocalStratum.update`."""
         self.facts = self.derive()
-        done = super().update(meter)
+        done = True
+        if self.is_new:
+            # What the stores hold was held in another way, and numbered: `derive` has given all rows there are to be.
+            self.inherited = {}
+            self.bootstrap()
+        else:
+            done = super().update(meter)
         self.waves = 1
         self.work = sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
         return done
@@ -45,8 +51,10 @@ class HeldStratum(LocalStratum, ABC):
         return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
 
     def exchange(self, relation: int, rows: Words) -> Facts:
-        """What makes a relation hold exactly these rows."""
+        """What makes a relation hold exactly these rows; from nothing, where the stratum is new."""
         store = self.desk.stores[relation]
+        if self.is_new:
+            return {relation: (rows, self.rows_to_words([], store.columns))}
         old = set(map(tuple, store.columns_of(store.lines()).tolist()))
         new = set(map(tuple, rows.tolist()))
         if old == new:

@@ -57,7 +57,7 @@ class Image:
     epoch: int
     parts: Mapping[PartName, Words]
     sizes: Mapping[str, StoreSizes]
-    instances: Sequence[int]
+    instances: Mapping[str, int]  # of each stratum, by the first of the names of its relations
 
     def bags(self, kind: str) -> dict[str, Bag]:
         """The bags of a kind that each relation has one of."""
@@ -80,16 +80,17 @@ class Capture:
         self,
         epoch: int,
         desk: Desk,
-        names: Sequence[str],
+        numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         bags: Iterable[tuple[PartName, Bag]],
         pools: Sequence[tuple[Type, list[Value]]],
     ) -> None:
         self.epoch = epoch
-        self.instances = [stratum.instances for stratum in strata]
+        self.instances = {min(stratum.relations): stratum.instances for stratum in strata}
         self.pools = pools
         self._bags = [(name, bag.copy()) for name, bag in bags]
-        self._stores = [_CapturedStore(name, store) for name, store in zip(names, desk.stores) if store.line[k.USED]]
+        stores = ((name, desk.stores[number]) for name, number in numbers.items())
+        self._stores = [_CapturedStore(name, store) for name, store in stores if store.line[k.USED]]
         self._by_store = {id(each.store): each for each in self._stores}
 
     @property

@@ -38,18 +38,18 @@ class Interpreter:
         self.functions = functions
 
     def run(
-        self, variant: Variant, emit: Emit, *, all_new: bool = False
+        self, variant: Variant, emit: Emit, *, all_new: bool | None = None
     ) -> Callable[[Iterable[tuple[Row, int]]], None]:
         """A function that takes the rows of the delta with their weights and emits heads with theirs.
 
-        With `all_new` everything but the delta is taken with the epoch's changes. The delta of a rule's own hidden
-        fact is `[((), 1)]`.
+        With `all_new` everything but the delta is taken with the epoch's changes; where it is false, without them. The
+        delta of a rule's own hidden fact is `[((), 1)]`.
         """
         return _Run(self, variant, emit, all_new).start()
 
 
 class _Run:
-    def __init__(self, interpreter: Interpreter, variant: Variant, emit: Emit, all_new: bool) -> None:
+    def __init__(self, interpreter: Interpreter, variant: Variant, emit: Emit, all_new: bool | None) -> None:
         self._interpreter = interpreter
         self._values = interpreter.values
         self._variant = variant
@@ -100,7 +100,7 @@ class _Run:
                 raise AssertionError("plans for Python have no leapfrog joins")
 
     def _is_new(self, position: int) -> bool:
-        return self._all_new or position < self._variant.delta.position
+        return position < self._variant.delta.position if self._all_new is None else self._all_new
 
     def _join(self, atom: Atom, keys: tuple[int, ...], new: bool) -> Callable[[_Next], _Next]:
         table = self._interpreter.tables[atom.relation]

@@ -126,8 +126,10 @@ class PaperStratum(LocalStratum):
     keeps = "elastic-paper"
 
     def can_update(self) -> bool:
-        """Not after rows were loaded whose ranks may be others than their iterations."""
-        return all(isinstance(store.beside, Rounds) or not len(store) for store in self.stores())
+        """Not after rows were loaded whose ranks may be others than their iterations, and not with other rules."""
+        return not self.has_changed and all(
+            isinstance(store.beside, Rounds) or not len(store) for store in self.stores()
+        )
 
     def update(self, meter: Meter) -> bool:
         """Algorithm 3; never gives up."""

@@ -43,6 +43,12 @@ class Profiler:
         self._last_seconds = self._total_seconds = 0.0
         self._sums = {relations: _Sum() for relations in self._strata}
 
+    def go_on(self, before: Profiler) -> None:
+        """Takes over what epochs have cost before the rules changed, in the strata that are still there."""
+        self._epoch, self._last_seconds = before._epoch, before._last_seconds
+        self._total_seconds = before._total_seconds
+        self._sums |= {relations: sum_ for relations, sum_ in before._sums.items() if relations in self._sums}
+
     def note(self, report: EpochReport) -> None:
         """An epoch has been committed."""
         self._epoch = report.epoch

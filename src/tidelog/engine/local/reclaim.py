@@ -65,6 +65,10 @@ class Reclaim:
         self._columns = {name: columns for name, columns in interned.items() if columns}
         self._changes: WeakSet[LocalChanges] = WeakSet()
 
+    def go_on(self, before: Reclaim) -> None:
+        """Takes over the changes that somebody holds."""
+        self._changes = before._changes
+
     def hold(self, changes: LocalChanges) -> None:
         """The values of these changes stay for as long as somebody holds the changes."""
         if changes.relation.name in self._columns:

@@ -15,7 +15,8 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, Run
-from tidelog.engine.local.tables import Bag, Row, Table, Tables, bag_to_words
+from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.tables import Bag, Row, Table, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
@@ -56,6 +57,18 @@ class RoundsStratum(HeldStratum):
 
     def is_touched(self) -> bool:
         return self._is_fresh or super().is_touched()
+
+    def go_on(self, before: LocalStratum) -> None:
+        super().go_on(before)
+        assert isinstance(before, RoundsStratum)
+        self._given = self._next_given = before._given
+
+    def begin_anew(self, given: Mapping[int, Words]) -> None:
+        super().begin_anew(given)
+        for name in self.relations:
+            words = given.get(self.numbers[name])
+            if words is not None:
+                self._given[name] = set(words_to_bag(words))
 
     def derive(self) -> Facts:
         self._next_given = {name: self._facts_of(name) for name in self.relations}

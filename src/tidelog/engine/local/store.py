@@ -8,7 +8,7 @@ table, double by moving their slots, which hold the hashes, so rows and entries 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -91,6 +91,33 @@ class Desk:
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
         self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
         self._scratches: dict[int, Store] = {}
+        self._unused: list[int] = []
+
+    def add(self, columns: Sequence[int]) -> list[int]:
+        """Empty stores for more relations, and their numbers: lines that were given back, then new ones.
+
+        Only between epochs: the lines of replaced stores move.
+        """
+        numbers = [self._unused.pop() for _ in range(min(len(self._unused), len(columns)))]
+        count = len(columns) - len(numbers)
+        if count:
+            before = len(self.stores)
+            lines: Words = np.zeros((2 * (before + count) + 1, STORE_FIELDS), dtype=np.int64)
+            lines[:before] = self.S[:before]
+            self.S = lines
+            self._scratches.clear()
+            numbers += range(before, before + count)
+            self.stores += [Store(self, before + place, 0) for place in range(count)]
+        for number, width in zip(numbers, columns, strict=True):
+            self.stores[number] = Store(self, number, width)
+            self.resized.add(number)
+        return numbers
+
+    def give_back(self, numbers: Iterable[int]) -> None:
+        """These relations are gone; others may have their lines."""
+        for number in numbers:
+            self.stores[number] = Store(self, number, 0)
+            self._unused.append(number)
 
     def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
         """The line in A for an arrangement of a relation by these columns, or for a trie; it need not be built yet."""

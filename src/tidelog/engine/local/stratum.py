@@ -2,11 +2,15 @@
 
 Both are waves driven by the kernel `drive`. Update runs RETRACT, then INSERT, over the committed rows with a log;
 Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wave 0 through its hidden fact alone.
+
+That fact stands last in the body, so that an Update can take a rule or give it up, too. A rule that goes is met in wave
+0 of RETRACT, through its hidden fact and through all else that leaves then, and never again; one that comes is met as
+in a Bootstrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -32,6 +36,8 @@ YIELD_INSTANCES = 2_000_000
 # When each kind of variant runs (bits of layout.ACTIVE).
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATED: 0}
+REMOVED_IN_UPDATE = {k.KIND_RULE: 1, k.KIND_INSIDE: 1, k.KIND_BELOW: 1, k.KIND_NEGATED: 1}
+_COMES, _GOES = 1, 2
 _NO_TALLY: Words = np.empty(0, dtype=np.int64)
 
 
@@ -39,13 +45,19 @@ class LocalStratum:
     """The state of one stratum in the local engine; see `maintain.epoch.StratumState`.
 
     `joins` is false in subclasses whose rules the kernels do not run. `asked_always`: a subclass whose
-    `is_touched` looks at more than rows that come and go.
+    `is_touched` looks at more than rows that come and go. `removed_in_update`: when Update runs the variants of a rule
+    that goes.
+
+    After a change of rules a stratum that is not what it was is another object. If it `is_new`, it is derived anew,
+    from the facts that it `inherited`; else it goes on with the state of the one before it, and `added` and `removed`
+    are the rules to exchange. All of that is over when an epoch is kept.
     """
 
     fixed: str | None = None
     joins = True
     keeps = "elastic"
     asked_always = False
+    removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
 
     def __init__(
         self,
@@ -73,26 +85,65 @@ class LocalStratum:
         self._rules = stratum.rules if self.joins else ()
         self.relation_numbers = tuple(numbers[name] for name in stratum.relations)
         self._inside = np.array(self.relation_numbers, dtype=np.int64)
-        self._below = sorted(
-            {numbers[atom.relation] for rule in stratum.rules for atom in rule.atoms} - set(self._inside.tolist())
-        )
-        self._read_above = {
-            numbers[atom.relation]
-            for each in program.strata
-            if each is not stratum
-            for rule in each.rules
-            for atom in rule.atoms
-        }
-        self._negated = {numbers[atom.relation] for rule in stratum.rules for atom in rule.negatives}
-        self._names = {numbers[name]: name for rule in stratum.rules for name in (atom.relation for atom in rule.atoms)}
-        self._names |= {numbers[name]: name for name in stratum.relations}
+        self.read_above: Collection[int] = ()  # set by the engine: what other strata read
+        self.is_new = False
+        self.inherited: dict[int, Words] = {}
+        self.added: tuple[Rule, ...] = ()
+        self.removed: tuple[Rule, ...] = ()
         self._reserves = Reserves(team, desk, self._inside)
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
-        self._estimates = StoreEstimates(desk, numbers, self._below)
         self._variants: list[Encoded] = []
+        self._apart: dict[int, int] = {}
         self._planned_for: tuple[int, ...] | None = None
+        self._planned_sizes: dict[int, int] = {}
+        self._plans_are_old = False
+        self._earlier: LocalStratum | None = None  # whose plans may go on
+        self._cursors = 0
         self.replaced: dict[int, Store] = {}
         self._committed_instances = 0
+        self._learn_reads(stratum.rules)
+
+    def _learn_reads(self, rules: Sequence[Rule]) -> None:
+        """Notes the relations that rules read."""
+        numbers = self.numbers
+        self._below = sorted(
+            {numbers[atom.relation] for rule in rules for atom in rule.atoms} - {*self.relation_numbers}
+        )
+        self._negated = {numbers[atom.relation] for rule in rules for atom in rule.negatives}
+        self._names = {numbers[name]: name for rule in rules for name in (atom.relation for atom in rule.atoms)}
+        self._names |= {numbers[name]: name for name in self.stratum.relations}
+        self._estimates = StoreEstimates(self.desk, numbers, self._below)
+
+    # Rules that change
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether rules came or went since the last epoch, or the stratum has to be derived anew."""
+        return self.is_new or bool(self.added or self.removed)
+
+    def go_on(self, before: LocalStratum) -> None:
+        """Takes over the state of a stratum with the same relations and other rules."""
+        known, now = set(map(id, before.stratum.rules)), set(map(id, self.stratum.rules))
+        self.added = tuple(rule for rule in self.stratum.rules if id(rule) not in known)
+        self.removed = tuple(rule for rule in before.stratum.rules if id(rule) not in now)
+        self.instances, self.costs = before.instances, before.costs
+        self._earlier = before
+        self._learn_reads((*self.stratum.rules, *self.removed))
+
+    def begin_anew(self, given: Mapping[int, Words]) -> None:
+        """Is to be derived from nothing but the facts that its relations were given, each with its weight."""
+        self.is_new = True
+        self.inherited = {number: words[words[:, -1] > 0, :-1] for number, words in given.items()}
+
+    def _rules_are_kept(self) -> None:
+        """The rules of now are those of the state."""
+        self.is_new, self.inherited = False, {}
+        if self.added or self.removed:
+            self.added = self.removed = ()
+            self._earlier = self
+            # What other plans say of this epoch is read before the next one begins.
+            self._learn_reads(self.stratum.rules)
+            self._plans_are_old = True
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -130,7 +181,7 @@ class LocalStratum:
         return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in self._rules)
 
     def is_touched(self) -> bool:
-        return bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
+        return self.has_changed or bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
 
     def touched(self) -> tuple[Touched, ...]:
         below = []
@@ -143,7 +194,10 @@ class LocalStratum:
             Touched(self._names[relation], len(self.desk.stores[relation]), len(inserted), len(deleted))
             for relation, (inserted, deleted) in self.facts.items()
         ]
-        return (*below, *own)
+        count = len(self.stratum.rules)
+        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in self.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in self.removed]
+        return (*below, *own, *rules)
 
     def rows_below(self) -> int:
         rows = sum(len(self.desk.stores[relation]) for relation in self._below)
@@ -212,8 +266,8 @@ class LocalStratum:
         return True
 
     def _may_kill(self) -> bool:
-        """Whether any instance can die: a fact is deleted, a row below left, or one came whose absence was read."""
-        if any(len(deleted) for _, deleted in self.facts.values()):
+        """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
+        if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
             return True
         lines = self.desk.S
         return any(lines[each, k.LEFT_COUNT] for each in self._below) or any(
@@ -240,7 +294,7 @@ class LocalStratum:
         self.instances = born + facts
         for relation, old in self.replaced.items():
             fresh = self.desk.stores[relation]
-            fresh.compare(old, is_read=relation in self._read_above)
+            fresh.compare(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
 
     def _insert_facts(self, relation: int, rows: Words) -> None:
@@ -249,9 +303,11 @@ class LocalStratum:
 
     def _old_facts(self, relation: int, old: Store) -> Words:
         """The input facts of the store that is replaced, less those that this epoch deletes."""
+        deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
+        if self.is_new:
+            return _without(self.inherited.get(relation, np.empty((0, old.columns), dtype=np.int64)), deleted)
         lines = old.lines(int(old.saved[k.USED]))
         lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
-        deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
         if len(deleted):
             gone = np.empty(len(deleted), dtype=np.int64)
             entry.look_up_many(self.desk.S, self.desk.shadow(relation), np.ascontiguousarray(deleted), gone)
@@ -268,6 +324,7 @@ class LocalStratum:
             store.line[k.CHANGED] = 0
         self.replaced.clear()
         self.facts = {}
+        self._rules_are_kept()
 
     def drop(self) -> None:
         """Undoes what this epoch did to the stratum (its facts stay, for another try)."""
@@ -309,21 +366,26 @@ class LocalStratum:
         A Bootstrap fills relations from nothing, so it is prepared anew while it runs, between its waves.
         """
         read = (*self._below, *self._inside.tolist())
-        signature = (active is IN_BOOTSTRAP, *(len(self.desk.stores[each]).bit_length() // 3 for each in read))
-        if self._planned_for != signature:
+        signature = (active is IN_BOOTSTRAP, *map(self._size_class, read))
+        if self._planned_for != signature or self._plans_are_old:
+            self._plans_are_old = False
+            self._plan(() if active is IN_BOOTSTRAP else self.removed, is_bootstrap=active is IN_BOOTSTRAP)
             self._planned_for = signature
-            self._encode()
+            self._planned_sizes = dict(zip(read, signature[1:]))
         for relation in (*self._inside.tolist(), *(self._below if self._rules else ())):
             self.desk.stores[relation].index()
         self._active = active
         for number, encoded in enumerate(self._variants):
-            self._table[number, k.ACTIVE] = active[encoded.kind] if self._may_run(encoded, wave) else 0
+            when = self._when(encoded.variants[0].rule, active)
+            self._table[number, k.ACTIVE] = when[encoded.kind] if self._may_run(encoded, wave) else 0
             if self._table[number, k.ACTIVE]:
                 for relation, keys in encoded.probes:
                     self.desk.stores[relation].arrange(keys)
 
     def _may_run(self, encoded: Encoded, wave: int) -> bool:
         """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
+        if encoded.kind == k.KIND_RULE and self._active is not IN_BOOTSTRAP:
+            return True  # rows may still come before the rule runs
         if encoded.kind == k.KIND_RULE:
             # It runs in wave 0, where the relations of the stratum have their facts alone, mostly none.
             return wave == 0 and not all(map(self._lacks_rows, encoded.variants))
@@ -335,11 +397,61 @@ class LocalStratum:
         """Whether a literal of the rule has no rows at all."""
         return not all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in variant.rule.positives)
 
-    def _encode(self) -> None:
+    def _when(self, rule: Rule, active: Mapping[int, int]) -> Mapping[int, int]:
+        """When the variants of a rule run."""
+        part = self._apart.get(id(rule), 0)
+        if active is IN_BOOTSTRAP or part == 0:
+            return active
+        return IN_BOOTSTRAP if part == _COMES else self.removed_in_update
+
+    def _size_class(self, relation: int) -> int:
+        """Plans are good for as long as this stays the same for all relations."""
+        return len(self.desk.stores[relation]).bit_length() // 3
+
+    def _plan(self, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
+        """Plans and encodes the rules of the stratum, and those that it gives up."""
         self._estimates.expect(self.replaced)
         self._count_costs()
-        variants = self._planned = plan_rules(self._rules, self._estimates)
-        self._variants = self._encoder.encode(variants, self.relations, self._lacks_rows)
+        self._apart = {id(rule): _COMES for rule in self.added} | {id(rule): _GOES for rule in removed}
+        earlier, self._earlier = self._earlier, None
+        if earlier is not None and not is_bootstrap and self._are_good(earlier):
+            self._encode_change(earlier, removed)
+        else:
+            self._planned = plan_rules((*self._rules, *removed), self._estimates)
+            self._variants = self._encoder.encode(self._planned, self.relations, self._lacks_rows, self._apart)
+            self._cursors = sum(encoded.cursors for encoded in self._variants)
+        self._lay_out()
+
+    def _are_good(self, earlier: LocalStratum) -> bool:
+        """Whether the plans of before other rules can go on: they are for Update, for relations of these sizes, and
+        most of them are of rules that are still there."""
+        if not earlier._planned_for or earlier._planned_for[0]:
+            return False
+        if len(earlier._planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):
+            return False
+        return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
+
+    def _encode_change(self, earlier: LocalStratum, removed: tuple[Rule, ...]) -> None:
+        """Encodes only rules that come, and those that began like a rule that goes."""
+        stay = set(map(id, self._rules))
+        known = stay.union(map(id, removed))
+        kept: list[Encoded] = []
+        variants: list[Variant] = []
+        for each in earlier._variants:
+            if stay.issuperset(id(variant.rule) for variant in each.variants):
+                kept.append(each)
+            else:
+                variants += [variant for variant in each.variants if id(variant.rule) in known]
+        variants += plan_rules(self.added, self._estimates)
+        new = self._encoder.encode(
+            variants, self.relations, self._lacks_rows, self._apart, len(earlier._planned), earlier._cursors
+        )
+        self._planned = [*earlier._planned, *variants]
+        self._variants = [*kept, *new]
+        self._cursors = earlier._cursors + sum(encoded.cursors for encoded in new)
+
+    def _lay_out(self) -> None:
+        """Makes the table of the variants, and the memory in which they run."""
         self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
         for number, encoded in enumerate(self._variants):
             first = encoded.segments[0]
@@ -357,8 +469,8 @@ class LocalStratum:
             self._reserves,
             registers=max((len(s.constants) for s in segments), default=1),
             blocks=max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
-            cursors=sum(encoded.cursors for encoded in self._variants),
-            variants=len(variants),
+            cursors=self._cursors,
+            variants=len(self._planned),
         )
 
     # Waves
@@ -509,3 +621,11 @@ class LocalStratum:
             code="E601",
             help="guard it with a condition before it, for example `y != 0, var q = x / y`",
         )
+
+
+def _without(rows: Words, others: Words) -> Words:
+    """The rows that are not among the others."""
+    if not len(others):
+        return rows
+    gone = set(map(tuple, others.tolist()))
+    return rows[[tuple(row) not in gone for row in rows.tolist()]]

@@ -116,13 +116,22 @@ class Table:
 
 
 class Tables(Mapping[str, Table]):
-    """The tables of a program's relations, made when first asked for: before the first epoch, or they would miss it."""
+    """The tables of a program's relations, made when first asked for, with the rows that are there: between epochs.
 
-    def __init__(self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int]) -> None:
+    `before` are those of a program whose rules have changed; of relations that still are what they were, they go on.
+    """
+
+    def __init__(
+        self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int], before: Tables | None = None
+    ) -> None:
         self._program = program
         self._desk = desk
         self._numbers = numbers
         self._tables: dict[str, Table] = {}
+        for name, table in () if before is None else before.items():
+            relation = program.relations.get(name)
+            if relation is not None and relation.weighted != table.is_mirror:
+                self._tables[name] = table
 
     def __getitem__(self, name: str) -> Table:
         found = self._tables.get(name)
@@ -133,6 +142,9 @@ class Tables(Mapping[str, Table]):
             else:
                 number = self._numbers[name]
                 found = Table(read=lambda: _changes(self._desk.stores[number]))
+            store = self._desk.stores[self._numbers[name]]
+            if len(store):
+                found.replace(dict.fromkeys(map(tuple, store.columns_of(store.lines()).tolist()), 1))
             self._tables[name] = found
         return found
 

@@ -10,16 +10,21 @@ from collections.abc import Iterator, Mapping
 
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
-from tidelog.engine.local.interpret import Interpreter, delta_rows
-from tidelog.engine.local.tables import Bag, Row, Tables, add_weight, bag_to_words
+from tidelog.engine.local.interpret import Interpreter, Run, delta_rows
+from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.tables import Bag, Row, Tables, add_weight, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
-from tidelog.rules.ir import Atom, Kind, Role
+from tidelog.rules.ir import Atom, Kind, Role, Rule
 
 
 class WeightedStratum(HeldStratum):
-    """A relation that is not recursive. `given` is what users add to the weights in this epoch."""
+    """A relation that is not recursive. `given` is what users add to the weights in this epoch.
+
+    A rule that comes adds what it derives from everything there is after the epoch; one that goes takes away what it
+    derived from everything there was before it.
+    """
 
     fixed = "weights"
     asked_always = True
@@ -33,6 +38,7 @@ class WeightedStratum(HeldStratum):
         self._tables = tables
         self._is_fresh = True
         self._given_before: Bag | None = {} if self.relation.role is Role.INPUT and self.has_rules() else None
+        self._taken_back: list[tuple[Rule, Run]] = []
         interpreter = Interpreter(tables, self.values, self.program.functions)
         self._runs = []
         for rule in self.stratum.rules:
@@ -42,12 +48,34 @@ class WeightedStratum(HeldStratum):
                 if reads_stream and (delta.atom is None or not self._is_stream(delta.atom)):
                     continue
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
-                run = interpreter.run(variant, self._add, all_new=reads_stream)
+                run = interpreter.run(variant, self._add, all_new=True if reads_stream else None)
                 self._runs.append((rule, variant, run))
+
+    def go_on(self, before: LocalStratum) -> None:
+        super().go_on(before)
+        assert isinstance(before, WeightedStratum)
+        self._is_fresh = before._is_fresh
+        if self._given_before is not None:
+            known = before._given_before
+            self._given_before = dict(before.table.weights) if known is None else known
+        interpreter = Interpreter(before._tables, self.values, self.program.functions)
+        for rule in self.removed:
+            if not any(map(before._is_stream, rule.positives)):  # what a stream brought is over
+                (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
+                variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
+                self._taken_back.append((rule, interpreter.run(variant, self._add, all_new=False)))
+
+    def begin_anew(self, given: Mapping[int, Words]) -> None:
+        """Rows that the relation had as a set are there once; what a delayed one had stays as it was."""
+        super().begin_anew(given)
+        self._is_fresh = self.has_rules()
+        if self._given_before is not None:
+            self._given_before = words_to_bag(given[self.numbers[self.relation.name]])
 
     def is_touched(self) -> bool:
         return (
             self._is_fresh
+            or self.has_changed
             or bool(self.given)
             or any(self._tables[atom.relation].delta for rule in self.stratum.rules for atom in rule.atoms)
         )
@@ -55,14 +83,25 @@ class WeightedStratum(HeldStratum):
     def derive(self) -> Facts:
         for row, weight in self.given.items():
             self.table.add(row, weight)
+        if self.is_new and self._is_fresh:
+            for row, weight in self.table.weights.items():
+                self.table.add(row, -weight)
+            for row, weight in (self._given_before or {}).items():
+                self.table.add(row, weight)
+        for rule, run in self._taken_back:
+            self._evaluate(rule, run, [((), -1)])
+        added = set(map(id, self.added))
         for rule, variant, run in self._runs:
             # What a new rule derives, it derives through its hidden fact alone; a stream has no past to miss.
-            is_new = self._is_fresh and not any(map(self._is_stream, rule.positives))
+            is_new = (self._is_fresh or id(rule) in added) and not any(map(self._is_stream, rule.positives))
             if is_new == (variant.delta.kind is DeltaKind.RULE):
-                self.watch.look(rule)
-                with self.guarded(rule), self.costs.measured(rule):
-                    run(delta_rows(variant, self._tables))
+                self._evaluate(rule, run, delta_rows(variant, self._tables))
         return self._held()
+
+    def _evaluate(self, rule: Rule, run: Run, rows: list[tuple[Row, int]]) -> None:
+        self.watch.look(rule)
+        with self.guarded(rule), self.costs.measured(rule):
+            run(rows)
 
     def _add(self, row: Row, weight: int) -> None:
         self.costs.emitted += 1
@@ -71,6 +110,7 @@ class WeightedStratum(HeldStratum):
     def keep(self) -> None:
         super().keep()
         self._is_fresh = False
+        self._taken_back = []
         if self._given_before is not None:
             for row, weight in self.given.items():
                 add_weight(self._given_before, row, weight)
@@ -101,6 +141,11 @@ class WeightedStratum(HeldStratum):
         """The rows that came and left, for the store; a stream has none."""
         if self.table.is_stream:
             return {}
+        if self.is_new:
+            there = {*self.table.weights, *self.table.delta}
+            rows_there = [row for row in there if self.table.weight(row, new=True) > 0]
+            columns = len(self.relation.columns)
+            return self.exchange(self.numbers[self.relation.name], self.rows_to_words(rows_there, columns))
         came, left = self.table.presence_changes()
         if not came and not left:
             return {}
@@ -138,6 +183,7 @@ class StreamGroupStratum(WeightedStratum):
         self._tables = tables
         self._is_fresh = False
         self._given_before = None
+        self._taken_back = []
         self._members = tables[rule.group.atom.relation]
         self._grouping = Grouping(rule.group, self.program.relations, self.values)
 

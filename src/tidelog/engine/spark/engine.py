@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import foreign_process, other_program, read_only
-from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, Operation, Outcome, Row
+from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.attempt import Attempt
@@ -170,8 +170,14 @@ class SparkEngine:
         return stage(self.program.relations[relation], rows, self._setting.definitions)
 
     def commit(
-        self, operations: Sequence[Operation], before_keeping: Hook = None, *, marks: Marks | None = None
+        self,
+        operations: Sequence[Operation],
+        before_keeping: Hook = None,
+        *,
+        marks: Marks | None = None,
+        rules: NewRules | None = None,
     ) -> Outcome | None:
+        assert rules is None, "transactions refuse them"
         self.check_writable()
         return self._attempt(operations, perf_counter(), marks or {}, before_keeping)
 
@@ -241,6 +247,9 @@ class SparkEngine:
             raise read_only(self._directory.address)
         if os.getpid() != self._process:
             raise foreign_process(self._directory.address, self._process)
+
+    def stored_rules(self) -> None:
+        return None
 
     def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
         """See `Engine.refresh`. Raises UsageError where the writer has taken the database to another program."""

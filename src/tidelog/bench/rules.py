@@ -1,0 +1,166 @@
+"""Rules that change: one of about a hundred comes and goes, beside deriving everything with the rules of then.
+
+The programs are what a small ontology makes: classes below classes, properties below properties, domains, ranges,
+inverses, chains, transitive ones. Once all of it is about one relation of triples, and so one recursion; once every
+class and every property is a relation of its own. The rule that comes and goes touches a class that few things are in.
+"""
+
+from __future__ import annotations
+
+import random
+from statistics import median
+from time import perf_counter
+
+import tidelog
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
+
+_CLASSES, _PROPERTIES = 40, 20
+_RARE = _CLASSES - 1  # a class that few things are in
+Triple = tuple[int, int, int]  # subject, property (0: is a), object or class
+
+
+def rules(settings: Settings) -> Outcome:
+    out = Outcome()
+    things = settings.pick(200, 5_000, 40_000)
+    triples = _triples(things)
+    for group, text, change in (
+        ("one relation of triples", _as_triples(), f"T(x, 1, x) :- T(x, 0, {_RARE})."),
+        ("a relation for each class", _as_relations(), f"P1(x, x) :- C{_RARE}(x)."),
+    ):
+        settings.say(f"{group}: {things} things")
+        _change(out, settings, group, text, triples, change)
+        _first_result(out, settings, group, text)
+    return out
+
+
+def _change(out: Outcome, settings: Settings, group: str, text: str, triples: list[Triple], change: str) -> None:
+    """One rule comes and goes; and everything is derived with it and without it."""
+    repeat = max(settings.repeat, 5)
+    anew = [_derived_anew(text, triples, settings.threads) for _ in range(max(settings.repeat, 2))]
+    with tidelog.compile(text).open(threads=settings.threads) as db:
+        _load(db, triples)
+        before = _sizes(db)
+        added, removed = [], []
+        for _ in range(repeat):
+            added.append(_timed(db, "add", change))
+            with_it = _sizes(db)
+            removed.append(_timed(db, "remove", change))
+        out.checks.append(require_equal(f"{group}: rows with the rule and without it again", _sizes(db), before))
+        out.checks.append(_grows(group, before, with_it))
+    expected = _derived_sizes(f"{text}{change}\n", triples, settings.threads)
+    out.checks.append(require_equal(f"{group}: rows with the rule, beside a program that has it", with_it, expected))
+    out.cases.append(Case(group, "everything derived anew", tuple(anew), "tidelog"))
+    out.cases.append(Case(group, "a rule comes", tuple(added), "tidelog"))
+    out.cases.append(Case(group, "the rule goes", tuple(removed), "tidelog"))
+    for name, seconds in (("a rule comes", added), ("the rule goes", removed)):
+        out.ratios.append(Ratio(group, f"{name} / everything derived anew", median(seconds) / median(anew)))
+
+
+def _first_result(out: Outcome, settings: Settings, group: str, text: str) -> None:
+    """From the text of a program to what it derives from one fact, in a process that has run others."""
+    seconds = []
+    for number in range(max(settings.repeat, 5)):
+        fresh = f"// {number}\n{text}"
+        started = perf_counter()
+        with tidelog.compile(fresh).open(threads=settings.threads) as db:
+            _load(db, [(1, 2, 3)])
+            _sizes(db)
+            seconds.append(perf_counter() - started)
+    out.cases.append(Case(group, "first result of a fresh program", tuple(seconds), "tidelog"))
+
+
+def _timed(db: tidelog.Database, verb: str, text: str) -> float:
+    started = perf_counter()
+    with db.transaction() as tx:
+        (tx.add_rules if verb == "add" else tx.remove_rules)(text)
+    return perf_counter() - started
+
+
+def _derived_anew(text: str, triples: list[Triple], threads: int | None) -> float:
+    """What the derivation alone takes; compiling the program and reading the facts is not in it."""
+    with tidelog.compile(text).open(threads=threads) as db:
+        return sum(stratum.seconds for stratum in _load(db, triples).strata)
+
+
+def _derived_sizes(text: str, triples: list[Triple], threads: int | None) -> dict[str, int]:
+    with tidelog.compile(text).open(threads=threads) as db:
+        _load(db, triples)
+        return _sizes(db)
+
+
+def _load(db: tidelog.Database, triples: list[Triple]) -> tidelog.EpochReport:
+    with db.transaction() as tx:
+        tx.insert("Given", triples)
+    assert tx.report is not None
+    return tx.report
+
+
+def _sizes(db: tidelog.Database) -> dict[str, int]:
+    return dict(db.report.rows)
+
+
+def _grows(group: str, before: dict[str, int], after: dict[str, int]) -> str:
+    return require_equal(f"{group}: the rule derives something", sum(after.values()) > sum(before.values()), True)
+
+
+# The programs and their facts
+
+
+def _axioms() -> list[tuple[str, int, int, int]]:
+    """What the ontology says, about a hundred times: (kind, and up to three numbers of classes or properties)."""
+    chance = random.Random(7)
+    found = [("below", i, i // 2, 0) for i in range(1, _CLASSES)]
+    found += [("subproperty", i, (i + 1) // 2, 0) for i in range(2, _PROPERTIES)]
+    found += [("domain", i, chance.randrange(_RARE), 0) for i in range(1, _PROPERTIES)]
+    found += [("range", i, chance.randrange(_RARE), 0) for i in range(1, _PROPERTIES, 2)]
+    found += [("inverse", i, i + 1, 0) for i in range(11, _PROPERTIES - 1, 4)]
+    found += [("chain", first, second, both) for first, second, both in ((13, 14, 9), (17, 18, 8), (19, 13, 7))]
+    found += [("both", i, i + 1, i + 2) for i in range(20, 32, 3)]
+    return found
+
+
+def _as_triples() -> str:
+    forms = {
+        "below": "T(x, 0, {1}) :- T(x, 0, {0}).",
+        "subproperty": "T(x, {1}, y) :- T(x, {0}, y).",
+        "domain": "T(x, 0, {1}) :- T(x, {0}, _).",
+        "range": "T(y, 0, {1}) :- T(_, {0}, y).",
+        "inverse": "T(y, {1}, x) :- T(x, {0}, y).",
+        "chain": "T(x, {2}, z) :- T(x, {0}, y), T(y, {1}, z).",
+        "both": "T(x, 0, {2}) :- T(x, 0, {0}), T(x, 0, {1}).",
+    }
+    lines = ["input relation Given(s: u32, p: u32, o: u32)", "output relation T(s: u32, p: u32, o: u32)"]
+    lines.append("T(s, p, o) :- Given(s, p, o).")
+    lines += [forms[kind].format(*numbers) for kind, *numbers in _axioms()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _as_relations() -> str:
+    forms = {
+        "below": "C{1}(x) :- C{0}(x).",
+        "subproperty": "P{1}(x, y) :- P{0}(x, y).",
+        "domain": "C{1}(x) :- P{0}(x, _).",
+        "range": "C{1}(y) :- P{0}(_, y).",
+        "inverse": "P{1}(y, x) :- P{0}(x, y).",
+        "chain": "P{2}(x, z) :- P{0}(x, y), P{1}(y, z).",
+        "both": "C{2}(x) :- C{0}(x), C{1}(x).",
+    }
+    lines = ["input relation Given(s: u32, p: u32, o: u32)"]
+    lines += [f"output relation C{i}(x: u32)" for i in range(_CLASSES)]
+    lines += [f"output relation P{i}(x: u32, y: u32)" for i in range(1, _PROPERTIES)]
+    lines += [f"C{i}(x) :- Given(x, 0, {i})." for i in range(_CLASSES)]
+    lines += [f"P{i}(x, y) :- Given(x, {i}, y)." for i in range(1, _PROPERTIES)]
+    lines += [forms[kind].format(*numbers) for kind, *numbers in _axioms()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _triples(things: int) -> list[Triple]:
+    """Each thing is in a class and has a few properties; one in a hundred things is in the rare class."""
+    chance = random.Random(11)
+    found = []
+    for thing in range(100, 100 + things):
+        found.append((thing, 0, _RARE if chance.random() < 0.01 else chance.randrange(1, _RARE)))
+        for _ in range(4):
+            found.append((thing, chance.randrange(1, _PROPERTIES), chance.randrange(100, 100 + things)))
+    return found
