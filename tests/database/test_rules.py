@@ -18,7 +18,7 @@ Far(x, y) :- Reach(x, y), not Edge(x, y).
 """
 STEP = "Reach(x, z) :- Reach(x, y), Edge(y, z)."
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
-STRATEGIES = ("elastic", "update", "recompute", "counting", "elastic-paper")
+STRATEGIES = ("elastic", "update", "recompute", "counting", "circuit", "elastic-paper")
 Rows = list[tuple[object, ...]]
 
 

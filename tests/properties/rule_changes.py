@@ -18,7 +18,7 @@ from tests.properties.check import INSTANCE_LIMIT, assert_same, difference_of_ou
 from tests.properties.replay import Replay
 from tidelog.engine.local.feeds import Inspector
 
-STRATEGIES = ("elastic", "update", "recompute", "counting", "elastic-paper")
+STRATEGIES = ("elastic", "update", "recompute", "counting", "circuit", "elastic-paper")
 
 
 def rules_agree_with_oracle(case: RuleCase, strategies: Sequence[str] = STRATEGIES, *, recounted: bool = True) -> None:

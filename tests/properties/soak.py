@@ -17,10 +17,11 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from tests.oracle.case import Case, script
+from tests.oracle.case import Case, RuleCase, script
 from tests.oracle.compose import FEATURES, random_language_case
-from tests.oracle.generate import random_case
+from tests.oracle.generate import random_case, random_rule_case
 from tests.oracle.instances import TooLargeError
 from tests.oracle.shrink import shrink
 from tests.properties.check import (
@@ -36,6 +37,12 @@ from tests.properties.language import (
     language_agrees_with_oracle,
     language_survives_failures,
     shell_prints_the_same,
+)
+from tests.properties.rule_changes import (
+    STRATEGIES,
+    failed_rule_changes_leave_nothing,
+    rules_agree_with_oracle,
+    rules_survive_reopening,
 )
 from tests.properties.strategies import strategies_agree
 
@@ -87,7 +94,18 @@ SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")
 }
 SLOW_LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {"language, spark": language_on_local_spark}
-ALL_PROPERTIES = PROPERTIES | LANGUAGE_PROPERTIES | SLOW_PROPERTIES | SLOW_LANGUAGE_PROPERTIES
+RULE_PROPERTIES: dict[str, Callable[[RuleCase], object]] = {
+    "rules": rules_agree_with_oracle,
+    "rules reopening": partial(rules_survive_reopening, seed=0),
+    **{f"rules failure, {name}": partial(failed_rule_changes_leave_nothing, strategy=name) for name in STRATEGIES},
+}
+ALL_PROPERTIES: dict[str, Callable[[Any], object]] = {
+    **PROPERTIES,
+    **LANGUAGE_PROPERTIES,
+    **RULE_PROPERTIES,
+    **SLOW_PROPERTIES,
+    **SLOW_LANGUAGE_PROPERTIES,
+}
 
 
 def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
@@ -99,8 +117,9 @@ def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
     while time.monotonic() - start < seconds:
         core = random_case(random.Random(f"{seed}/{number}"))
         wide = random_language_case(random.Random(f"{seed}/{number}"), FEATURES[number % len(FEATURES)])
+        changing = random_rule_case(random.Random(f"{seed}/{number}"))
         for name in names:
-            case = wide if name.startswith("language") else core
+            case = wide if name.startswith("language") else changing if name in RULE_PROPERTIES else core
             failure = _failure(ALL_PROPERTIES[name], case)
             if failure is None:
                 done[name] += 1
@@ -117,7 +136,7 @@ def soak(seed: int, seconds: float, names: list[str], first: int = 0) -> bool:
     return True
 
 
-def _failure(check: Callable[[Case], object], case: Case) -> Exception | None:
+def _failure(check: Callable[[Any], object], case: Case | RuleCase) -> Exception | None:
     try:
         check(case)
     except Exception as error:
@@ -125,9 +144,11 @@ def _failure(check: Callable[[Case], object], case: Case) -> Exception | None:
     return None
 
 
-def _report(seed: int, number: int, name: str, case: Case, failure: Exception) -> None:
+def _report(seed: int, number: int, name: str, case: Case | RuleCase, failure: Exception) -> None:
     check = ALL_PROPERTIES[name]
-    small = shrink(case, lambda smaller: type(_failure(check, smaller)) is type(failure), seconds=60)
+    small = case
+    if isinstance(case, Case):
+        small = shrink(case, lambda smaller: type(_failure(check, smaller)) is type(failure), seconds=60)
     print(f"# property {name} fails: --seed {seed} --first {number} --property {name}")
     print(script(small))
     traceback.print_exception(_failure(check, small) or failure, file=sys.stdout)
@@ -144,7 +165,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--property", choices=ALL_PROPERTIES, action="append", help="may be given more than once")
     options = parser.parse_args()
-    names = options.property or [*PROPERTIES, *LANGUAGE_PROPERTIES]
+    names = options.property or [*PROPERTIES, *LANGUAGE_PROPERTIES, *RULE_PROPERTIES]
     return 0 if soak(options.seed, options.seconds, names, options.first) else 1
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.database.durable.migrate import check_place, is_same
-from tidelog.database.durable.stored_program import StoredProgram
-from tidelog.database.program import Program, compilation_of
+from tidelog.database.program import Program
 from tidelog.engine.interface import Operation
 from tidelog.io.rows import to_rows
+from tidelog.rules.rule_set import RuleSet
 from tidelog.rules.schema import is_plain_relation
 
 if TYPE_CHECKING:
     from tidelog.engine.spark.engine import SparkEngine
 
 
-def migrate(engine: SparkEngine, stored: StoredProgram, program: Program) -> None:
+def migrate(engine: SparkEngine, before: RuleSet, program: Program) -> None:
     """Takes the engine, made for the new program, from the facts of the old one to an epoch of its own.
 
     Raises UsageError where facts have no place in the new program, EvaluationError where a rule fails on them,
     DataError where a value does not fit any more; the database is the old one then.
     """
-    old = engine.reader_of(stored.compile(compilation_of(program).externs).stages.rules)
+    old = engine.reader_of(before.rules)
     rules = program.stages.rules
     check_place(old, rules, engine.address)
     kept, operations = {}, []

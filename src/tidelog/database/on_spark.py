@@ -18,6 +18,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import not_a_database, not_storable, other_engine
 from tidelog.maintain.options import Maintenance
+from tidelog.rules.rule_set import Layer
 from tidelog.rules.storable import unstorable_column
 
 
@@ -33,7 +34,7 @@ def open_on_spark(
     check_durability(how.durability)
     _check_keep_epochs(how.keep_epochs)
     if address is None:
-        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked, auto=auto)
+        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked, base=rules_of(program), auto=auto)
         return Database(program.stages.rules, engine, rules_of(program))
     if not auto:
         require_pyspark()
@@ -59,6 +60,14 @@ def read_program_on_spark(address: str) -> StoredProgram | None:
     return None if basis is None else StoredProgram.of_document(dict(basis.program))
 
 
+def _stored_layer(directory: Any) -> Layer:
+    """What was done to the rules of the program of the database in a directory."""
+    from tidelog.engine.spark.published import stored_basis
+
+    basis = stored_basis(directory)
+    return Layer.of_document(basis.layer) if basis is not None and basis.layer else Layer()
+
+
 def _open(
     program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None, auto: bool
 ) -> Database:
@@ -76,13 +85,20 @@ def _open(
             program = stored.compile(compilation_of(program).externs)
     elif how.read_only:
         raise not_a_database(directory.address, "there is no manifest in it")
-    basis = Basis(stored.document(), stored.digest, extern_versions(compilation_of(program).externs))
+    is_same = found is not None and found.digest == stored.digest
+    layer = _stored_layer(directory) if is_same else Layer()
+    versions = extern_versions(compilation_of(program).externs)
+    basis = Basis(stored.document(), stored.digest, versions, layer.document())
     access = Access(how.read_only, lock.release if lock else None, how.durability == "disk", how.keep_epochs)
-    rules = program.stages.rules
-    engine = SparkEngine(rules, spark, directory.address, basis=basis, access=access, asked=asked, auto=auto)
-    if found is not None and found.digest != stored.digest:
-        migrate(engine, found, program)
-    return Database(rules, engine, rules_of(program))
+    base = rules_of(program)
+    rules = base.with_layer(layer)
+    engine = SparkEngine(
+        rules.rules, spark, directory.address, basis=basis, access=access, asked=asked, base=base, auto=auto
+    )
+    if found is not None and not is_same:
+        before = rules_of(found.compile(compilation_of(program).externs))
+        migrate(engine, before.with_layer(_stored_layer(directory)), program)
+    return Database(rules.rules, engine, rules)
 
 
 def _writer_lock(directory: Any) -> WriterLock | None:

@@ -17,7 +17,7 @@ from tidelog.database.modify import Fields, modification
 from tidelog.database.session import Session, declared, unknown_relation
 from tidelog.database.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TransactionError, UsageError
+from tidelog.diagnostics.errors import TransactionError
 from tidelog.engine.interface import EpochReport, Hook, NewRules
 from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
@@ -203,8 +203,6 @@ class Transaction:
     def _change_rules(self, sign: int, text: str) -> None:
         self._check_open("write")
         rules = self._rules or self._session.known_rules()
-        if self._session.engine_name != "local":
-            raise UsageError(f"the engine {self._session.engine_name!r} cannot change rules yet", code=Code.NOT_YET)
         self._rules = rules.add(text) if sign > 0 else rules.remove(text)
         self._calls.append((sign, text))
         self._count += 1

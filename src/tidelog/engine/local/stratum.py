@@ -417,8 +417,9 @@ class LocalStratum:
         if earlier is not None and not is_bootstrap and self._are_good(earlier):
             self._encode_change(earlier, removed)
         else:
-            self._planned = plan_rules((*self._rules, *removed), self._estimates)
-            self._variants = self._encoder.encode(self._planned, self.relations, self._lacks_rows, self._apart)
+            planned = plan_rules((*self._rules, *removed), self._estimates)
+            self._variants = self._encoder.encode(planned, self.relations, self._lacks_rows, self._apart)
+            self._planned = planned
             self._cursors = sum(encoded.cursors for encoded in self._variants)
         self._lay_out()
 

@@ -42,6 +42,7 @@ from tidelog.engine.spark.inspected import show_inspected
 from tidelog.engine.spark.manifest import Basis, Manifest
 from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.published import Published
+from tidelog.engine.spark.rule_change import RuleChange, change_rules
 from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.session import LaterSession, is_started, local_session, require_pyspark
@@ -52,6 +53,7 @@ from tidelog.engine.spark.task import Workers
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.rules.ir import Constant, Kind, Relation, Role, RuleProgram
+from tidelog.rules.rule_set import Layer, RuleSet
 from tidelog.rules.storable import know_functions, unstorable_column
 from tidelog.rules.stored import stored_column, stored_rows
 
@@ -98,21 +100,17 @@ class SparkEngine:
         basis: Basis | None = None,
         access: Access | None = None,
         asked: Maintenance | None = None,
+        base: RuleSet | None = None,
         auto: bool = False,
     ) -> None:
         if not auto:
             require_pyspark()
-        _refuse_unstorable(program)
-        know_functions(program)
-        separated = separate(program)
-        self.program = program
-        self._written = separated.written
-        self._relations = without_keys(separated.rules.relations)
-        self._setting = Setting.of(separated.rules, asked or Maintenance())
+        self._asked = asked or Maintenance()
+        self._plans = dict(plans or {})
+        self._base = base
         self._places = Places(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
         if auto:
             self.name = "auto"
-        self._chooser = Chooser(separated.rules, plans, self._places)
         if spark is None:
             spark = LaterSession() if auto else local_session()
         self._spark = spark
@@ -127,6 +125,20 @@ class SparkEngine:
             self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
         )
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
+        self._take(program)
+        self._chooser = Chooser(self._separated.rules, plans, self._places)  # a wish that cannot be is an error here
+
+    def _take(self, program: RuleProgram) -> None:
+        """Takes the rules of a program for those of the epochs to come."""
+        _refuse_unstorable(program)
+        know_functions(program)
+        self._separated = separated = separate(program, self._relations_stored)
+        self.program = program
+        self._written = separated.written
+        self._relations = without_keys(separated.rules.relations)
+        self._setting = Setting.of(separated.rules, self._asked)
+        wishes = {name: plan for name, plan in self._plans.items() if name in separated.derived}
+        self._chooser = Chooser(separated.rules, wishes, self._places)
 
     def open(self) -> Outcome:
         """The state of the last commit; for a new directory, what the program's own facts imply."""
@@ -177,9 +189,20 @@ class SparkEngine:
         marks: Marks | None = None,
         rules: NewRules | None = None,
     ) -> Outcome | None:
-        assert rules is None, "transactions refuse them"
+        started = perf_counter()
         self.check_writable()
-        return self._attempt(operations, perf_counter(), marks or {}, before_keeping)
+        if rules is None:
+            return self._attempt(operations, started, marks or {}, before_keeping)
+        before, basis, separated = self.program, self._basis, self._separated
+        try:
+            self._take(rules.rules.rules)
+            self._basis = replace(basis, layer=rules.rules.layer.document())
+            change = change_rules(self._relations_stored, separated, self._separated)
+            return self._attempt(operations, started, marks or {}, before_keeping, change=change)
+        except BaseException:
+            self._basis = basis
+            self._take(before)
+            raise
 
     @property
     def marks(self) -> Marks:
@@ -248,8 +271,9 @@ class SparkEngine:
         if os.getpid() != self._process:
             raise foreign_process(self._directory.address, self._process)
 
-    def stored_rules(self) -> None:
-        return None
+    def stored_rules(self) -> RuleSet | None:
+        layer = self._state.manifest.basis.layer
+        return self._base.with_layer(Layer.of_document(layer)) if self._base is not None and layer else None
 
     def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
         """See `Engine.refresh`. Raises UsageError where the writer has taken the database to another program."""
@@ -262,6 +286,10 @@ class SparkEngine:
         except UsageError:
             self._state.manifest = before
             raise
+        if self._state.manifest.basis.layer != before.basis.layer:
+            rules = self.stored_rules() or self._base
+            assert rules is not None
+            self._take(rules.rules)
         return self, self._report_of_opening(started)
 
     def cancel(self) -> bool:
@@ -306,6 +334,7 @@ class SparkEngine:
         marks: Marks,
         before_keeping: Hook = None,
         anew: Mapping[str, Stored] | None = None,
+        change: RuleChange | None = None,
     ) -> Outcome | None:
         """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
         last = self._state.manifest
@@ -315,10 +344,15 @@ class SparkEngine:
         try:
             attempt = Attempt(self._spark, self._directory, number, label, self._setting, started)
             old = last.relations if anew is None else anew
+            old = old if change is None else change.old
             epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, places=self._places)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
+            if change is not None:
+                epoch.anew = change.anew
+                writes += [each for name in change.emptied for each in self._all_rows(name, name, -1)]
+                writes += [each for name, source in change.delayed.items() for each in self._all_rows(source, name, +1)]
             new_marks = marked(last.marks, marks)
-            if not epoch.write(writes) and number > 0 and anew is None:
+            if not epoch.write(writes) and number > 0 and anew is None and change is None:
                 self._directory.sweep(number, keep=())
                 if marks:
                     self._publish(replace(last, marks=new_marks))
@@ -341,6 +375,13 @@ class SparkEngine:
                     self._directory.sweep(number, keep=())
             raise
         return Outcome(changes, self._report(epoch, changes, perf_counter() - started))
+
+    def _all_rows(self, relation: str, target: str, sign: int) -> list[Operation]:
+        """What gives the committed rows of a relation to another one, or takes them from it."""
+        by_weight: dict[int, list[Row]] = {}
+        for row, weight in self.rows(relation):
+            by_weight.setdefault(weight, []).append(row)
+        return [Operation(target, sign * weight, self.stage(target, rows)) for weight, rows in by_weight.items()]
 
     def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
         held = [name for changes in self._changes for name in changes.files]

@@ -26,7 +26,8 @@ from tidelog.rules.ir import Relation, Stratum
 
 @dataclass(slots=True)
 class Epoch:
-    """An epoch under way. `old` is what the last one left, `view` what is stored so far in this one."""
+    """An epoch under way. `old` is what the last one left, `view` what is stored so far in this one. `anew` has
+    relations that are derived anew, with all of their segments."""
 
     attempt: Attempt
     relations: Mapping[str, Relation]
@@ -40,6 +41,7 @@ class Epoch:
     inspected: dict[str, list[str]] = field(default_factory=dict)
     everything: bool = False
     places: Places | None = None
+    anew: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
@@ -70,9 +72,17 @@ class Epoch:
         self.everything = everything
         segment = chooser.choose(self._rows(), events=self._events())
         while segment is not None:
-            if everything or self._is_touched(segment) or (is_first and _fires_on_nothing(segment)):
+            if (
+                everything
+                or self._is_anew(segment)
+                or self._is_touched(segment)
+                or (is_first and _fires_on_nothing(segment))
+            ):
                 self._run(segment)
             segment = chooser.choose(self._rows(), after=segment, events=self._events())
+
+    def _is_anew(self, segment: Segment) -> bool:
+        return not self.anew.isdisjoint(segment.relations)
 
     def _rows(self) -> dict[str, int]:
         return {name: stored.rows for name, stored in self.view.items()}
@@ -137,6 +147,7 @@ class Epoch:
             # A relation without a state has never been touched: it is empty, and that is a state.
             anew=self.attempt.epoch == 0
             or self.everything
+            or self._is_anew(segment)
             or any(stored is not None and not stored.counted for stored in owned),
             old={name: self.old[name] for name in mentioned if name in self.old},
             new={name: self.view[name] for name in mentioned if name in self.view},

@@ -23,11 +23,12 @@ FORMAT = 2
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What the rows were derived by: the program in the form in which the database layer stores it, a digest of what
-    it means, and the declared versions of its extern functions."""
+    it means, the declared versions of its extern functions, and what was done to its rules since (`rules.rule_set`)."""
 
     program: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
     externs: Mapping[str, str] = field(default_factory=dict)
+    layer: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

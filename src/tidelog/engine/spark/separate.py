@@ -14,7 +14,7 @@ The numbers of R's rows are those of the local engine with every rank one higher
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from tidelog.rules.ir import Atom, Positive, Relation, Role, Rule, RuleProgram, Stratum, Variable
@@ -27,13 +27,30 @@ class SeparateProgram:
     rules: RuleProgram
     written: Mapping[str, str]
 
+    @property
+    def derived(self) -> frozenset[str]:
+        """The relations that have rules."""
+        return frozenset(rule.head.relation for rule in self.rules.rules)
 
-def separate(program: RuleProgram) -> SeparateProgram:
-    """The program in which no relation has both facts from users and rules."""
+
+_INPUT = "#input"
+
+
+def is_copy(rule: Rule) -> bool:
+    """Whether a rule only says that facts are rows."""
+    return any(atom.relation == f"{rule.head.relation}{_INPUT}" for atom in rule.positives)
+
+
+def separate(program: RuleProgram, apart: Container[str] = ()) -> SeparateProgram:
+    """The program in which no relation has both facts from users and rules.
+
+    `apart` has names of relations such as `R#input`, whose R is two relations also where it has no rules any more.
+    """
     derived = {rule.head.relation for rule in program.rules}
+    derived |= {name for name in program.relations if f"{name}{_INPUT}" in apart}
     both = [name for name, relation in program.relations.items() if relation.role is Role.INPUT and name in derived]
     written = {
-        name: f"{name}#input" if name in both else name
+        name: f"{name}{_INPUT}" if name in both else name
         for name, relation in program.relations.items()
         if relation.role is Role.INPUT
     }
@@ -56,7 +73,7 @@ def _copy_rule(relation: Relation, identifier: int) -> Rule:
     return Rule(
         id=identifier,
         head=Atom(relation.name, terms, relation.span),
-        body=(Positive(Atom(f"{relation.name}#input", terms, relation.span)),),
+        body=(Positive(Atom(f"{relation.name}{_INPUT}", terms, relation.span)),),
         text=f"the input facts of `{relation.name}`",
         span=relation.span,
     )
