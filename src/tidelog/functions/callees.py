@@ -61,6 +61,11 @@ class Callees:
         """All functions with these, and the Python functions of the extern ones."""
         return {**self._functions, **functions}, self._externs
 
+    def go_on(self, before: Callees) -> None:
+        """Takes over what is signed and what calls have named, from those of fewer functions."""
+        self.signatures = dict(before.signatures)
+        self._met = set(before._met)
+
     def resolve(self, id_: str, type_arguments: tuple[Type, ...]) -> tuple[str, tuple[Type, ...]]:
         """The function that a call means in the end, and the types of its type variables."""
         seen = {id_}

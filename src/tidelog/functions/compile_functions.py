@@ -90,7 +90,7 @@ class CompiledFunctions:
     def grown(self, functions: Mapping[str, Function], definitions: Definitions) -> CompiledFunctions:
         """The same with more functions and types, for rules that come at run time; what is compiled stays compiled."""
         more = CompiledFunctions(definitions, *self.callees.extended(functions))
-        more.callees.signatures = dict(self.callees.signatures)
+        more.callees.go_on(self.callees)
         more._externs = dict(self._externs)
         more._units = list(self._units)
         more._names = dict(self._names)
