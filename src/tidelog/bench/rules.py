@@ -160,7 +160,7 @@ def _triples(things: int) -> list[Triple]:
     chance = random.Random(11)
     found = []
     for thing in range(100, 100 + things):
-        found.append((thing, 0, _RARE if chance.random() < 0.01 else chance.randrange(1, _RARE)))
+        found.append((thing, 0, _RARE if thing % 100 == 0 else chance.randrange(1, _RARE)))
         for _ in range(4):
             found.append((thing, chance.randrange(1, _PROPERTIES), chance.randrange(100, 100 + things)))
     return found
