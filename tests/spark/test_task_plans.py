@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+import tidelog
 from tests.oracle.case import Case
 from tests.oracle.compose import FEATURES, Features, random_language_case
 from tests.oracle.generate import cases
@@ -70,3 +71,9 @@ def test_oracle_the_wider_language_through_tasks(features: Features) -> None:
 def test_the_stand_in_has_no_spark() -> None:
     with pytest.raises(AttributeError):
         NoSpark().range(1)  # type: ignore[attr-defined]
+
+
+def test_what_a_stream_has_at_opening_comes_once() -> None:
+    text = "output stream Out(v: Vec<u8>)\nOut([1, 2])."
+    with tasks_here(lambda: NEVER, 0), tidelog.compile(text).open("spark", spark=NoSpark()) as database:
+        assert [weight for _, weight in database.initial["Out"]] == [1]

@@ -219,11 +219,13 @@ def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _R
     if job.epoch > 0 and any(_passes(job, name) for name in job.segment.relations):
         # What passes in an epoch is what its change does, so the state before it has to be there first.
         engine.commit(below.facts(job.old, {}))
-        seen = []
         outcome = engine.step(below.changes(job.changed))
+        seen = [_passing(job, engine)]
     else:
-        outcome = engine.commit(below.facts(job.new, job.changed)) or outcome
-    seen.append(_passing(job, engine))
+        loaded = engine.commit(below.facts(job.new, job.changed))
+        if loaded is not None:
+            outcome = loaded
+            seen.append(_passing(job, engine))
     relations = {}
     for name in job.segment.relations:
         new = _whole(job, name, engine)
