@@ -285,3 +285,41 @@ def test_the_memory_of_the_circuit_is_in_the_report() -> None:
     beside = run.engine._desk.stores[run.engine._numbers["Reach"]].beside
     assert beside is not None
     assert beside.bytes() < 100, "one rewrite waits for the first edge"
+
+
+# Rules that change in a database
+
+
+def test_a_rule_that_comes_or_goes_is_repaired_by_the_circuit() -> None:
+    with tidelog.compile(REACH).open(strategy="circuit") as db:
+        with db.transaction() as tx:
+            tx.insert("Edge", [(1, 2), (2, 3), (3, 4)])
+        with db.transaction() as tx:
+            tx.add_rules("Reach(y, x) :- Edge(x, y).")
+            tx.delete("Edge", [(3, 4)])
+        assert tx.report is not None
+        assert [each.strategy for each in tx.report.strata] == ["circuit"]
+        assert set(db.relation("Reach").rows()) == {(1, 2), (2, 3), (2, 1), (3, 2), (1, 3), (1, 1), (2, 2)}
+        with db.transaction() as tx:
+            tx.remove_rules("Reach(x, z) :- Edge(x, y), Reach(y, z).")
+        assert tx.report is not None
+        assert set(db.relation("Reach").rows()) == {(1, 2), (2, 3), (2, 1), (3, 2)}
+
+
+def test_a_new_rule_negates_a_relation_that_changes_in_the_same_epoch() -> None:
+    text = "input relation A(x: u8)\ninput relation B(x: u8)\noutput relation P(x: u8)\nP(x) :- A(x), x > 5."
+    with tidelog.compile(text).open(strategy="circuit") as db:
+        with db.transaction() as tx:
+            tx.insert("A", [(1,), (2,), (3,), (9,)])
+            tx.insert("B", [(1,), (2,)])
+        with db.transaction() as tx:
+            tx.insert("B", [(3,)])
+            tx.delete("B", [(1,)])
+            tx.add_rules("P(x) :- A(x), not B(x).")
+        assert set(tx.changes["P"].inserted) == {(1,)}
+        assert tx.report is not None
+        assert [each.strategy for each in tx.report.strata] == ["circuit"]
+        with db.transaction() as tx:
+            tx.remove_rules("P(x) :- A(x), not B(x).")
+            tx.delete("B", [(2,)])
+        assert set(tx.changes["P"].deleted) == {(1,)}

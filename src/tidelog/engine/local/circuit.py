@@ -11,7 +11,7 @@ beside the rows is lost when a database is closed; then a Bootstrap makes it aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,16 @@ class CircuitStratum(LocalStratum):
         self._committed: Any = None
         self._last_rule: Rule | None = None
         self._in_python = 1
-        self._positive = {self.numbers[atom.relation] for rule in self._rules for atom in rule.positives}
+
+    def _learn_reads(self, rules: Sequence[Rule]) -> None:
+        super()._learn_reads(rules)
+        self._positive = {self.numbers[atom.relation] for rule in rules for atom in rule.positives}
+
+    def go_on(self, before: LocalStratum) -> None:
+        super().go_on(before)
+        if isinstance(before, CircuitStratum) and before._circuit is not None:
+            self._circuit = before._circuit.succeed(self.numbers, self.program.functions, self._look_at_the_clock)
+            self._committed = (self._circuit, self._circuit.state())
 
     def can_update(self) -> bool:
         """Not while there is no circuit: nothing was derived yet, or rows were loaded."""
@@ -83,14 +92,21 @@ class CircuitStratum(LocalStratum):
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         if not control[k.LOGGING] and wave == 0:
             kit = Kit(self.numbers, self.values, self.program.functions)
-            self._circuit = Circuit(kit, self.values, lambda: self.watch.look(self._last_rule))
+            self._circuit = Circuit(kit, self.values, self._look_at_the_clock)
             self._last_rule = self._rules[0]
             self._take(control, self._circuit.add_rules(self._rules, self._present))
             return
         assert self._circuit is not None
+        if wave == 0 and phase == k.RETRACT and self.removed:
+            self._take(control, self._circuit.remove_rules(self.removed))
+        if wave == 0 and phase == k.INSERT and self.added:
+            self._take(control, self._circuit.add_rules(self.added, self._unchanged))
         delta = self._delta(phase, wave)
         if len(delta.rows):
             self._take(control, self._circuit.change(delta))
+
+    def _look_at_the_clock(self) -> None:
+        self.watch.look(self._last_rule)
 
     def _take(self, control: Words, found: Iterator[Instances]) -> None:
         """Hands instances to the stores of their heads."""
@@ -149,10 +165,20 @@ class CircuitStratum(LocalStratum):
 
     def _present(self, order: Order) -> Words:
         """The rows (rank, columns) that a Bootstrap begins with."""
+        return self._ranked(order.relation, self.desk.stores[order.relation].present_lines())
+
+    def _unchanged(self, order: Order) -> Words:
+        """The rows that are there before INSERT changes any: those that say no are then both old and new."""
         store = self.desk.stores[order.relation]
-        lines = store.present_lines()
+        lines = store.lines()
+        if not order.negated:
+            lines = lines[store.rows[lines, store.columns + k.META] >> k.STAMP_SHIFT == 0]
+        return self._ranked(order.relation, lines)
+
+    def _ranked(self, relation: int, lines: Words) -> Words:
+        store = self.desk.stores[relation]
         rows = np.zeros((len(lines), 1 + store.columns), dtype=np.int64)
-        if order.relation in self.relation_numbers:
+        if relation in self.relation_numbers:
             rows[:, 0] = store.ranks_of(lines)
         rows[:, 1:] = store.columns_of(lines)
         return rows

@@ -174,9 +174,9 @@ class Kit:
         self.walks: dict[int, Walk] = {}
         self.depths: dict[int, int] = {ROOT: 0}
 
-    def copy(self) -> Kit:
-        """A kit that changes by itself."""
-        other = Kit(self._relations, self._values, self._functions)
+    def copy(self, numbers: Mapping[str, int] | None = None, functions: CompiledFunctions | None = None) -> Kit:
+        """A kit that changes by itself, maybe with more relations and functions for rules that come."""
+        other = Kit(numbers or self._relations, self._values, functions or self._functions)
         other.directions, other.orders = self.directions.copy(), self.orders.copy()
         other.signals, other.walks, other.depths = list(self.signals), dict(self.walks), dict(self.depths)
         return other

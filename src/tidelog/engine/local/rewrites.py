@@ -22,7 +22,7 @@ The paper has time inside an epoch as well, which this circuit has not: recursio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,7 @@ from tidelog.engine.local.kit import ROOT, Kit, Order
 from tidelog.engine.local.kit_tables import Flags, Tables, tables_of
 from tidelog.engine.local.python_step import evaluate
 from tidelog.engine.local.values import Values
+from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Rule
 
 PAIRS = 1 << 16
@@ -103,9 +104,11 @@ class Circuit:
     def restore(self, state: tuple[Kit, Tables, Trace, Trace]) -> None:
         self._kit, self._tables, self._lefts, self._facts = state
 
-    @property
-    def rules(self) -> list[Rule]:
-        return self._kit.rules
+    def succeed(self, numbers: Mapping[str, int], functions: CompiledFunctions, look: Callable[[], None]) -> Circuit:
+        """A circuit that goes on from here, for a program with other rules; this one stays as it is."""
+        other = Circuit(self._kit.copy(numbers, functions), self._values, look)
+        other._lefts, other._facts = self._lefts, self._facts
+        return other
 
     def bytes(self) -> int:
         return self._lefts.bytes() + self._facts.bytes()
