@@ -35,6 +35,7 @@ soak: $(SET_UP) ## Random programs and histories against the oracle, all folders
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
 	@TIDELOG_SAMPLE=all $(PYTHON) -m pytest -q -m spark tests/programs
 	@$(PYTHON) -m tests.database.kill $(KILL_ARGS)
+	@$(PYTHON) -m tests.pipeline.kill $(PIPELINE_KILL_ARGS)
 
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
 	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)

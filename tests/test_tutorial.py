@@ -19,9 +19,11 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("reference/database.md", 12),
         ("reference/queries.md", 10),
         ("reference/rules.md", 9),
+        ("pipeline.md", 10),
     ],
 )
-def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int) -> None:
+def test_a_page_runs_as_printed(tmp_path: Path, page: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a page may go elsewhere; afterwards we are back
     sessions = tmp_path / "sessions.txt"
     # The fence that ends a block would be read as output; an empty line ends it.
     sessions.write_text((DOCS / page).read_text().replace("```", ""))

@@ -17,6 +17,7 @@ from tidelog.cli.check import check
 from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
 from tidelog.cli.options import Settings, debug_option
+from tidelog.cli.pipeline import pipeline
 from tidelog.cli.rdf import rdf
 from tidelog.cli.run import run
 from tidelog.cli.shell import shell
@@ -51,6 +52,7 @@ tidelog.add_command(bench)
 tidelog.add_command(check)
 tidelog.add_command(explain)
 tidelog.add_command(fmt)
+tidelog.add_command(pipeline)
 tidelog.add_command(rdf)
 tidelog.add_command(run)
 tidelog.add_command(shell)

@@ -11,6 +11,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+import click
 from rich import progress as bars
 from rich.console import Console
 
@@ -53,6 +54,15 @@ class Progress:
         names = ", ".join(relations)
         names = names if len(names) <= _LONGEST else f"{names[:_LONGEST]}…"
         self._show(f"{self._phase} {names}" + (f", round {round_:,}" if round_ else ""), self._strata - 1)
+
+    def say(self, text: str, *, on_error: bool) -> None:
+        """Prints a line, on standard error or output, above the bar."""
+        if self._bar is None:
+            click.echo(text, err=on_error)
+            return
+        self._bar.stop()
+        click.echo(text, err=on_error)
+        self._bar.start()
 
     def __enter__(self) -> Self:
         if self.is_shown:

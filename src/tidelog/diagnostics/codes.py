@@ -10,6 +10,7 @@ says which stage speaks:
     E7xx  what an engine needs                  UsageError, MissingDependencyError, EvaluationError
     E8xx  calls and options that cannot be      UsageError, MissingDependencyError
     E85x  databases on disk                     UsageError, DataError, TransactionError
+    E86x  pipelines                             ProgramError for the file, DataError for feeds, UsageError
     E9xx  our bug                               InternalError
 
 `docs/reference/errors.md` explains each; a test holds the two lists equal. A code is never given a second meaning.
@@ -171,6 +172,16 @@ class Code(StrEnum):
     OTHER_FORMAT = "E857"
     NOT_STORABLE = "E858"
     FOREIGN_PROCESS = "E859"
+
+    UNREADABLE_PIPELINE = "E861"
+    UNKNOWN_SETTING = "E862"
+    MISSING_SETTING = "E863"
+    BAD_SETTING = "E864"
+    WRONG_RELATION = "E865"
+    BAD_OPERATION = "E866"
+    CONFLICTING_ROWS = "E867"
+    OTHER_FEEDS = "E868"
+    SOURCE_FAILED = "E869"
 
     WRONG_COUNTS = "E901"
     CHANGED_BY_FORMATTING = "E902"

@@ -1,0 +1,80 @@
+"""`tidelog pipeline`: output tables kept up to date from tables and feeds that change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tidelog.cli.externs import externs_option, load_externs
+from tidelog.cli.options import debug_option, modules_option, opening_options
+
+
+@click.command(short_help="Keep output tables up to date from changing sources.")
+@click.argument("file", metavar="PIPELINE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--once", "watch", flag_value=False, default=False, help="Take what is there, then end. The default.")
+@click.option("--watch", "watch", flag_value=True, type=bool, help="Go on with what comes, until Ctrl-C.")
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="With --watch: how long to wait before looking again.",
+)
+@click.option("--engine", type=click.Choice(("local", "spark")), help="Run there, whatever the file says.")
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(("fail", "skip")),
+    help="What to do with a record that cannot be taken: stop, or leave it out (to the quarantine, if there is one)."
+    "  [default: skip with a [quarantine], else fail]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each batch instead of a table.")
+@opening_options
+@modules_option
+@externs_option
+@debug_option
+def pipeline(
+    file: Path,
+    watch: bool,
+    interval: float,
+    engine: str | None,
+    on_bad_row: str | None,
+    as_json: bool,
+    modules: tuple[Path, ...],
+    externs_file: Path | None,
+    opening: dict[str, Any],
+) -> None:
+    """Runs the pipeline of a file: starting tables first, then every new batch of its feeds as an epoch.
+
+    What was taken is kept with the state, so a run goes on where the last one ended, however it ended; nothing is taken
+    twice. docs/pipeline.md says what a file has.
+
+    \b
+    Example:
+      tidelog pipeline reach.toml
+      tidelog pipeline reach.toml --watch
+      tidelog pipeline reach.toml --engine local --on-bad-row skip --json
+    """
+    from tidelog.cli.steps import JsonSteps, TableSteps
+    from tidelog.cli.warnings import print_warnings
+    from tidelog.database.program import compile
+    from tidelog.pipeline.check_settings import check_settings
+    from tidelog.pipeline.read_settings import read_settings
+    from tidelog.pipeline.run import run_pipeline
+
+    settings, spans = read_settings(file, engine)
+    program = compile(settings.program, externs=load_externs(externs_file), search_path=modules)
+    print_warnings(program.stages.typed)
+    check_settings(settings, spans, program.stages.rules)
+    with (JsonSteps if as_json else TableSteps)() as steps:
+        run_pipeline(
+            settings,
+            program,
+            watch=watch,
+            interval=interval,
+            skip_bad=None if on_bad_row is None else on_bad_row == "skip",
+            opening=opening,
+            listener=steps.listener,
+        )

@@ -1,0 +1,52 @@
+"""What a batch has settled on → the writes of a transaction.
+
+A row that is to take a key is compared with the rows that have the key now: those go, unless one is equal. A feed into
+a relation with a primary key replaces, too: what is there under a key is no error, nor is a delete of what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tidelog.database.transaction import Transaction
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import TransactionError
+from tidelog.io.values import Row
+from tidelog.pipeline.settings import Feed
+from tidelog.pipeline.settle import Settled
+from tidelog.rules.ir import Relation
+
+OldRows = Callable[[str, Sequence[str], Sequence[Row]], Mapping[Row, list[Row]]]
+"""A relation, some of its columns, and keys for them → the committed rows of each key that has any."""
+
+_NOT_THERE = (Code.KEY_NOT_FOUND, Code.DIFFERENT_ROW)
+
+
+def apply(tx: Transaction, settled: Settled, feed: Feed, relation: Relation, old_rows: OldRows) -> None:
+    """Writes what one feed of a batch does. Costs time in the batch, and a look-up for each key."""
+    deletes, inserts = list(settled.deletes), list(settled.inserts)
+    if settled.by_key:
+        present = old_rows(relation.name, feed.key, list(settled.by_key))
+        for key, row in settled.by_key.items():
+            rows = present.get(key, [])
+            deletes += [old for old in rows if old != row]
+            if row is not None and row not in rows:
+                inserts.append(row)
+    if relation.key is not None:
+        _replace(tx, relation.name, deletes, inserts)
+        return
+    if deletes:
+        tx.delete(relation.name, deletes)
+    if inserts:
+        tx.insert(relation.name, inserts)
+
+
+def _replace(tx: Transaction, relation: str, deletes: Sequence[Row], inserts: Sequence[Row]) -> None:
+    for row in deletes:
+        try:
+            tx.delete(relation, [row])
+        except TransactionError as error:
+            if error.code not in _NOT_THERE:
+                raise
+    if inserts:
+        tx.upsert(relation, list(inserts))

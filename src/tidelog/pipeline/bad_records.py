@@ -1,0 +1,35 @@
+"""What becomes of records that cannot be taken: the batch fails, or they are left out, counted, and kept for the
+quarantine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRow
+from tidelog.pipeline.records import BadRecord
+
+
+@dataclass(slots=True)
+class BadRecords:
+    """The bad records of one batch. `skip`: they are left out; `keep`: all are wanted, not only their number."""
+
+    skip: bool
+    keep: bool
+    count: int = 0
+    first: DataError | None = None
+    kept: list[tuple[str, BadRecord]] = field(default_factory=list)
+
+    def add(self, relation: str, bad: BadRecord) -> None:
+        """Raises the record's error where records are not to be left out."""
+        if not self.skip:
+            raise bad.error
+        self.count += 1
+        self.first = self.first or bad.error
+        if self.keep:
+            self.kept.append((relation, bad))
+
+    def add_row(self, relation: str, bad: BadRow) -> None:
+        """The same for a row of a table, whose reader tells the place with the message."""
+        place = bad.error.message.partition(": ")[0].partition(",")[0]
+        self.add(relation, BadRecord(place, bad.text, bad.error))

@@ -1,0 +1,74 @@
+"""A batch: what all feeds have that is new, taken together as one epoch; and who asks for the next one, or stops."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Protocol
+
+from tidelog.pipeline.records import BadRecord, Record
+
+Records = Iterator[Record | BadRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`records` by relation, each to be read once. A batch that is delivered again has the same number and records."""
+
+    number: int
+    records: Mapping[str, Records]
+
+
+Take = Callable[[Batch], None]
+"""Applies a batch. What it raises ends the run, and the batch is delivered again by the next one."""
+
+
+class Stop:
+    """A wish to stop, after the batch that is being taken."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until somebody wishes to stop, but not longer; whether somebody did."""
+        return self._event.wait(seconds)
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """The first interrupt from the keyboard, or the first SIGTERM, is a wish to stop; the second one interrupts."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> None:
+            if self.is_set:
+                raise KeyboardInterrupt
+            self.set()
+
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class Feeds(Protocol):
+    """The feeds of a pipeline, on one engine."""
+
+    def check(self, last: int | None) -> None:
+        """Raises UsageError where the last batch that is committed cannot be one of these feeds'."""
+
+    def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
+        """Delivers all batches after the last one, in order; with `watch` also those that come, until `stop`."""

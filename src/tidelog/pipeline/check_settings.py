@@ -1,0 +1,115 @@
+"""Settings and the program that they name → nothing, or all that does not go together, each with its line.
+
+A table and a feed need an input relation, an output needs an output relation; the columns that a feed names must be
+there, or must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tidelog.database.session import declared
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.suggest import suggest
+from tidelog.pipeline.settings import Feed, Settings
+from tidelog.pipeline.toml_spans import Name, TomlSpans
+from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
+
+RESERVED = ("_op", "_epoch", "_weight")
+"""Columns that change tables have beside those of the relation."""
+
+
+def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -> None:
+    """Raises ProgramError with everything that is wrong."""
+    wrong = list(_wrong(settings, spans, program))
+    if wrong:
+        raise ProgramError(tuple(sorted(wrong, key=lambda each: each.span.start)))
+
+
+def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterator[Diagnostic]:
+    relations = declared(program)
+    for table in settings.tables:
+        yield from _wrong_role(("inputs", table.relation), Role.INPUT, relations, spans)
+    for feed in settings.feeds:
+        misplaced = list(_wrong_role(("changes", feed.relation), Role.INPUT, relations, spans))
+        yield from misplaced
+        if not misplaced:
+            yield from _wrong_columns(feed, relations[feed.relation], spans)
+    for output in settings.outputs:
+        misplaced = list(_wrong_role(("outputs", output.relation), Role.OUTPUT, relations, spans))
+        yield from misplaced
+        if not misplaced and not output.is_snapshot:
+            yield from _reserved(("outputs", output.relation), relations[output.relation], spans)
+        if not misplaced and output.is_snapshot and relations[output.relation].kind is Kind.STREAM:
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"the stream `{output.relation}` has no snapshot: its rows are gone after the epoch",
+                spans.of_value(("outputs", output.relation, "mode")),
+                "cannot be",
+                help='use `mode = "changes"`',
+            )
+
+
+def _wrong_role(name: Name, role: Role, relations: Mapping[str, Relation], spans: TomlSpans) -> Iterator[Diagnostic]:
+    relation = relations.get(name[1])
+    if relation is not None and relation.role is role:
+        return
+    known = [each.name for each in relations.values() if each.role is role]
+    meant = suggest(name[1], known)
+    listed = ", ".join(f"`{each}`" for each in known) or "none"
+    if relation is None:
+        message, label = f"the program has no relation `{name[1]}`", "unknown"
+    else:
+        message = f"`{name[1]}` is an {relation.role.value} relation, not an {role.value} relation"
+        label = f"an {role.value} relation is wanted here"
+    yield diagnostic(
+        Code.WRONG_RELATION,
+        message,
+        spans.of_name(name),
+        label,
+        help=f"did you mean `{meant}`?" if meant else f"the {role.value} relations are {listed}",
+    )
+
+
+def _wrong_columns(feed: Feed, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+    name = ("changes", feed.relation)
+    columns = [column.name for column in relation.columns]
+    for column in feed.key:
+        if column not in columns:
+            meant = suggest(column, columns)
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"`{relation.name}` has no column `{column}`",
+                spans.of_value((*name, "key")),
+                "a key is made of the relation's columns",
+                help=f"did you mean `{meant}`?" if meant else f"the columns are {', '.join(f'`{c}`' for c in columns)}",
+            )
+    if feed.op in columns and not feed.is_envelope:
+        yield diagnostic(
+            Code.BAD_SETTING,
+            f"`{feed.op}` is a column of `{relation.name}`, so it cannot have the operation",
+            spans.of_value((*name, "op")),
+            "a column of its own is wanted here",
+        )
+    if feed.key and relation.kind is not Kind.SET:
+        yield diagnostic(
+            Code.BAD_SETTING,
+            f"`{relation.name}` is a {relation.kind.value}, whose rows have no keys",
+            spans.of_name((*name, "key")),
+            "cannot be",
+            help="leave it out",
+        )
+
+
+def _reserved(name: Name, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+    for column in relation.columns:
+        if column.name in RESERVED:
+            yield diagnostic(
+                Code.RESERVED_COLUMN,
+                f"`{relation.name}` has a column `{column.name}`, which a change table has for itself",
+                spans.of_name(name),
+                "its changes do not fit in a table",
+                help='use `mode = "snapshot"`, or rename the column',
+            )

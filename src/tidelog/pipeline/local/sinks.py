@@ -1,0 +1,189 @@
+"""Change tables, snapshots and the quarantine as files on this machine, in the formats of `tidelog.io`.
+
+Everything is on the disk before the commit that makes it count.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from tidelog.database.database import Database
+from tidelog.database.durable.journal import sync_directory
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.interface import ChangeRows
+from tidelog.io.formats import Format
+from tidelog.io.rows import Batch
+from tidelog.io.write import write_batch
+from tidelog.pipeline.local.formats import format_of
+from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.settings import Output, Place
+from tidelog.pipeline.sinks import (
+    CAME,
+    QUARANTINE,
+    WENT,
+    Sink,
+    change_relation,
+    pending,
+    pending_epoch,
+    published,
+    quarantined,
+)
+from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.schema import arrow_schema, is_plain_relation
+from tidelog.values import Definitions
+
+_MARKER = "_epoch"
+
+
+def local_sink(output: Output, relation: Relation, definitions: Definitions, database: Database) -> Sink:
+    """The sink of an output."""
+    kind = LocalSnapshot if output.is_snapshot else LocalChangeTable
+    return kind(output.place, relation, definitions, database)
+
+
+class LocalChangeTable:
+    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
+
+    def __init__(self, place: Place, relation: Relation, definitions: Definitions, database: Database) -> None:
+        self.relation = relation.name
+        self._relation = relation
+        self._table = change_relation(relation)
+        self._definitions = definitions
+        self._database = database
+        self._folder = place.folder
+        self._format = format_of(place)
+
+    def prepare(self, epoch: int, rows: ChangeRows) -> None:
+        is_table = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
+        self._write(epoch, self._stacked(epoch, rows) if is_table else self._listed(epoch, rows.weights()))
+
+    def publish(self, epoch: int) -> None:
+        made, place = self._folder / pending(epoch), self._folder / published(epoch)
+        if made.exists():
+            with _writing(place):
+                shutil.rmtree(place, ignore_errors=True)
+                made.rename(place)
+
+    def begin(self, epoch: int) -> None:
+        self._forget(epoch)
+        rows = self._database.relation(self.relation).weights()
+        if rows:
+            self._write(epoch, self._listed(epoch, rows))
+            self.publish(epoch)
+
+    def recover(self, epoch: int) -> None:
+        self._forget(epoch)
+        self.publish(epoch)
+
+    def _forget(self, epoch: int) -> None:
+        """Removes what was prepared for epochs that were not committed."""
+        for path in self._folder.glob("_pending-*"):
+            found = pending_epoch(path.name)
+            if found is not None and found != epoch:
+                shutil.rmtree(path)
+
+    def _write(self, epoch: int, batch: Batch) -> None:
+        made = self._folder / pending(epoch)
+        with _writing(made):
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir(parents=True)
+            _write_to_disk(batch, self._table, self._definitions, made / f"changes.{self._format.name}", self._format)
+
+    def _stacked(self, epoch: int, rows: ChangeRows) -> pa.Table:
+        parts = [(rows.deleted(), WENT), (rows.inserted(), CAME)]
+        schema = arrow_schema(self._table)
+        tables = []
+        for table, op in parts:
+            more = [
+                pa.repeat(pa.scalar(value, schema.types[-2 + i]), table.num_rows) for i, value in enumerate((op, epoch))
+            ]
+            tables.append(pa.Table.from_arrays([*table.columns, *more], schema=schema))
+        return pa.concat_tables(tables)
+
+    def _listed(self, epoch: int, rows: Sequence[tuple[tuple[object, ...], int]]) -> list[tuple[object, ...]]:
+        is_set = self._relation.kind is Kind.SET
+        return [
+            (*row, CAME if weight > 0 else WENT, *(() if is_set else (abs(weight),)), epoch) for row, weight in rows
+        ]
+
+
+class LocalSnapshot:
+    """Implements `Sink`: one file with the whole relation, replaced by each epoch that changes it."""
+
+    def __init__(self, place: Place, relation: Relation, definitions: Definitions, database: Database) -> None:
+        self.relation = relation.name
+        self._relation = relation
+        self._definitions = definitions
+        self._database = database
+        self._folder = place.folder
+        self._format = format_of(place)
+        self._is_due = False
+
+    def prepare(self, epoch: int, rows: ChangeRows) -> None:
+        self._is_due = True
+
+    def publish(self, epoch: int) -> None:
+        if self._is_due:
+            view = self._database.relation(self.relation)
+            is_table = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
+            batch = view.to_arrow() if is_table else [row for row, weight in view.weights() for _ in range(weight)]
+            self._write(batch)
+            self._is_due = False
+        with _writing(self._folder):
+            (self._folder / _MARKER).write_text(str(epoch))
+
+    def begin(self, epoch: int) -> None:
+        self._is_due = True
+        self.publish(epoch)
+
+    def recover(self, epoch: int) -> None:
+        marker = self._folder / _MARKER
+        if not marker.exists() or marker.read_text() != str(epoch):
+            self.begin(epoch)
+
+    def _write(self, batch: Batch) -> None:
+        with _writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"snapshot.{self._format.name}"
+            _write_to_disk(batch, self._relation, self._definitions, path, self._format)
+
+
+class LocalQuarantine:
+    """Implements `Quarantine`: a folder `batch=N` for each batch that had bad records."""
+
+    def __init__(self, place: Place, definitions: Definitions) -> None:
+        self._folder = place.folder
+        self._format = format_of(place)
+        self._definitions = definitions
+
+    def put(self, batch: str, bad: Sequence[tuple[str, BadRecord]]) -> None:
+        folder = self._folder / f"batch={batch}"
+        with _writing(folder):
+            if not bad:
+                shutil.rmtree(folder, ignore_errors=True)
+                return
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"rows.{self._format.name}"
+            _write_to_disk(quarantined(bad), QUARANTINE, self._definitions, path, self._format)
+
+
+def _write_to_disk(batch: Batch, relation: Relation, definitions: Definitions, path: Path, format_: Format) -> None:
+    write_batch(batch, relation, definitions, path, format_)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error

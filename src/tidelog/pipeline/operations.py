@@ -1,0 +1,196 @@
+"""A record of a feed → an operation: what to do with which row, and how late it is.
+
+| word | what it does |
+| --- | --- |
+| `+`, `insert`, `c`, `r` | the row comes |
+| `-`, `delete`, `d` | the row goes; with a key, whatever row has the key |
+| `u`, `update` | the row takes the place of that which has its key |
+
+`c`, `r`, `u` and `d` are Debezium's (create, read, update, delete). In its envelope a record has the row `before` and
+`after`, perhaps inside `payload`. Columns that the relation does not have are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.io.fit import cell_fitter, fitter
+from tidelog.io.tables import columns_help
+from tidelog.io.values import Row, UnfitError, misfit, quoted
+from tidelog.pipeline.records import Record
+from tidelog.pipeline.settings import Feed
+from tidelog.rules.ir import Column, Kind, Relation
+from tidelog.rules.schema import is_nullable, with_plain_columns
+from tidelog.values import Definitions
+
+
+class Verb(Enum):
+    """What an operation does."""
+
+    INSERT = "insert"
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+WORDS = {
+    **dict.fromkeys(("+", "insert", "c", "r"), Verb.INSERT),
+    **dict.fromkeys(("-", "delete", "d"), Verb.DELETE),
+    **dict.fromkeys(("u", "update"), Verb.REPLACE),
+}
+
+Order = tuple[int, Any]
+"""Numbers come before texts; within each, their own order."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+)(\.\d*)?([eE][+-]?\d+)?\s*")
+_UNORDERED: Order = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOperation:
+    """What one record asks for. A delete by key has no row; a feed without keys gives no key."""
+
+    verb: Verb
+    row: Row | None
+    key: Row | None
+    order: Order
+    record: Record
+
+
+class OperationReader:
+    """Reads the records of one feed."""
+
+    def __init__(self, feed: Feed, relation: Relation, definitions: Definitions) -> None:
+        self._feed = feed
+        self._relation = with_plain_columns(relation)
+        self._key = [i for name in feed.key for i, column in enumerate(relation.columns) if column.name == name]
+        self._cells: list[Callable[[str], Any]] = [
+            cell_fitter(column.type, definitions) for column in self._relation.columns
+        ]
+        self._fitters = [fitter(column.type, definitions, wire=True) for column in self._relation.columns]
+        self._optional = [is_nullable(column.type, definitions) for column in self._relation.columns]
+
+    def read(self, record: Record) -> FeedOperation:
+        """The operation. Raises DataError, with the record's place."""
+        values = record.values
+        if self._feed.is_envelope and isinstance(values.get("payload"), Mapping):
+            values = values["payload"]
+        verb = self._verb(record, values)
+        order = self._order(record, values)
+        if self._feed.is_envelope:
+            values = self._image(record, values, "before" if verb is Verb.DELETE else "after")
+        if not self._key:
+            return FeedOperation(verb, self._row(record, values), None, order, record)
+        if verb is Verb.DELETE:
+            return FeedOperation(verb, None, self._values(record, values, self._key), order, record)
+        row = self._row(record, values)
+        return FeedOperation(verb, row, tuple(row[i] for i in self._key), order, record)
+
+    def _verb(self, record: Record, values: Mapping[str, Any]) -> Verb:
+        if self._feed.op is None:
+            return Verb.INSERT
+        word = values.get(self._feed.op)
+        verb = WORDS.get(word) if isinstance(word, str) else None
+        if verb is None:
+            meant = suggest(word, WORDS) if isinstance(word, str) else None
+            raise DataError(
+                f"{record.place}: `{quoted(word)}` is no operation, in the column `{self._feed.op}`"
+                if word is not None
+                else f"{record.place}: the column `{self._feed.op}`, for the operation, is missing",
+                code=Code.BAD_OPERATION,
+                help=f"did you mean `{meant}`?"
+                if meant
+                else f"operations are {', '.join(f'`{each}`' for each in WORDS)}",
+            )
+        if verb is Verb.REPLACE and not self._key:
+            raise DataError(
+                f"{record.place}: `{word}` replaces the row that has a key, and the feed has no key",
+                code=Code.BAD_OPERATION,
+                help=f"add a line like `key = [...]` to `[changes.{self._relation.name}]`",
+            )
+        if verb is Verb.DELETE and self._relation.kind is Kind.STREAM:
+            raise DataError(
+                f"{record.place}: `{self._relation.name}` is a stream, and takes no deletes", code=Code.BAD_OPERATION
+            )
+        return verb
+
+    def _order(self, record: Record, values: Mapping[str, Any]) -> Order:
+        name = self._feed.order
+        if name is None:
+            return _UNORDERED
+        value = values.get(name)
+        if value is None and self._feed.is_envelope:
+            value = next((image[name] for image in _images(values) if image.get(name) is not None), None)
+        order = order_of(value)
+        if order is None:
+            raise DataError(
+                f"{record.place}: `{quoted(value)}` says nothing about the order, in the column `{name}`"
+                if value is not None
+                else f"{record.place}: the column `{name}`, for the order, is missing",
+                code=Code.BAD_OPERATION,
+                help="an order is a number, a text or a time",
+            )
+        return order
+
+    def _image(self, record: Record, values: Mapping[str, Any], which: str) -> Mapping[str, Any]:
+        image = values.get(which)
+        if not isinstance(image, Mapping):
+            raise DataError(f"{record.place}: the envelope has no `{which}`", code=Code.BAD_OPERATION)
+        return image
+
+    def _row(self, record: Record, values: Mapping[str, Any]) -> Row:
+        return self._values(record, values, range(len(self._relation.columns)))
+
+    def _values(self, record: Record, values: Mapping[str, Any], places: Any) -> Row:
+        return tuple(self._value(record, values, place) for place in places)
+
+    def _value(self, record: Record, values: Mapping[str, Any], place: int) -> Any:
+        column = self._relation.columns[place]
+        if column.name not in values and not self._optional[place]:
+            raise self._lacks(record, column)
+        value = values.get(column.name)
+        if isinstance(value, Decimal) and value == value.to_integral_value():
+            value = int(value)  # Spark has no other type for all of `u64`
+        try:
+            if record.is_text and isinstance(value, str):
+                return self._cells[place](value)
+            return self._fitters[place](value)
+        except UnfitError as error:
+            raise misfit(record.place, self._relation, column, error) from None
+
+    def _lacks(self, record: Record, column: Column) -> DataError:
+        return DataError(
+            f"{record.place}: the record for `{self._relation.name}` lacks the column `{column.name}`",
+            code=Code.WRONG_COLUMNS,
+            help=columns_help("", self._relation, []),
+        )
+
+
+def order_of(value: Any) -> Order | None:
+    """What compares as the values do: numbers, also written as text, by size, and before other texts; None for what
+    has no order."""
+    match value:
+        case bool() | None:
+            return None
+        case int() | Decimal():
+            return (0, value)
+        case float():
+            return (0, value) if value == value else None
+        case str():
+            return (0, Decimal(value.strip())) if _NUMBER.fullmatch(value) else (1, value)
+        case datetime() | date():
+            return (1, value.isoformat())
+        case _:
+            return None
+
+
+def _images(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [image for image in (values.get("after"), values.get("before")) if isinstance(image, Mapping)]

@@ -1,0 +1,290 @@
+"""A pipeline file → `Settings`; everything that is wrong with it at once, each with its line.
+
+    program = "reach.dl"
+    [changes.Edge]
+    format = "json"
+    path   = "feed/edge"
+
+Paths are relative to the file. What the program has to say about it is for `check_settings`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Source, Span
+from tidelog.diagnostics.suggest import suggest
+from tidelog.pipeline.settings import FILE_FORMATS, FILES_PER_BATCH, Feed, Output, Place, Settings, Table
+from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
+
+ENGINES = ("local", "spark")
+OPERATIONS = "op"
+_MODES = ("changes", "snapshot")
+_ENVELOPES = ("debezium",)
+_FLAT = ("csv", "tsv", "facts", "text")
+_LOCAL_OPTIONS = ("header", "sep", FILES_PER_BATCH)
+_WITHOUT_PATH = re.compile(r"(?!(csv|json|jsonl|parquet|tsv|facts|orc|text|avro|xml)$)")
+_AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
+
+Made = TypeVar("Made")
+
+
+def read_settings(path: Path, engine: str | None = None) -> tuple[Settings, TomlSpans]:
+    """The settings, and where they stand. `engine` takes the place of the one in the file.
+
+    Raises UsageError when the file cannot be read, ProgramError with all that is wrong in it.
+    """
+    try:
+        source = Source(str(path), path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the pipeline {path}: {error}", code=Code.UNREADABLE_PIPELINE) from error
+    spans = toml_spans(source)
+    try:
+        document = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProgramError((_not_toml(source, str(error)),)) from error
+    reader = _Reader(document, spans, path.absolute().parent, engine)
+    settings = reader.settings(path)
+    if reader.wrong:
+        raise ProgramError(tuple(sorted(reader.wrong, key=lambda each: each.span.start)))
+    return settings, spans
+
+
+def _not_toml(source: Source, message: str) -> Diagnostic:
+    at = _AT.search(message)
+    text = _AT.sub("", message).strip()
+    start = max(len(source.text.rstrip()) - 1, 0)
+    if at is not None and at[1]:
+        start = source.line_starts[int(at[1]) - 1] + int(at[2]) - 1
+    return diagnostic(
+        Code.UNREADABLE_PIPELINE,
+        "the pipeline file is not TOML",
+        Span(source, start, start + 1),
+        text[:1].lower() + text[1:],
+    )
+
+
+class _Reader:
+    """Reads one document; `wrong` collects what is wrong with it."""
+
+    def __init__(self, document: Mapping[str, Any], spans: TomlSpans, folder: Path, engine: str | None) -> None:
+        self.wrong: list[Diagnostic] = []
+        self._document = document
+        self._spans = spans
+        self._folder = folder
+        self._engine = engine
+
+    def settings(self, path: Path) -> Settings:
+        known = ("program", "engine", "state", "inputs", "changes", "outputs", "quarantine")
+        self._refuse_unknown((), self._document, known)
+        engine = self._choice((), self._document, "engine", ENGINES, "local")
+        self._engine = engine = self._engine or engine
+        program = self._text((), self._document, "program", needed='program = "reach.dl"')
+        state = self._text((), self._document, "state", needed='state = "state"')
+        quarantine = self._document.get("quarantine")
+        return Settings(
+            file=path,
+            program=Path(self._resolved(program)),
+            engine=engine,
+            state=self._resolved(state),
+            tables=self._each("inputs", self._table),
+            feeds=self._each("changes", self._feed),
+            outputs=self._each("outputs", self._output),
+            quarantine=None if quarantine is None else self._quarantine(quarantine),
+        )
+
+    # Tables of the file
+
+    def _each(self, kind: str, make: Callable[[Name, str, Mapping[str, Any]], Made]) -> tuple[Made, ...]:
+        found = self._document.get(kind, {})
+        if not isinstance(found, Mapping):
+            self._bad_type((kind,), f"tables such as `[{kind}.Edge]`", found)
+            return ()
+        made = []
+        for relation, table in found.items():
+            name = (kind, relation)
+            if isinstance(table, Mapping):
+                made.append(make(name, relation, table))
+            else:
+                self._bad_type(name, f"a table `[{kind}.Relation]` with the relation's name", table)
+        return tuple(made)
+
+    def _table(self, name: Name, relation: str, table: Mapping[str, Any]) -> Table:
+        self._refuse_unknown(name, table, ("format", "path", "options"))
+        return Table(relation, self._place(name, table))
+
+    def _feed(self, name: Name, relation: str, table: Mapping[str, Any]) -> Feed:
+        self._refuse_unknown(name, table, ("format", "path", "options", OPERATIONS, "order", "key", "envelope"))
+        envelope = self._choice(name, table, "envelope", _ENVELOPES, "")
+        if envelope and table.get("format") in _FLAT:
+            self._bad_value(name, "envelope", f"a file of format `{table['format']}` has no envelopes", "", ())
+        op = self._text(name, table, OPERATIONS) or (OPERATIONS if envelope else "")
+        key = self._names(name, table, "key")
+        if envelope and not key and "key" not in table:
+            self._missing(name, "key", "in an envelope rows are found by their key", 'key = ["id"]')
+        return Feed(
+            relation,
+            self._place(name, table),
+            op=op or None,
+            order=self._text(name, table, "order") or None,
+            key=key,
+            is_envelope=bool(envelope),
+        )
+
+    def _output(self, name: Name, relation: str, table: Mapping[str, Any]) -> Output:
+        self._refuse_unknown(name, table, ("format", "path", "options", "mode"))
+        mode = self._choice(name, table, "mode", _MODES, "changes")
+        return Output(relation, self._place(name, table), is_snapshot=mode == "snapshot")
+
+    def _quarantine(self, table: Any) -> Place | None:
+        name = ("quarantine",)
+        if not isinstance(table, Mapping):
+            self._bad_type(name, "a table `[quarantine]`", table)
+            return None
+        self._refuse_unknown(name, table, ("format", "path", "options"))
+        return self._place(name, {"format": "json", **table})
+
+    def _place(self, name: Name, table: Mapping[str, Any]) -> Place:
+        format_ = self._text(name, table, "format", needed='format = "csv"')
+        is_local = self._engine == "local"
+        if is_local and format_ and format_ not in FILE_FORMATS:
+            self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, FILE_FORMATS)
+        path = self._text(
+            name, table, "path", needed=None if not is_local and _WITHOUT_PATH.match(format_) else 'path = "folder"'
+        )
+        resolved = self._resolved(path) if path else None
+        if is_local and path and "://" in path.removeprefix("file://"):
+            self._bad_value(name, "path", "the local engine has only paths of this machine", path, ())
+        return Place(format_, resolved, path, self._options(name, table))
+
+    def _options(self, name: Name, table: Mapping[str, Any]) -> Mapping[str, str]:
+        found = table.get("options", {})
+        if not isinstance(found, Mapping):
+            self._bad_type((*name, "options"), "a table such as `{header = true}`", found)
+            return {}
+        options = {}
+        for option, value in found.items():
+            if not isinstance(value, str | bool | int | float):
+                self._bad_type((*name, "options", option), "text, a number or a Boolean", value)
+            elif self._engine == "local" and option not in _LOCAL_OPTIONS:
+                self._bad_value(
+                    (*name, "options"), option, f"the local engine has no option `{option}`", option, _LOCAL_OPTIONS
+                )
+            elif option == FILES_PER_BATCH and (not str(value).isdecimal() or int(value) < 1):
+                self._bad_type((*name, "options", option), "a whole number above 0", value)
+            else:
+                options[option] = str(value).lower() if isinstance(value, bool) else str(value)
+        return options
+
+    # Values
+
+    def _text(self, name: Name, table: Mapping[str, Any], key: str, needed: str | None = None) -> str:
+        if key not in table:
+            if needed is not None:
+                self._missing(name, key, "it has to be there", needed)
+            return ""
+        value = table[key]
+        if not isinstance(value, str) or not value:
+            self._bad_type((*name, key), "text" if not isinstance(value, str) else "a text that is not empty", value)
+            return ""
+        return value
+
+    def _names(self, name: Name, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        listed = [value] if isinstance(value, str) else value
+        if (
+            not isinstance(listed, list)
+            or not all(isinstance(each, str) for each in listed)
+            or (key in table and not listed)
+        ):
+            self._bad_type((*name, key), 'a list of columns such as `["src", "dst"]`', value)
+            return ()
+        return tuple(listed)
+
+    def _choice(self, name: Name, table: Mapping[str, Any], key: str, choices: Sequence[str], default: str) -> str:
+        value = self._text(name, table, key) if key in table else default
+        if value and value != default and value not in choices:
+            self._bad_value(name, key, f"there is no {key} `{value}`", value, choices)
+            return default
+        return value or default
+
+    def _resolved(self, path: str) -> str:
+        if "://" in path:
+            return path
+        return str((self._folder / path).resolve())
+
+    # What is wrong
+
+    def _refuse_unknown(self, name: Name, table: Mapping[str, Any], known: Sequence[str]) -> None:
+        for key, value in table.items():
+            if key in known:
+                continue
+            what = "table" if isinstance(value, Mapping) else "setting"
+            where = f"in `[{'.'.join(name)}]`" if name else "in a pipeline file"
+            meant = suggest(key, known)
+            self.wrong.append(
+                diagnostic(
+                    Code.UNKNOWN_SETTING,
+                    f"there is no {what} `{key}` {where}",
+                    self._spans.of_name((*name, key)),
+                    "unknown",
+                    help=f"did you mean `{meant}`?" if meant else f"there are {_listed(known)}",
+                )
+            )
+
+    def _missing(self, name: Name, key: str, why: str, example: str) -> None:
+        where = f"`[{'.'.join(name)}]`" if name else "the pipeline file"
+        self.wrong.append(
+            diagnostic(
+                Code.MISSING_SETTING,
+                f"{where} has no `{key}`",
+                self._spans.of_name(name),
+                why,
+                help=f"add a line like `{example}`",
+            )
+        )
+
+    def _bad_type(self, name: Name, wanted: str, value: Any) -> None:
+        span = self._spans.of_value(name)
+        self.wrong.append(
+            diagnostic(Code.BAD_SETTING, f"`{'.'.join(name)}` is {_kind(value)}", span, f"{wanted} is wanted here")
+        )
+
+    def _bad_value(self, name: Name, key: str, message: str, value: str, choices: Sequence[str]) -> None:
+        meant = suggest(value, choices)
+        self.wrong.append(
+            diagnostic(
+                Code.BAD_SETTING,
+                message,
+                self._spans.of_value((*name, key)),
+                "cannot be",
+                help=f"did you mean `{meant}`?" if meant else f"there are {_listed(choices)}" if choices else None,
+            )
+        )
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "a Boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text" if value else "an empty text"
+        case list():
+            return "a list"
+        case Mapping():
+            return "a table"
+        case _:
+            return "a date or time"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

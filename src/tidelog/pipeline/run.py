@@ -1,0 +1,268 @@
+"""Settings → a pipeline that runs: the starting tables, then batch after batch of the feeds, each one epoch.
+
+Exactly once, however often a process is killed: the number of a batch is committed with its epoch, as a mark, and the
+batch is passed over when it is delivered again. Its outputs are written before the commit and made visible after it
+(`sinks`), its bad records are written under its number. So a batch that was interrupted is done again from the start,
+and leaves the same.
+
+The batches are taken by a thread of their own, so that an interrupt from the keyboard waits for the end of a batch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from tidelog.database.database import marks
+from tidelog.database.program import Program
+from tidelog.database.transaction import Transaction, before_keeping, mark
+from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.wording import counted
+from tidelog.engine.interface import ChangeRows, EpochReport
+from tidelog.pipeline.apply import apply
+from tidelog.pipeline.bad_records import BadRecords
+from tidelog.pipeline.batch import Batch, Records, Stop
+from tidelog.pipeline.operations import FeedOperation, OperationReader
+from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.settings import Settings
+from tidelog.pipeline.settle import Settled, settle
+from tidelog.pipeline.site import Site
+
+START = "start"
+_BATCH, _OUTPUTS = "pipeline batch", "pipeline outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one batch did. `batch` is its number, or `start` for the starting tables; `read` is how many records it had.
+    A batch without effect has no report. `changes` has for each output relation that changed how
+    many rows came and went. `seconds` are those of reading, of the epoch, and of writing.
+    """
+
+    batch: str
+    read: int
+    bad: int
+    conflicts: int
+    report: EpochReport | None
+    changes: Mapping[str, tuple[int, int]]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who is told of what a run does."""
+
+    begun: Callable[[str, str], object] = lambda phase, what: None
+    done: Callable[[Step], object] = lambda step: None
+    warn: Callable[[str], object] = lambda text: None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is known of a batch while it is taken; a phase may be entered again."""
+
+    batch: str
+    bad: BadRecords
+    read: int = 0
+    conflicts: int = 0
+    changes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "epoch": 0.0, "write": 0.0})
+    phase: str = "read"
+    since: float = field(default_factory=perf_counter)
+
+    def enter(self, phase: str) -> None:
+        now = perf_counter()
+        self.seconds[self.phase] += now - self.since
+        self.phase, self.since = phase, now
+
+
+def run_pipeline(
+    settings: Settings,
+    program: Program,
+    *,
+    watch: bool = False,
+    interval: float = 1.0,
+    skip_bad: bool | None = None,
+    opening: Mapping[str, Any] | None = None,
+    listener: Listener | None = None,
+    stop: Stop | None = None,
+    spark: Any = None,
+) -> None:
+    """Takes everything that there is, and with `watch` goes on with what comes until `stop` is set or a signal comes.
+
+    `skip_bad` says whether records that cannot be taken are left out; by default they are where there is a quarantine.
+    Raises what opening the database raises, DataError for a batch that cannot be taken; nothing of it is left then.
+    """
+    listener = listener or Listener()
+    stop = stop or Stop()
+    listener.begun("open", settings.engine)
+    site = _site(settings, program, opening or {}, listener, spark)
+    try:
+        skip = settings.quarantine is not None if skip_bad is None else skip_bad
+        run = _Run(settings, program, site, skip, listener)
+        with stop.on_signals():
+            _in_background(lambda: run.all(watch, interval, stop), site)
+    finally:
+        site.close()
+
+
+def _site(settings: Settings, program: Program, opening: Mapping[str, Any], listener: Listener, spark: Any) -> Site:
+    if settings.engine == "local":
+        from tidelog.pipeline.local.site import LocalSite
+
+        return LocalSite(settings, program, opening, listener.warn)
+    from tidelog.pipeline.spark.site import SparkSite
+
+    return SparkSite(settings, program, opening, listener.warn, spark)
+
+
+def _in_background(work: Callable[[], None], site: Site) -> None:
+    """Does the work in another thread, and raises what it raises. An interrupt here cancels the epoch that runs."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="tidelog pipeline")
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        site.interrupt()
+        thread.join()
+        raise
+    if failures:
+        raise failures[0]
+
+
+class _Run:
+    """One run over an open database."""
+
+    def __init__(self, settings: Settings, program: Program, site: Site, skip: bool, listener: Listener) -> None:
+        rules = program.stages.rules
+        self._settings = settings
+        self._site = site
+        self._skip = skip
+        self._listener = listener
+        self._relations = rules.relations
+        self._feeds = {feed.relation: feed for feed in settings.feeds}
+        self._readers = {
+            feed.relation: OperationReader(feed, rules.relations[feed.relation], rules.functions.definitions)
+            for feed in settings.feeds
+        }
+        self._last: int | None = None
+
+    def all(self, watch: bool, interval: float, stop: Stop) -> None:
+        """Recovers, loads the starting tables if they are not, and takes the batches of the feeds."""
+        known = marks(self._site.database)
+        self._last = known.get(_BATCH)
+        self._site.feeds.check(self._last)
+        self._site.sinks.recover(self._site.database.report.epoch, known.get(_OUTPUTS, ()))
+        if self._last is None:
+            self._load()
+        if not stop.is_set:
+            self._site.feeds.run(self._take, self._last, watch=watch, interval=interval, stop=stop)
+
+    def _load(self) -> None:
+        """The starting tables, as one epoch."""
+        progress = self._begin(START)
+        unknown = []
+        with self._site.database.transaction() as tx:
+            for table in self._settings.tables:
+                self._listener.begun("read", table.place.written or table.place.format)
+                count = self._site.load(tx, table, progress.bad)
+                progress.read += count or 0
+                if count is None:
+                    unknown.append(table.relation)
+            self._before_commit(tx, -1, progress)
+        self._site.loaded()
+        if tx.report is not None and unknown:
+            progress.read += sum(tx.report.rows[name] for name in unknown) + progress.bad.count
+        self._finish(tx, -1, progress)
+
+    def _take(self, batch: Batch) -> None:
+        """One batch of the feeds, as one epoch; nothing if it was committed before."""
+        if self._last is not None and batch.number <= self._last:
+            return
+        progress = self._begin(str(batch.number))
+        self._listener.begun("read", f"batch {batch.number}")
+        with self._site.database.transaction() as tx:
+            for name, records in batch.records.items():
+                settled = self._settle(name, records, progress)
+                apply(tx, settled, self._feeds[name], self._relations[name], self._site.old_rows)
+            self._before_commit(tx, batch.number, progress)
+        self._finish(tx, batch.number, progress)
+
+    def _begin(self, batch: str) -> _Progress:
+        return _Progress(batch, BadRecords(skip=self._skip, keep=self._site.quarantine is not None))
+
+    def _settle(self, name: str, records: Records, progress: _Progress) -> Settled:
+        operations = self._operations(name, records, progress)
+        settled = settle(operations, self._relations[name], lambda bad: progress.bad.add(name, bad))
+        progress.conflicts += settled.conflicts
+        if settled.conflicts:
+            conflicts = counted(settled.conflicts, "conflict")
+            self._listener.warn(f"batch {progress.batch}: {conflicts}; the first: {settled.conflict}")
+        return settled
+
+    def _operations(self, name: str, records: Records, progress: _Progress) -> Iterator[FeedOperation]:
+        reader = self._readers[name]
+        for record in records:
+            progress.read += 1
+            if isinstance(record, BadRecord):
+                progress.bad.add(name, record)
+                continue
+            try:
+                operation = reader.read(record)
+            except DataError as error:
+                progress.bad.add(name, BadRecord(record.place, record.text, error))
+            else:
+                yield operation
+
+    def _before_commit(self, tx: Transaction, number: int, progress: _Progress) -> None:
+        """Everything is read: bad records go to the quarantine; the commit will prepare the outputs, and be marked."""
+        bad = progress.bad
+        if bad.first is not None:
+            self._listener.warn(
+                f"batch {progress.batch}: left out {counted(bad.count, 'bad record')}; the first: {bad.first.message}"
+            )
+        if self._site.quarantine is not None:
+            self._site.quarantine.put(progress.batch, bad.kept)
+
+        def prepare(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
+            progress.enter("write")
+            progress.changes = {name: (each.inserted_count(), each.deleted_count()) for name, each in changes.items()}
+            self._site.sinks.prepare(epoch, changes)
+            progress.enter("epoch")
+
+        before_keeping(tx, prepare)
+        mark(tx, {_BATCH: number, _OUTPUTS: [output.relation for output in self._settings.outputs]})
+        self._listener.begun("evaluate", f"batch {progress.batch}")
+        progress.enter("epoch")
+
+    def _finish(self, tx: Transaction, number: int, progress: _Progress) -> None:
+        """The batch is committed: its outputs are made visible."""
+        progress.enter("write")
+        self._last = number
+        report = tx.report
+        if report is not None:
+            self._site.sinks.publish(report.epoch)
+        progress.enter("read")
+        self._listener.done(
+            Step(
+                progress.batch,
+                progress.read,
+                progress.bad.count,
+                progress.conflicts,
+                report,
+                progress.changes,
+                progress.seconds,
+            )
+        )

@@ -1,0 +1,80 @@
+"""What a pipeline file says, as values: where rows come from, where changes go, and where the state is.
+
+`read_settings` makes them from the text, `check_settings` holds them against the program. Paths are absolute here;
+`written` is a path as it stands in the file, which is what state and messages name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FILE_FORMATS = ("csv", "json", "jsonl", "parquet", "tsv", "facts")
+"""What the local engine reads and writes; `json` is JSON Lines there, as it is on Spark."""
+
+FILES_PER_BATCH = "maxFilesPerTrigger"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something that holds rows: a format, usually a path, and options for whoever reads or writes it."""
+
+    format: str
+    path: str | None = None
+    written: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The path, where there has to be one on this machine."""
+        assert self.path is not None
+        return Path(self.path.removeprefix("file://"))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A starting table: the rows that an input relation begins with."""
+
+    relation: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The changes of an input relation.
+
+    `op` is the column with the operation (without it every record is an insert), `order` the one that says which of
+    two operations is the later, `key` the columns by which a row is replaced or deleted. With `is_envelope` a record
+    has the row before and after, as Debezium writes it.
+    """
+
+    relation: str
+    place: Place
+    op: str | None = None
+    order: str | None = None
+    key: tuple[str, ...] = ()
+    is_envelope: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where an output relation goes: the changes of each epoch, or as a whole after each."""
+
+    relation: str
+    place: Place
+    is_snapshot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A whole pipeline file; `tables`, `feeds` and `outputs` are in its order."""
+
+    file: Path
+    program: Path
+    engine: str
+    state: str
+    tables: tuple[Table, ...] = ()
+    feeds: tuple[Feed, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    quarantine: Place | None = None

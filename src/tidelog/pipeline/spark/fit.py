@@ -1,0 +1,154 @@
+"""The records of a starting table → rows that fit the relation, in the tasks that read them; nothing goes through the
+driver but bad ones.
+
+Columns that Spark reads with types of their own are fitted as whole Arrow columns; a batch that does not fit is halved
+until the bad rows stand alone. Cells and JSON are fitted one by one, by the reader of feeds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.check.types import BitType, SignedType
+from tidelog.diagnostics.errors import DataError
+from tidelog.engine.spark.encode import stored_type
+from tidelog.engine.spark.failure import CarriedError
+from tidelog.io.bad_rows import OF_ONE_ROW
+from tidelog.io.rows import to_table
+from tidelog.io.tables import fit_table
+from tidelog.pipeline.operations import OperationReader
+from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.settings import Feed
+from tidelog.pipeline.spark.feeds import records_of
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema import arrow_schema, with_plain_columns
+from tidelog.values import Definitions
+
+BAD = "_bad"
+_ARROW = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "decimal(20,0)": pa.decimal128(20, 0),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+}
+
+
+def fit_frame(frame: Any, feed: Feed, relation: Relation, definitions: Definitions, *, skip: bool) -> Any:
+    """The rows of a plain relation, with its columns and `_bad`, which describes a row that does not fit and is null
+    for the others. Without `skip` the first bad row fails the job that reads the frame."""
+    relation = with_plain_columns(relation)
+    columns = ", ".join(f"`{column.name}` {stored_type(column.type)}" for column in relation.columns)
+    schema = f"{columns}{', ' if columns else ''}{BAD} string"
+    return frame.mapInArrow(fitting(feed, relation, definitions, skip=skip), schema)
+
+
+def fitting(
+    feed: Feed, relation: Relation, definitions: Definitions, *, skip: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does with its batches of records."""
+
+    def fit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        fitter = _Fitter(feed, relation, definitions, skip)
+        for batch in batches:
+            yield from fitter.fit(batch.column(0)).to_batches()
+
+    return fit
+
+
+def bad_record(description: str) -> BadRecord:
+    """The bad record that a task has described."""
+    found = json.loads(description)
+    return BadRecord(found["place"], found["text"], DataError(found["message"], code=found["code"], help=found["help"]))
+
+
+@dataclass(slots=True)
+class _Fitter:
+    feed: Feed
+    relation: Relation
+    definitions: Definitions
+    skip: bool
+
+    def fit(self, records: pa.StructArray) -> pa.Table:
+        bad: list[str] = []
+        has_columns = any(field.name == "row" for field in records.type)
+        good = self._fit_columns(records, bad) if has_columns else self._fit_records(records, bad)
+        return pa.concat_tables([self._shown(good, [None] * good.num_rows), self._of_bad(bad)])
+
+    def _fit_columns(self, records: pa.StructArray, bad: list[str]) -> pa.Table:
+        table = pa.Table.from_struct_array(records.field("row"))
+        missing = [column.name for column in self.relation.columns if column.name not in table.column_names]
+        if not missing:
+            table = table.select([column.name for column in self.relation.columns])
+        for place, column in enumerate(self.relation.columns if not missing else ()):
+            # Spark has no other type for all of `u64`.
+            if isinstance(column.type, BitType | SignedType) and pa.types.is_decimal(table.column(place).type):
+                wide = column.type.width > 64
+                if not wide and table.column(place).type.scale == 0:
+                    integers = _integers(table.column(place), isinstance(column.type, BitType))
+                    table = table.set_column(place, column.name, integers)
+        places = records.field("place").to_pylist()
+        parts = list(self._fit_part(table, 0, places, bad))
+        return pa.concat_tables([arrow_schema(self.relation).empty_table(), *parts])
+
+    def _fit_part(self, table: pa.Table, start: int, places: list[str], bad: list[str]) -> Iterator[pa.Table]:
+        try:
+            yield fit_table(table, self.relation, lambda index: places[start + index] or "a row")
+        except DataError as error:
+            if error.code not in OF_ONE_ROW:
+                raise CarriedError(error) from None
+            if table.num_rows == 1 or not self.skip:
+                self._note(places[start], json.dumps(table.slice(0, 1).to_pylist()[0], default=str), error, bad)
+                return
+            half = table.num_rows // 2
+            yield from self._fit_part(table.slice(0, half), start, places, bad)
+            yield from self._fit_part(table.slice(half), start + half, places, bad)
+
+    def _fit_records(self, records: pa.StructArray, bad: list[str]) -> pa.Table:
+        reader = OperationReader(self.feed, self.relation, self.definitions)
+        rows = []
+        for record in records_of(records.to_pylist(), self.feed.place.format):
+            if isinstance(record, BadRecord):
+                self._note(record.place, record.text, record.error, bad)
+                continue
+            try:
+                rows.append(reader.read(record).row)
+            except DataError as error:
+                self._note(record.place, record.text, error, bad)
+        return to_table(rows, self.relation)
+
+    def _note(self, place: str, text: str, error: DataError, bad: list[str]) -> None:
+        if not self.skip:
+            raise CarriedError(error)
+        described = {"place": place, "text": text, "message": error.message, "code": error.code, "help": error.help}
+        bad.append(json.dumps(described))
+
+    def _shown(self, table: pa.Table, bad: list[str | None]) -> pa.Table:
+        names = [column.name for column in self.relation.columns]
+        arrays = [
+            table.column(place).cast(_ARROW[stored_type(column.type)])
+            for place, column in enumerate(self.relation.columns)
+        ]
+        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, BAD])
+
+    def _of_bad(self, bad: list[str]) -> pa.Table:
+        arrays = [pa.nulls(len(bad), _ARROW[stored_type(column.type)]) for column in self.relation.columns]
+        names = [column.name for column in self.relation.columns]
+        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, BAD])
+
+
+def _integers(column: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
+    """Decimals without a fraction as integers; as they are where one is too large, for `fit_table` to say so."""
+    try:
+        return column.cast(pa.uint64() if is_unsigned else pa.int64())
+    except pa.ArrowInvalid:
+        return column

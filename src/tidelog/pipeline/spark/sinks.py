@@ -1,0 +1,247 @@
+"""Change tables, snapshots and the quarantine, written by Spark.
+
+Where the sink is a folder of files, an epoch's changes are written beside those that are visible and renamed after the
+commit, as on the local engine. Any other sink cannot be part of a commit: the changes wait in the state's `outbox`,
+and are handed over after it. If the process dies in between, they are handed over again: at least once, with `_epoch`
+to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.database.database import Database
+from tidelog.engine.interface import ChangeRows
+from tidelog.io.outward import rows_to_table
+from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.settings import Output, Place
+from tidelog.pipeline.sinks import (
+    CAME,
+    EPOCH,
+    OP,
+    QUARANTINE,
+    WENT,
+    Sink,
+    change_relation,
+    pending,
+    pending_epoch,
+    published,
+    quarantined,
+)
+from tidelog.pipeline.spark.failures import naming
+from tidelog.pipeline.spark.folder import Folder
+from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS
+from tidelog.rules.ir import Kind, Relation
+from tidelog.values import Definitions
+
+_ONE_FILE = 100_000
+"""So many rows go to one file: the time of a small epoch is that of its jobs."""
+
+_MARKER = "_epoch"
+
+
+def spark_sink(
+    output: Output, relation: Relation, definitions: Definitions, database: Database, spark: Any, outbox: Folder
+) -> Sink:
+    """The sink of an output; `outbox` is the folder for all that have to wait."""
+    is_files = output.place.format in FILE_SOURCES and output.place.path is not None
+    if output.is_snapshot:
+        return (FileSnapshot if is_files else Snapshot)(output.place, relation, database, outbox / relation.name)
+    rows = _Rows(relation, definitions, database, spark)
+    if is_files:
+        assert output.place.path is not None
+        return FileChangeTable(output.place, rows, Folder(output.place.path))
+    return ChangeTable(output.place, rows, outbox / relation.name)
+
+
+class _Rows:
+    """The changes of a relation, as frames."""
+
+    def __init__(self, relation: Relation, definitions: Definitions, database: Database, spark: Any) -> None:
+        self.relation = relation
+        self._definitions = definitions
+        self._database = database
+        self._spark = spark
+
+    def changed(self, epoch: int, rows: ChangeRows) -> Any:
+        """What an epoch changed, with the columns of a change table."""
+        if self.relation.kind is not Kind.SET:
+            return self._weighted(epoch, rows.weights())
+        parts = []
+        if rows.deleted_count():
+            parts.append(self._shown(rows.deleted_frame(), WENT, epoch))
+        if rows.inserted_count() or not parts:
+            parts.append(self._shown(rows.inserted_frame(), CAME, epoch))
+        frame = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+        return _few_files(frame, rows.inserted_count() + rows.deleted_count())
+
+    def all(self, epoch: int) -> Any | None:
+        """All rows that there are, as if the epoch had brought them; None for none."""
+        view = self._database.relation(self.relation.name)
+        count = len(view)
+        if not count:
+            return None
+        if self.relation.kind is not Kind.SET:
+            return self._weighted(epoch, view.weights())
+        return _few_files(self._shown(view.to_spark(), CAME, epoch), count)
+
+    def read(self, folder: Folder, name: str) -> Any:
+        """Changes that were written as Parquet."""
+        return self._spark.read.parquet(folder.spark_path(name))
+
+    def _shown(self, frame: Any, op: str, epoch: int) -> Any:
+        from pyspark.sql import functions as f
+
+        return frame.withColumn(OP, f.lit(op)).withColumn(EPOCH, f.lit(epoch).cast("long"))
+
+    def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
+        listed = [(*row, CAME if weight > 0 else WENT, abs(weight), epoch) for row, weight in rows]
+        table = rows_to_table(listed, change_relation(self.relation), self._definitions)
+        return self._spark.createDataFrame(_signed(table))
+
+
+class FileChangeTable:
+    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
+
+    def __init__(self, place: Place, rows: _Rows, folder: Folder) -> None:
+        self.relation = rows.relation.name
+        self._place = place
+        self._rows = rows
+        self._folder = folder
+
+    def prepare(self, epoch: int, rows: ChangeRows) -> None:
+        self._write(epoch, self._rows.changed(epoch, rows))
+
+    def publish(self, epoch: int) -> None:
+        if self._folder.exists(pending(epoch)):
+            self._folder.move(pending(epoch), published(epoch))
+
+    def begin(self, epoch: int) -> None:
+        self._forget(epoch)
+        frame = self._rows.all(epoch)
+        if frame is not None:
+            self._write(epoch, frame)
+            self.publish(epoch)
+
+    def recover(self, epoch: int) -> None:
+        self._forget(epoch)
+        self.publish(epoch)
+
+    def _forget(self, epoch: int) -> None:
+        for name in self._folder.names():
+            if pending_epoch(name) not in (None, epoch):
+                self._folder.remove(name)
+
+    def _write(self, epoch: int, frame: Any) -> None:
+        with naming(f"outputs.{self.relation}"):
+            _writer(frame, self._place).mode("overwrite").save(self._folder.spark_path(pending(epoch)))
+
+
+class ChangeTable(FileChangeTable):
+    """Implements `Sink`: every epoch's changes are appended, after the commit, to whatever Spark writes to."""
+
+    def publish(self, epoch: int) -> None:
+        if self._folder.exists(pending(epoch)):
+            frame = self._rows.read(self._folder, pending(epoch))
+            with naming(f"outputs.{self.relation}"):
+                _save(_writer(frame, self._place).mode("append"), self._place)
+            self._folder.remove(pending(epoch))
+
+    def _write(self, epoch: int, frame: Any) -> None:
+        with naming(f"outputs.{self.relation}"):
+            frame.write.mode("overwrite").parquet(self._folder.spark_path(pending(epoch)))
+
+
+class Snapshot:
+    """Implements `Sink`: the whole relation, written over the last one after each epoch that changes it. `folder` is
+    where the epoch is noted that it is of."""
+
+    def __init__(self, place: Place, relation: Relation, database: Database, folder: Folder) -> None:
+        self.relation = relation.name
+        self._place = place
+        self._relation = relation
+        self._database = database
+        self._folder = folder
+        self._is_due = False
+
+    def prepare(self, epoch: int, rows: ChangeRows) -> None:
+        self._is_due = True
+
+    def publish(self, epoch: int) -> None:
+        if self._is_due:
+            view = self._database.relation(self.relation)
+            frame = _few_files(view.to_spark(), len(view))
+            with naming(f"outputs.{self.relation}"):
+                self._replace(frame)
+            self._is_due = False
+        self._folder.write_text(_MARKER, str(epoch))
+
+    def begin(self, epoch: int) -> None:
+        self._is_due = True
+        self.publish(epoch)
+
+    def recover(self, epoch: int) -> None:
+        if self._folder.read_text(_MARKER) != str(epoch):
+            self.begin(epoch)
+
+    def _replace(self, frame: Any) -> None:
+        _save(_writer(frame, self._place).mode("overwrite"), self._place)
+
+
+class FileSnapshot(Snapshot):
+    """The same in a folder of files, which is written beside the last one and takes its place."""
+
+    def _replace(self, frame: Any) -> None:
+        assert self._place.path is not None
+        parent, _, name = self._place.path.rstrip("/").rpartition("/")
+        folder, new = Folder(parent), f"_{name}.new"
+        _writer(frame, self._place).mode("overwrite").save(folder.spark_path(new))
+        folder.move(new, name)
+
+
+class SparkQuarantine:
+    """Implements `Quarantine`: a folder `batch=N` for each batch that had bad records."""
+
+    def __init__(self, place: Place, spark: Any) -> None:
+        assert place.path is not None
+        self._place = place
+        self._folder = Folder(place.path)
+        self._spark = spark
+
+    def put(self, batch: str, bad: Sequence[tuple[str, BadRecord]]) -> None:
+        name = f"batch={batch}"
+        if not bad:
+            self._folder.remove(name)
+            return
+        columns = ", ".join(f"{column.name} string" for column in QUARANTINE.columns)
+        frame = self._spark.createDataFrame(quarantined(bad), columns)
+        with naming("quarantine"):
+            writer = _writer(_few_files(frame, len(bad)), self._place).mode("overwrite")
+            writer.save(self._folder.spark_path(name))
+
+
+def _writer(frame: Any, place: Place) -> Any:
+    format_ = "json" if place.format in JSON_FORMATS else place.format
+    usual = {"header": "true", "emptyValue": "", "escape": '"'} if format_ == "csv" else {}
+    return frame.write.format(format_).options(**{**usual, **place.options})
+
+
+def _save(writer: Any, place: Place) -> None:
+    writer.save(place.path) if place.path else writer.save()
+
+
+def _few_files(frame: Any, count: int) -> Any:
+    return frame.coalesce(1) if count <= _ONE_FILE else frame
+
+
+def _signed(table: pa.Table) -> pa.Table:
+    """The table with signed numbers in the place of unsigned ones, which Spark does not know."""
+    fields = []
+    for field in table.schema:
+        if pa.types.is_unsigned_integer(field.type):
+            field = field.with_type(pa.decimal128(20, 0) if field.type == pa.uint64() else pa.int64())
+        fields.append(field)
+    return table.cast(pa.schema(fields))

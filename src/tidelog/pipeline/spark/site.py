@@ -1,0 +1,139 @@
+"""A pipeline on Spark: any source and any sink that Spark knows.
+
+state/database     the database
+state/feeds        the checkpoint of the query over the feeds
+state/outbox       changes that wait for sinks that are no folders of files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidelog.database.program import Program
+from tidelog.database.transaction import Transaction
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.engine.spark.session import local_session
+from tidelog.io.values import Row
+from tidelog.pipeline.bad_records import BadRecords
+from tidelog.pipeline.batch import Feeds
+from tidelog.pipeline.operations import OperationReader
+from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.settings import Feed, Place, Settings, Table
+from tidelog.pipeline.sinks import Quarantine, Sinks
+from tidelog.pipeline.spark.failures import naming
+from tidelog.pipeline.spark.feeds import SparkFeeds, records_of
+from tidelog.pipeline.spark.fit import BAD, bad_record, fit_frame
+from tidelog.pipeline.spark.folder import Folder
+from tidelog.pipeline.spark.sinks import SparkQuarantine, spark_sink
+from tidelog.pipeline.spark.sources import record_column, table_frame
+from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.schema import is_plain_relation
+
+
+class SparkSite:
+    """Implements `Site`. `spark` is the session, by default the active one or a new local one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        program: Program,
+        opening: Mapping[str, Any],
+        warn: Callable[[str], object],
+        spark: Any = None,
+    ) -> None:
+        self._spark = spark if spark is not None else local_session()
+        if settings.feeds and "connect" in type(self._spark).__module__:
+            raise UsageError(
+                "feeds cannot be read through Spark Connect: there, batches are handed over on the server",
+                code=Code.SOURCE_FAILED,
+                help="run the pipeline with a classic session, such as `spark-submit` makes",
+            )
+        rules = program.stages.rules
+        self._relations = rules.relations
+        self._definitions = rules.functions.definitions
+        state = Folder(settings.state)
+        self.database = program.open("spark", spark=self._spark, path=(state / "database").address, **opening)
+        self._kept: list[Any] = []
+        try:
+            feeds = [replace(feed, place=_known_to_spark(feed.place)) for feed in settings.feeds]
+            self._spark_feeds = SparkFeeds(self._spark, feeds, rules.relations, state / "feeds")
+            self.feeds: Feeds = self._spark_feeds
+            sinks = {}
+            for output in settings.outputs:
+                known = replace(output, place=_known_to_spark(output.place))
+                relation = rules.relations[output.relation]
+                sinks[output.relation] = spark_sink(
+                    known, relation, self._definitions, self.database, self._spark, state / "outbox"
+                )
+            self.sinks = Sinks(sinks)
+            self.quarantine: Quarantine | None = None
+            if settings.quarantine is not None:
+                self.quarantine = SparkQuarantine(_known_to_spark(settings.quarantine), self._spark)
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
+        relation = self._relations[table.relation]
+        place = _known_to_spark(table.place)
+        with naming(f"inputs.{table.relation}"):
+            frame = table_frame(self._spark, place, [column.name for column in relation.columns])
+            records = record_column(frame, place)
+            feed = Feed(relation.name, place)
+            if not is_plain_relation(relation) or relation.kind is not Kind.SET or relation.key is not None:
+                return self._load_rows(tx, records, feed, relation, bad)
+            fitted = fit_frame(records, feed, relation, self._definitions, skip=bad.skip)
+            if not bad.skip:
+                tx.insert(relation.name, fitted.drop(BAD))
+                return None
+            fitted = fitted.persist()
+            self._kept.append(fitted)
+            for (description,) in fitted.where(f"{BAD} IS NOT NULL").select(BAD).collect():
+                bad.add(relation.name, bad_record(description))
+            tx.insert(relation.name, fitted.where(f"{BAD} IS NULL").drop(BAD))
+            return None
+
+    def _load_rows(self, tx: Transaction, records: Any, feed: Feed, relation: Relation, bad: BadRecords) -> int:
+        """Where rows are not plain, or are counted one by one: they go through the driver."""
+        reader = OperationReader(feed, relation, self._definitions)
+        rows, count = [], 0
+        for record in records_of(records.toArrow().column(0).to_pylist(), feed.place.format):
+            count += 1
+            if isinstance(record, BadRecord):
+                bad.add(relation.name, record)
+                continue
+            try:
+                rows.append(reader.read(record).row)
+            except DataError as error:
+                bad.add(relation.name, BadRecord(record.place, record.text, error))
+        tx.insert(relation.name, rows)
+        return count
+
+    def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
+        view = self.database.relation(relation)
+        return {key: view.lookup(**dict(zip(columns, key, strict=True))) for key in keys}
+
+    def loaded(self) -> None:
+        """The starting tables are committed: what was kept for them can go."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
+
+    def interrupt(self) -> None:
+        self._spark_feeds.interrupt()
+        self.database.cancel()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def _known_to_spark(place: Place) -> Place:
+    """The place in Spark's words: it has no formats `jsonl`, `tsv` and `facts`."""
+    if place.format == "tsv":
+        return replace(place, format="csv", options={"sep": "\t", **place.options})
+    if place.format == "facts":
+        return replace(place, format="csv", options={"sep": "\t", "header": "false", "quote": "", **place.options})
+    return replace(place, format="json") if place.format == "jsonl" else place

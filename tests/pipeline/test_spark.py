@@ -1,0 +1,173 @@
+"""Pipelines on Spark: the same file gives the same changes as on the local engine, and a batch is applied once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.pipeline.folder import REACH_FILE, Pipe, closure, read_folder
+from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.pipeline.spark.sinks import ChangeTable
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+input relation Host(name: string, size: u64, zone: string)
+input relation Zone(zone: string, is_open: bool)
+input relation Port(name: string, port: u16)
+output relation Open(name: string, size: u64)
+output relation Exposed(name: string, port: u16)
+Open(n, s) :- Host(n, s, z), Zone(z, true).
+Exposed(n, p) :- Port(n, p), Open(n, _).
+"""
+
+FILE = """
+program = "program.dl"
+state   = "state"
+[inputs.Host]
+format = "csv"
+path   = "data/host"
+[inputs.Zone]
+format = "parquet"
+path   = "data/zone"
+[inputs.Port]
+format = "json"
+path   = "data/port"
+[changes.Host]
+format = "json"
+path   = "feed/host"
+op     = "op"
+key    = ["name"]
+order  = "ts"
+[changes.Port]
+format = "csv"
+path   = "feed/port"
+op     = "op"
+[changes.Zone]
+format = "parquet"
+path   = "feed/zone"
+op     = "op"
+[outputs.Open]
+format = "parquet"
+path   = "out/open"
+[outputs.Exposed]
+format = "csv"
+path   = "out/exposed"
+[quarantine]
+path = "bad"
+"""
+
+LARGE = 2**64 - 1
+
+
+def first_day(pipe: Pipe) -> None:
+    pipe.table(f"zone,name,size\nout,a,{LARGE}\nin,b,2\nout,c,many\nout,,4\n", "data/host/rows.csv")
+    pipe.table('{"name": "a", "port": 80}\n{"name": "b", "port": 22}\n{"port": 1}\n', "data/port/rows.json")
+    (pipe.folder / "data/zone").mkdir(parents=True)
+    zones = pa.table({"is_open": [True, False], "zone": ["out", "in"]})
+    pq.write_table(zones, pipe.folder / "data/zone/rows.parquet")
+    (pipe.folder / "feed/zone").mkdir(parents=True)
+    pq.write_table(pa.table({"zone": ["in"], "is_open": [False], "op": ["+"]}), pipe.folder / "feed/zone/0.parquet")
+    pipe.feed_text("op,port,name,more\n+,443,a,x\n+,99999,a,x\n", "feed/port/0.csv")
+
+
+def second_day(pipe: Pipe) -> None:
+    pipe.feed(
+        {"op": "u", "ts": 2, "name": "a", "size": 7, "zone": "out"},
+        {"op": "d", "ts": "1", "name": "a"},
+        {"op": "c", "ts": 1, "name": "d", "size": LARGE, "zone": "out"},
+        {"op": "+", "ts": 1, "name": "e", "size": -1, "zone": "out"},
+        "{nonsense",
+        folder="feed/host",
+    )
+    pipe.feed_text("op,port,name,more\n-,80,a,x\n+,5,d,x\n", "feed/port/1.csv")
+
+
+def summary(pipe: Pipe) -> list[Any]:
+    return [(step.batch, step.read, step.bad, step.conflicts, dict(step.changes)) for step in pipe.steps]
+
+
+def quarantined(pipe: Pipe) -> list[tuple[str, str, str]]:
+    rows = [row for batch in (pipe.folder / "bad").glob("batch=*") for row in read_folder(batch)]
+    return sorted((row["relation"], row["code"], row["record"].replace(" ", "")[:9]) for row in rows)
+
+
+def test_both_engines_make_the_same_of_a_file(tmp_path: Path, spark: Any) -> None:
+    found: dict[str, list[Any]] = {}
+    for engine in ("local", "spark"):
+        (tmp_path / engine).mkdir()
+        pipe = Pipe(tmp_path / engine, PROGRAM, FILE, engine)
+        seen = found[engine] = []
+        for day in (first_day, second_day):
+            day(pipe)
+            pipe.run(spark=spark if engine == "spark" else None)
+            seen += [summary(pipe), pipe.summed("open")]
+            seen.append(
+                {(row["name"], int(row["port"]), row["_op"], int(row["_epoch"])) for row in pipe.changes("exposed")}
+            )
+        seen.append([each[:2] for each in quarantined(pipe)])
+    assert found["spark"] == found["local"]
+    assert found["local"][1] == {("a", LARGE), ("", 4)}
+    assert found["local"][4] == {("a", 7), ("d", LARGE), ("", 4)}
+    assert len(found["local"][-1]) == 5
+
+    # Spark had not noted the end of the last batch: it delivers it again, and nothing happens.
+    before = pipe.changes("exposed")
+    last = max((tmp_path / "spark/state/feeds/log/commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    last.unlink()
+    (last.parent / f".{last.name}.crc").unlink()
+    assert pipe.run(spark=spark) == []
+    assert pipe.changes("exposed") == before
+
+
+def test_a_bad_record_fails_the_batch_with_its_own_error(tmp_path: Path, spark: Any) -> None:
+    pipe = Pipe(
+        tmp_path,
+        engine="spark",
+        file=REACH_FILE.replace('format = "json"\npath   = "feed"', 'format = "text"\npath   = "feed"'),
+    )
+    pipe.table("src,dst\na,b\nb,a\n")
+    path = pipe.feed('{"op": "?", "src": "x", "dst": "y"}')
+    with pytest.raises(DataError) as caught:
+        pipe.run(spark=spark)
+    assert caught.value.code == "E866"
+    assert str(path) in caught.value.message
+    assert pipe.summed("reach") == closure({("a", "b"), ("b", "a")})
+    path.write_text('{"op": "+", "src": "b", "dst": "c"}\n')
+    (step,) = pipe.run(spark=spark)
+    assert step.changes == {"Reach": (2, 0)}
+    assert {row["node"] for row in read_folder(tmp_path / "out/loop")} == {"a", "b"}
+    pipe.write_file((tmp_path / "pipe.toml").read_text().replace('path   = "feed"', 'path = "other"'))
+    with pytest.raises(UsageError, match="E868"):
+        pipe.run(spark=spark)
+
+
+def test_a_sink_that_is_no_folder_gets_changes_after_the_commit(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = REACH_FILE.partition("[outputs")[0] + '[outputs.Reach]\nformat = "noop"\n'
+    pipe = Pipe(tmp_path, file=file, engine="spark")
+    pipe.table("src,dst\na,b\n")
+    publish = ChangeTable.publish
+
+    def die(self: ChangeTable, epoch: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChangeTable, "publish", die)
+    with pytest.raises(KeyboardInterrupt):
+        pipe.run(spark=spark)
+    waiting = tmp_path / "state/outbox/Reach/_pending-1"
+    assert [row["_op"] for row in read_folder(waiting)] == ["+"]
+    monkeypatch.setattr(ChangeTable, "publish", publish)
+    assert pipe.run(spark=spark) == []
+    assert not waiting.exists()
+
+
+def test_what_spark_cannot_read_names_the_table(tmp_path: Path, spark: Any) -> None:
+    pipe = Pipe(tmp_path, file=REACH_FILE.replace('format = "csv"', 'format = "nonsense"'), engine="spark")
+    with pytest.raises(DataError, match=r"`\[inputs.Edge\]`: Spark says: "):
+        pipe.run(spark=spark)
