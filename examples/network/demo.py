@@ -80,7 +80,7 @@ DAY: list[tuple[str, list[Change]]] = [
 
 
 def write_tables(folder: Path, network: Network) -> None:
-    tables = (network.links, network.zones, network.allowed, network.services)
+    tables: list[list[Any]] = [network.links, network.zones, network.allowed, network.services]
     for (name, columns), rows in zip(COLUMNS.items(), tables, strict=True):
         (folder / "start" / name).mkdir(parents=True)
         (folder / "feed" / name).mkdir(parents=True)
