@@ -73,7 +73,15 @@ def test_the_stand_in_has_no_spark() -> None:
         NoSpark().range(1)  # type: ignore[attr-defined]
 
 
-def test_what_a_stream_has_at_opening_comes_once() -> None:
-    text = "output stream Out(v: Vec<u8>)\nOut([1, 2])."
+@pytest.mark.parametrize("kind", ["relation", "multiset", "stream"])
+def test_facts_of_the_text_come_once_at_opening(kind: str) -> None:
+    text = f"""
+    output {kind} Out(v: Vec<u8>)
+    output multiset Twice(n: u8)
+    Out([1, 2]).
+    Twice(1).
+    Twice(2 - 1).
+    """
     with tasks_here(lambda: NEVER, 0), tidelog.compile(text).open("spark", spark=NoSpark()) as database:
         assert [weight for _, weight in database.initial["Out"]] == [1]
+        assert list(database.initial["Twice"]) == [((1,), 2)]

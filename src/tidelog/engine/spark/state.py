@@ -142,7 +142,7 @@ def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.T
 
 def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
     """What the tables, each with `_total`, come to for each row that they have; no zeros."""
-    both = plain(pa.concat_tables([table.select([*values, TOTAL]) for table in tables]))
+    both = pa.concat_tables([plain(table.select([*values, TOTAL])) for table in tables])
     if values:
         sums = both.group_by(list(values), use_threads=False).aggregate([(TOTAL, "sum")])
         both = sums.rename_columns([*values, TOTAL])
