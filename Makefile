@@ -31,11 +31,13 @@ types: $(SET_UP) ## mypy, strict
 unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 	@$(PYTHON) -m pytest $(ARGS)
 
-soak: $(SET_UP) ## Random programs and histories against the oracle, all folders on Spark, then 2,000 kills; ARGS="--seconds 600 --seed 1"
+soak: $(SET_UP) ## Random programs and histories against the oracle, all folders on Spark, then kills of writers and drivers; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
 	@TIDELOG_SAMPLE=all $(PYTHON) -m pytest -q -m spark tests/programs
 	@$(PYTHON) -m tests.database.kill $(KILL_ARGS)
 	@$(PYTHON) -m tests.pipeline.kill $(PIPELINE_KILL_ARGS)
+	@$(PYTHON) -m tests.spark.kill --kills 500
+	@$(PYTHON) -m tests.spark.kill --spark --kills 20
 
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
 	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)

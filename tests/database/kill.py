@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from tests.oracle.evaluate import weigh
 from tests.oracle.history import Transaction, is_an_epoch, weigh_facts
 from tests.oracle.instances import TooLargeError
 from tests.oracle.types import Weights
-from tests.oracle.write import write
+from tests.oracle.write import write as written
 from tests.properties.check import INSTANCE_LIMIT, assert_same
 from tests.properties.durable import DurableReplay
 from tests.properties.language import kept, shown_weights
@@ -41,12 +41,14 @@ from tidelog.database.durable import pace
 ROOT = Path(__file__).parent.parent.parent
 LONGEST = 0.12
 
+Made = tuple[Case, tidelog.Program]
+
 
 @lru_cache(maxsize=1)
-def case_of(seed: int) -> tuple[Case, tidelog.Program]:
+def case_of(seed: int) -> Made:
     """The program and the history of a run, which both processes make from the seed, and the program compiled."""
     case = random_language_case(random.Random(f"kill {seed}"), FEATURES[seed % len(FEATURES)])
-    return case, tidelog.compile(write(case.program))
+    return case, tidelog.compile(written(case.program))
 
 
 def transaction_of(case: Case, number: int) -> Transaction:
@@ -57,18 +59,19 @@ def transaction_of(case: Case, number: int) -> Transaction:
 # The child
 
 
-def serve() -> None:
-    """Forks a child for every line `seed number directory` on standard input; says its number, and when it is dead."""
+def serve(write: Callable[[Case, tidelog.Program, int, Path], None], case_of: Callable[[int], Made]) -> None:
+    """Forks a child, which writes, for every line `seed number directory` on standard input; says its number, and when
+    it is dead."""
     from tidelog.engine.local.warm import warm
 
     warm()
     say("ready")
     for line in sys.stdin:
         seed, number, directory = line.split(maxsplit=2)
-        case, program = case_of(int(seed))
+        made = case_of(int(seed))
         child = os.fork()
         if child == 0:
-            write_until_killed(case, program, int(number), Path(directory.strip()))
+            write(*made, int(number), Path(directory.strip()))
         say(f"child {child}")
         os.waitpid(child, 0)
         say("dead")
@@ -99,9 +102,9 @@ def say(text: str) -> None:
 class Server:
     """The process that forks; its children are killed from here."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.database.kill", "--serve"],
+            [sys.executable, "-m", module, "--serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -150,8 +153,9 @@ class Server:
 
 
 @contextmanager
-def server() -> Iterator[Server]:
-    made = Server()
+def server(module: str = "tests.database.kill") -> Iterator[Server]:
+    """A process of a module that serves when it is asked to by `--serve`."""
+    made = Server(module)
     try:
         yield made
     finally:
@@ -218,7 +222,7 @@ def main() -> int:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve()
+        serve(write_until_killed, case_of)
         return 0
     seen: Counter[str] = Counter()
     seed = options.seed
