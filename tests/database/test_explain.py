@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -322,13 +321,3 @@ def test_a_row_that_is_not_there_has_no_explanation() -> None:
             db.explain("Rech", ("b", "a"))
         with pytest.raises(tidelog.DataError):
             db.explain("Reach", ("b", 1))
-
-
-def test_on_spark_questions_are_refused_by_name() -> None:
-    from tidelog.engine.spark.engine import SparkEngine
-
-    nobody = cast(SparkEngine, None)
-    for ask in (SparkEngine.inquiry, SparkEngine.profile):
-        with pytest.raises(tidelog.UsageError, match="does not answer questions") as caught:
-            ask(nobody)
-        assert caught.value.code == "E108"

@@ -43,11 +43,13 @@ LEAVES = {Origin.INPUT, Origin.FACT, Origin.DELAYED, Origin.STREAM}
 ROWS_AN_EPOCH = 12
 
 
-def explanations_replay(case: Case, seed: int = 0, strategy: str = "elastic") -> int:
+def explanations_replay(
+    case: Case, seed: int = 0, strategy: str = "elastic", replay_of: type[EngineReplay] = EngineReplay
+) -> int:
     """After every epoch, some rows are explained in both ways; how many were."""
     rng = random.Random(seed)
     explained = 0
-    for replay, facts, past in _epochs(case, strategy):
+    for replay, facts, past in _epochs(case, strategy, replay_of):
         program = case.program
         least = None if any(_is_wide(rule) for rule in program.rules) else least_heights(program, facts, past[-1])
         rows = [
@@ -73,11 +75,13 @@ def explanations_replay(case: Case, seed: int = 0, strategy: str = "elastic") ->
     return explained
 
 
-def absences_are_explained(case: Case, seed: int = 0, strategy: str = "elastic") -> int:
+def absences_are_explained(
+    case: Case, seed: int = 0, strategy: str = "elastic", replay_of: type[EngineReplay] = EngineReplay
+) -> int:
     """After every epoch, for some rows that are not there, each rule names a literal that really fails."""
     rng = random.Random(seed)
     explained = 0
-    for replay, _, past in _epochs(case, strategy):
+    for replay, _, past in _epochs(case, strategy, replay_of):
         for relation in case.program.relations:
             if relation.name not in case.program.derived or relation.kind == "stream":
                 continue
@@ -135,12 +139,14 @@ def least_heights(program: Program, facts: Weights, rows: Weights) -> dict[tuple
     return heights
 
 
-def _epochs(case: Case, strategy: str) -> Iterator[tuple[EngineReplay, Weights, Sequence[Weights]]]:
+def _epochs(
+    case: Case, strategy: str, replay_of: type[EngineReplay]
+) -> Iterator[tuple[EngineReplay, Weights, Sequence[Weights]]]:
     """The engine after each epoch, with the facts that it was given and the oracle's results so far."""
     program = case.program
     facts: Weights = {}
     past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
-    replay = EngineReplay(program, strategy)
+    replay = replay_of(program, strategy)
     replay.open()
     yield replay, facts, past
     for transaction in case.history:
@@ -296,10 +302,10 @@ def _fits(atom: ir.Atom, row: Row, values: Mapping[str, Any]) -> bool:
 # Queries
 
 
-def queries_agree(case: Case) -> int:
+def queries_agree(case: Case, replay_of: type[EngineReplay] = EngineReplay) -> int:
     """After every epoch, the body of each rule as a query has the oracle's answer; how many answers were compared."""
     asked = 0
-    for replay, _, past in _epochs(case, "elastic"):
+    for replay, _, past in _epochs(case, "elastic", replay_of):
         for rule in case.program.rules:
             if not rule.body or any(isinstance(each, Positive | Negative) and each.atom.moment for each in rule.body):
                 continue

@@ -31,6 +31,15 @@ class NoSpark:
         def get(name: str, default: Any = None) -> Any:
             return "local[3]" if name == "spark.master" else default
 
+    class sparkContext:  # noqa: N801
+        """Jobs are not tagged: there are none."""
+
+        @staticmethod
+        def addJobTag(tag: str) -> None:  # noqa: N802
+            pass
+
+        removeJobTag = cancelJobsWithTag = addJobTag  # noqa: N815
+
 
 def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], list[TaskOutcome]]:
     """A stand-in for `run_tasks`; before each bucket, `forget` says whether the process has lost its engines."""

@@ -160,6 +160,7 @@ class Code(StrEnum):
     UNKNOWN_PEER = "E818"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
+    TOO_LARGE_TO_ASK = "E832"
     NO_SUCH_RULE = "E840"
     NOT_A_RULE_CHANGE = "E841"
 

@@ -37,6 +37,7 @@ class Committed:
         self._desk = desk
         self._numbers = numbers
         self._tables = tables
+        self.sizes: Mapping[str, int] = {}
         self._built: list[tuple[Store, tuple[int, ...]]] = []
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
 
@@ -49,7 +50,7 @@ class Committed:
 
     def size(self, relation: str) -> int:
         """How many rows a relation has."""
-        return len(self._store(relation))
+        return self.sizes.get(relation, len(self._store(relation)))
 
     def find(
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None

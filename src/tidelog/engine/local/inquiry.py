@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidelog.engine.interface import Row
 from tidelog.engine.local.ask import ask
@@ -21,6 +21,10 @@ class LocalInquiry:
         self._committed = committed
         self._strata = strata
         self._kept: Proofs | None = None
+
+    def plan_for(self, sizes: Mapping[str, int]) -> None:
+        """Only some rows of these relations are here: plans are made for as many as there really are."""
+        self._committed.sizes = sizes
 
     def release(self) -> None:
         """Gives back what the questions needed; to be called before the next epoch."""

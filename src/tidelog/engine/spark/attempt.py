@@ -5,22 +5,35 @@ A failed attempt leaves files that nothing names. The next one, for the same epo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from tidelog.engine.interface import Follower
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.setting import Setting
+from tidelog.maintain.limits import Interrupt, NoInterrupt
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
+    """`interrupt` says whether it has to end, `tell` is told of strata and rounds (`Engine.follow`)."""
+
     spark: Any
     directory: StateDirectory
     epoch: int
     label: str
     setting: Setting = field(default_factory=Setting)
     started: float = field(default_factory=perf_counter)
+    interrupt: Interrupt = field(default_factory=NoInterrupt)
+    tell: Follower | None = None
+
+    def begin(self, relations: Sequence[str], number: int = 0) -> None:
+        """A stratum begins, or a round of it. Raises EvaluationError where the epoch has been cancelled."""
+        self.interrupt.check()
+        if self.tell is not None:
+            self.tell(relations, number)
 
     def new_name(self, relation: str, kind: str) -> str:
         """A name for a file of this epoch, never used before."""

@@ -105,10 +105,12 @@ class StateDirectory:
         """Writes a table; what is read back has the same columns, all nullable."""
         pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
 
-    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """The named columns of a file."""
+    def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """The named columns of a file; only the rows for which `where` holds, a condition on them."""
         try:
-            return pq.read_table(self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None)
+            return pq.read_table(
+                self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None, filters=where
+            )
         except FileNotFoundError as error:
             raise missing_file(self.address, name) from error
         except (pa.ArrowInvalid, OSError) as error:
@@ -128,6 +130,11 @@ class StateDirectory:
         """How many rows the files have; reads their footers only."""
         filesystem = self._opened[0]
         return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
+
+    def size(self, names: Iterable[str]) -> int:
+        """How many bytes the files take."""
+        infos = self._opened[0].get_file_info([self._path(name) for name in names])
+        return sum(info.size or 0 for info in infos)
 
     def largest(self, names: Iterable[str], column: str) -> str | None:
         """The largest text in a column of the files, None when it is null everywhere; reads only that column."""

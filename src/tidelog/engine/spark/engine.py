@@ -13,7 +13,6 @@ DataFrame should be used, cached or written within that time.
 from __future__ import annotations
 
 import os
-import re
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -32,30 +31,41 @@ from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, In
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.attempt import Attempt
-from tidelog.engine.spark.bucket import bucket_of_constant
 from tidelog.engine.spark.changes import SparkChanges, fitted
 from tidelog.engine.spark.choose import Chooser
 from tidelog.engine.spark.delays import due, still_waiting
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
+from tidelog.engine.spark.inquiry import Source, SparkInquiry
 from tidelog.engine.spark.inspected import show_inspected
+from tidelog.engine.spark.jobs import Jobs
+from tidelog.engine.spark.look_up import look_up
 from tidelog.engine.spark.manifest import Basis, Manifest
 from tidelog.engine.spark.place import Places
+from tidelog.engine.spark.profiler import Profiler
 from tidelog.engine.spark.published import Published
 from tidelog.engine.spark.rule_change import RuleChange, change_rules
 from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
-from tidelog.engine.spark.session import LaterSession, is_started, local_session, require_pyspark
+from tidelog.engine.spark.session import (
+    LaterSession,
+    is_on_one_machine,
+    is_on_this_machine,
+    is_started,
+    local_session,
+    require_pyspark,
+    tasks_at_a_time,
+)
 from tidelog.engine.spark.setting import Setting, without_keys
 from tidelog.engine.spark.stage import stage
-from tidelog.engine.spark.state import TOTAL, Cut, Stored, read_rows, read_weights
+from tidelog.engine.spark.state import TOTAL, Stored, read_rows, read_weights
 from tidelog.engine.spark.task import Workers
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
-from tidelog.rules.ir import Constant, Kind, Relation, Role, RuleProgram
+from tidelog.rules.ir import Kind, Role, RuleProgram
 from tidelog.rules.rule_set import Layer, RuleSet
 from tidelog.rules.storable import know_functions, unstorable_column
-from tidelog.rules.stored import stored_column, stored_rows
+from tidelog.rules.stored import stored_rows
 
 KEEP_EPOCHS = 8
 """For how many epochs the files of an epoch stay after it, unless something else is asked for."""
@@ -116,7 +126,9 @@ class SparkEngine:
         self._spark = spark
         self._is_temporary = path is None
         self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
-        self._workers = Workers(_tasks_at_a_time(self._spark), _is_local(self._spark) and self._directory.is_local)
+        self._workers = Workers(
+            tasks_at_a_time(self._spark), is_on_one_machine(self._spark) and self._directory.is_local
+        )
         self._buckets = buckets or self._workers.count
         self._basis = basis or Basis()
         self._access = access or Access()
@@ -125,6 +137,10 @@ class SparkEngine:
             self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
         )
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
+        self._inquiry: SparkInquiry | None = None
+        self._profiler = Profiler()
+        self._jobs = Jobs(self._spark)
+        self._tell: Follower | None = None
         self._take(program)
         self._chooser = Chooser(self._separated.rules, plans, self._places)  # a wish that cannot be is an error here
 
@@ -221,9 +237,7 @@ class SparkEngine:
         return list(zip(stored_rows(table, declared, self._setting.definitions), table[TOTAL].to_pylist(), strict=True))
 
     def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        declared = self._relations[relation]
-        found = self._with_values(declared, read_rows(self._directory, declared, self._stored(relation)), columns, key)
-        return stored_rows(found, declared, self._setting.definitions)
+        return stored_rows(self._found(relation, columns, key), self._relations[relation], self._setting.definitions)
 
     def frame(self, relation: str) -> Any:
         declared = self._relations[relation]
@@ -235,32 +249,19 @@ class SparkEngine:
         return stored.rows if stored is not None else 0
 
     def contains(self, relation: str, row: Row) -> bool:
-        declared, stored = self._relations[relation], self._stored(relation)
-        if stored is None:
-            return False
-        cut = None
-        if stored.column is not None:
-            pivot = Constant(row[stored.column], declared.columns[stored.column].type)
-            bucket = bucket_of_constant(pivot, len(stored.buckets), self._setting.definitions)
-            cut = Cut(stored.column, len(stored.buckets), bucket)
-        rows = read_rows(self._directory, declared, stored, cut)
-        return bool(self._with_values(declared, rows, tuple(range(len(row))), row).num_rows)
-
-    def _with_values(self, relation: Relation, rows: pa.Table, columns: tuple[int, ...], key: Row) -> pa.Table:
-        """The rows that have these values in these columns."""
-        for i, value in zip(columns, key, strict=True):
-            wanted = stored_column([value], relation.columns[i].type, self._setting.definitions)
-            is_equal = pc.equal(rows[f"c{i}"], wanted[0])
-            if value != value:  # NaN is equal to itself, here
-                is_equal = pc.is_nan(rows[f"c{i}"])
-            rows = rows.filter(is_equal)
-        return rows
+        return bool(self._found(relation, tuple(range(len(row))), row).num_rows)
 
     def inquiry(self) -> Inquiry:
-        raise _no_answers()
+        if self._inquiry is None:
+            facts = {name: written for name, written in self._written.items() if name != written}
+            source = Source(self._read, self.count, self._is_counted, facts)
+            self._inquiry = SparkInquiry(self.program, source)
+        return self._inquiry
 
     def profile(self) -> Profile:
-        raise _no_answers()
+        sizes = {name: self._directory.size(stored.files) for name, stored in self._relations_stored.items()}
+        rows = {name: self.count(name) for name in self.program.relations}
+        return self._profiler.profile(self._state.manifest.epoch, rows, sizes)
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         return self.rows(self._written[relation])
@@ -280,6 +281,7 @@ class SparkEngine:
         if not self._access.is_read_only:
             return None
         started, before = perf_counter(), self._state.manifest
+        self._forget_questions()
         self._state.refresh()
         try:
             self._check_program(before.basis)
@@ -293,22 +295,42 @@ class SparkEngine:
         return self, self._report_of_opening(started)
 
     def cancel(self) -> bool:
-        return False
+        return self._jobs.cancel()
 
     def follow(self, tell: Follower | None) -> None:
-        pass  # Spark has a progress bar of its own
+        self._tell = tell
 
     def close(self) -> None:
         """Gives the writer's place back. A temporary state is removed; changes that somebody still holds are taken into
         memory first."""
         if os.getpid() != self._process:
             return
+        self._forget_questions()
         if self._access.release is not None:
             self._access.release()
         if self._is_temporary:
             for changes in list(self._changes):
                 changes.detach()
             self._directory.remove()
+
+    def _found(self, relation: str, columns: tuple[int, ...], key: Row) -> pa.Table:
+        declared, stored = self._relations[relation], self._stored(relation)
+        return look_up(self._directory, declared, stored, columns, key, self._setting.definitions)
+
+    def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
+        """See `inquiry.Source`."""
+        declared, stored = self._relations[relation], self._stored(relation)
+        read = read_weights if declared.weighted else read_rows
+        return read(self._directory, declared, stored, numbers=self._is_counted(relation), where=where)
+
+    def _is_counted(self, relation: str) -> bool:
+        stored = self._stored(relation)
+        return stored is not None and stored.counted
+
+    def _forget_questions(self) -> None:
+        if self._inquiry is not None:
+            self._inquiry.release()
+            self._inquiry = None
 
     def _check_program(self, basis: Basis) -> None:
         """Raises UsageError where the state is of another program."""
@@ -340,9 +362,12 @@ class SparkEngine:
         last = self._state.manifest
         number = last.epoch + 1
         label = uuid.uuid4().hex[:12]
+        self._forget_questions()
         self._directory.make(number)
         try:
-            attempt = Attempt(self._spark, self._directory, number, label, self._setting, started)
+            attempt = Attempt(
+                self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell
+            )
             old = last.relations if anew is None else anew
             old = old if change is None else change.old
             epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, places=self._places)
@@ -352,15 +377,18 @@ class SparkEngine:
                 writes += [each for name in change.emptied for each in self._all_rows(name, name, -1)]
                 writes += [each for name, source in change.delayed.items() for each in self._all_rows(source, name, +1)]
             new_marks = marked(last.marks, marks)
-            if not epoch.write(writes) and number > 0 and anew is None and change is None:
+            waiting = last.waiting
+            with self._jobs.running(label):
+                is_empty = not epoch.write(writes) and number > 0 and anew is None and change is None
+                if not is_empty:
+                    if anew is None:
+                        epoch.feed(due(self.program.feeds, waiting))
+                    epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
+            if is_empty:
                 self._directory.sweep(number, keep=())
                 if marks:
                     self._publish(replace(last, marks=new_marks))
                 return None
-            waiting = last.waiting
-            if anew is None:
-                epoch.feed(due(self.program.feeds, waiting))
-            epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
             if anew is None:
                 waiting = still_waiting(self.program.feeds, waiting, epoch.changed)
             show_inspected(self.program, self._directory, epoch.inspected, number)
@@ -374,7 +402,9 @@ class SparkEngine:
                 with suppress(OSError):  # a task that is still being stopped may write there
                     self._directory.sweep(number, keep=())
             raise
-        return Outcome(changes, self._report(epoch, changes, perf_counter() - started))
+        report = self._report(epoch, changes, perf_counter() - started)
+        self._profiler.note(report)
+        return Outcome(changes, report)
 
     def _all_rows(self, relation: str, target: str, sign: int) -> list[Operation]:
         """What gives the committed rows of a relation to another one, or takes them from it."""
@@ -416,24 +446,9 @@ class SparkEngine:
         return {name: self.count(name) for name, each in self.program.relations.items() if each.role is not Role.HIDDEN}
 
 
-def _tasks_at_a_time(spark: Any) -> int:
-    """How many tasks the session runs at once, as far as its settings tell."""
-    if isinstance(spark, LaterSession):
-        return spark.tasks
-    local = re.fullmatch(r"local\[(\d+|\*)(?:,.*)?\]", spark.conf.get("spark.master", ""))
-    if local is not None and local[1] != "*":
-        return int(local[1])
-    parallelism = spark.conf.get("spark.default.parallelism", None)
-    return int(parallelism or spark.conf.get("spark.sql.shuffle.partitions", "2"))
-
-
-def _is_local(spark: Any) -> bool:
-    return isinstance(spark, LaterSession) or bool(spark.conf.get("spark.master", "").startswith("local"))
-
-
 def _temporary_directory(spark: Any) -> StateDirectory:
     """Only tasks on this machine can reach it."""
-    if not _is_local(spark):
+    if not is_on_this_machine(spark):
         raise UsageError(
             "a database on a cluster needs a directory that all of its tasks can reach",
             code=Code.UNUSABLE_DIRECTORY,
@@ -451,11 +466,3 @@ def _refuse_unstorable(program: RuleProgram) -> None:
             code=Code.NOT_STORABLE,
             help="open the program with `engine='local'`",
         )
-
-
-def _no_answers() -> UsageError:
-    return UsageError(
-        "the Spark engine does not answer questions about its state yet",
-        code=Code.NOT_YET,
-        help="open the program with `engine='local'` for `explain`, `why_not`, `query` and `profile`",
-    )

@@ -20,7 +20,7 @@ from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Stored
 from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
-from tidelog.maintain.limits import NoInterrupt, Watch
+from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Relation, Stratum
 
 
@@ -45,7 +45,7 @@ class Epoch:
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
-        self.watch = Watch(self.attempt.setting.asked.limits, NoInterrupt())
+        self.watch = Watch(self.attempt.setting.asked.limits, self.attempt.interrupt)
 
     def write(self, operations: Sequence[Operation]) -> bool:
         """Applies the writes to the input relations; False when they change nothing. Raises DataError."""
@@ -95,6 +95,7 @@ class Epoch:
         return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
 
     def _run(self, segment: Segment) -> None:
+        self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
             outcome = run_frames(self.attempt, segment, self.relations, self.view)
             self.view.update(outcome.stored)

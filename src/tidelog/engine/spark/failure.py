@@ -57,17 +57,33 @@ def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turns what a failed Spark job raises into the Tidelog error it carries, or into one that says what Spark says."""
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except PySparkException as error:
+    except _failures() as error:
         carried = _CARRIED.search(str(error))
         if carried is not None:
             raise revive(carried[1]) from None
-        said = str(error).strip().splitlines()
         raise EvaluationError(
-            f"a Spark job failed, and the last commit is intact: {said[0] if said else type(error).__name__}",
+            f"a Spark job failed, and the last commit is intact: {_reason(error)}",
             code=Code.SPARK_JOB_FAILED,
             help=None,
         ) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What a failed job raises: not all that Java says becomes an exception of PySpark. A client of Spark Connect may
+    have no bridge to Java."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:
+        return (PySparkException,)
+    return (PySparkException, Py4JError)
+
+
+def _reason(error: Exception) -> str:
+    """What Spark says, on one line; Python's bridge to Java says first that it was called."""
+    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
+    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return said[0] if said else type(error).__name__

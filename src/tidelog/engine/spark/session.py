@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -115,6 +116,45 @@ class LaterSession:
 def is_started(spark: Any) -> bool:
     """Whether a session is there already."""
     return not isinstance(spark, LaterSession) or spark.is_made
+
+
+def tasks_at_a_time(spark: Any) -> int:
+    """How many tasks a session runs at once, as far as its settings tell."""
+    if isinstance(spark, LaterSession):
+        return spark.tasks
+    here = re.fullmatch(r"local(?:\[(\d+|\*)(?:,.*)?\])?", _master(spark))
+    if here is not None and here[1] != "*":
+        return int(here[1] or 1)
+    cluster = re.fullmatch(r"local-cluster\[(\d+),(\d+),\d+\]", _master(spark))
+    if cluster is not None:
+        return int(cluster[1]) * int(cluster[2])
+    parallelism = spark.conf.get("spark.default.parallelism", None)
+    executors, cores = (spark.conf.get(f"spark.executor.{name}", None) for name in ("instances", "cores"))
+    if parallelism is None and executors is not None and cores is not None:
+        return int(executors) * int(cores)
+    return int(parallelism or spark.conf.get("spark.sql.shuffle.partitions", "2"))
+
+
+def is_on_one_machine(spark: Any) -> bool:
+    """Whether all tasks run on one machine, so that they share its disk."""
+    return isinstance(spark, LaterSession) or _master(spark).startswith("local")
+
+
+def is_on_this_machine(spark: Any) -> bool:
+    """Whether all tasks run on the machine of this process; a server of Spark Connect may be elsewhere."""
+    if isinstance(spark, LaterSession):
+        return True
+    is_here = not is_connect(spark) or spark.client.host in ("localhost", "127.0.0.1", "::1")
+    return is_on_one_machine(spark) and is_here
+
+
+def is_connect(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect, which has neither Java nor a context."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _master(spark: Any) -> str:
+    return str(spark.conf.get("spark.master", ""))
 
 
 def _find_java() -> str | None:

@@ -108,18 +108,31 @@ def positional(relation: Relation) -> Relation:
 
 
 def read_rows(
-    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None = None, numbers: bool = False
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None = None,
+    numbers: bool = False,
+    where: pc.Expression | None = None,
 ) -> pa.Table:
-    """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation."""
-    table = _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL])
+    """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation.
+
+    With `where`, a condition on their values, only the rows for which it holds.
+    """
+    table = _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
     return table.filter(pc.greater(table[TOTAL], 0)) if relation.weighted else table
 
 
 def read_weights(
-    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None = None, numbers: bool = False
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None = None,
+    numbers: bool = False,
+    where: pc.Expression | None = None,
 ) -> pa.Table:
     """All rows that have a weight, visible or not, in the form of `read_rows`."""
-    return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL])
+    return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
@@ -166,33 +179,48 @@ def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
 
 
 def _read_stored(
-    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None, numbers: list[str]
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None,
+    numbers: list[str],
+    where: pc.Expression | None,
 ) -> pa.Table:
     empty = _empty(relation, [*(f"c{i}" for i in range(len(relation.columns))), *numbers])
     if stored is None:
         return empty
     if cut is not None and stored.is_cut(cut):
-        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty)
-    table = _read_buckets(directory, stored.buckets, empty)
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty, where)
+    table = _read_buckets(directory, stored.buckets, empty, where)
     return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
-def _read_buckets(directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table) -> pa.Table:
+def _read_buckets(
+    directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table, where: pc.Expression | None
+) -> pa.Table:
     """The visible rows of some buckets; `empty` has the columns that are wanted."""
     tables = [empty]
     for bucket in buckets:
-        table = _read_files(directory, bucket.base, empty)
+        table = _read_files(directory, bucket.base, empty, where)
         if bucket.delta is not None:
-            merged = overlay(table, _read_files(directory, (bucket.delta,), empty))
+            merged = overlay(table, _read_files(directory, (bucket.delta,), empty, where))
             table = merged.filter(pc.not_equal(merged[TOTAL], 0))
         tables.append(table)
     return pa.concat_tables(tables)
 
 
-def _read_files(directory: StateDirectory, names: Sequence[str], empty: pa.Table) -> pa.Table:
-    """All rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
-    tables = (directory.read(name, empty.column_names).cast(empty.schema) for name in names)
-    return pa.concat_tables([empty, *tables])
+def _read_files(
+    directory: StateDirectory, names: Sequence[str], empty: pa.Table, where: pc.Expression | None = None
+) -> pa.Table:
+    """The rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
+    return pa.concat_tables([empty, *(_read_file(directory, name, empty, where) for name in names)])
+
+
+def _read_file(directory: StateDirectory, name: str, empty: pa.Table, where: pc.Expression | None) -> pa.Table:
+    try:
+        return directory.read(name, empty.column_names, where).cast(empty.schema)
+    except pa.ArrowNotImplementedError:  # one of those types cannot be compared with the one that is right
+        return directory.read(name, empty.column_names).cast(empty.schema).filter(where)
 
 
 def overlay(below: pa.Table, above: pa.Table) -> pa.Table:

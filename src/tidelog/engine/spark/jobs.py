@@ -1,0 +1,82 @@
+"""The Spark jobs of the epoch that runs: what stops them, from another thread.
+
+All jobs of an epoch have its label as their tag. To cancel the epoch is to interrupt them; whatever Spark then raises
+in the thread that commits, is the cancelled epoch. Between two jobs, the epoch looks by itself.
+
+A tag of a classic session is known to its own thread only, so there the tags are those of the context, which all
+threads know; on Spark Connect, where there is no context, they are those of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.spark.session import is_connect, is_started
+
+
+class Jobs:
+    """Those of one engine; `check` is what `maintain.limits.Watch` asks for."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+        self._label: str | None = None
+        self._is_cancelled = False
+        self._untag: Callable[[str], object] = _nothing
+
+    @contextmanager
+    def running(self, label: str) -> Iterator[None]:
+        """An epoch runs in here, and can be cancelled. Raises EvaluationError if it was."""
+        self._label, self._is_cancelled = label, False
+        self._tag(label)
+        try:
+            yield
+        except Exception:
+            if self._is_cancelled:
+                raise _cancelled() from None
+            raise
+        finally:
+            self._label = None
+            with suppress(Exception):  # a session that has died cannot be told; why it has died matters more
+                self._untag(label)
+
+    def cancel(self) -> bool:
+        """Ends the epoch that runs; False when there is none."""
+        label = self._label
+        if label is None:
+            return False
+        self._is_cancelled = True
+        if is_started(self._spark):
+            context = _context(self._spark)
+            if context is None:
+                self._spark.interruptTag(label)
+            else:
+                context.cancelJobsWithTag(label)
+        return True
+
+    def _tag(self, label: str) -> None:
+        if is_started(self._spark):
+            context = _context(self._spark)
+            self._untag = self._spark.removeTag if context is None else context.removeJobTag
+            (self._spark.addTag if context is None else context.addJobTag)(label)
+
+    def check(self) -> None:
+        """Raises EvaluationError when the epoch has been cancelled."""
+        if self._is_cancelled and self._label is not None:
+            raise _cancelled()
+
+
+def _nothing(label: str) -> None:
+    """No session was there to be told of the label."""
+
+
+def _context(spark: Any) -> Any:
+    """The context of a classic session; None on Spark Connect."""
+    return None if is_connect(spark) else spark.sparkContext
+
+
+def _cancelled() -> EvaluationError:
+    return EvaluationError("the epoch was cancelled; the last commit is intact", code=Code.CANCELLED)
