@@ -19,6 +19,8 @@ from tests.spark.programs import LINEAR
 from tidelog.database.database import follow
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.failure import spark_errors
+from tidelog.maintain.limits import Limits
+from tidelog.maintain.options import Maintenance
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +41,7 @@ def when_a_task_begins(folder: Path, action: Callable[[], object]) -> threading.
     """Does something when the first task of the epoch in this folder has begun."""
 
     def wait() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             if any(folder.glob("claim.*")):
                 action()
@@ -52,7 +54,8 @@ def when_a_task_begins(folder: Path, action: Callable[[], object]) -> threading.
 
 
 def test_a_cancelled_epoch_is_undone_and_the_next_one_goes_on(spark: Any, tmp_path: Path) -> None:
-    with open_on_spark(ENDLESS, spark, path=str(tmp_path)) as database:
+    in_time = Maintenance(limits=Limits(deadline=600))
+    with open_on_spark(ENDLESS, spark, path=str(tmp_path), asked=in_time) as database:
         assert not database.cancel(), "no epoch runs"
         canceller = when_a_task_begins(tmp_path / "epoch-1", database.cancel)
         with pytest.raises(tidelog.EvaluationError, match="cancelled") as caught:
