@@ -46,7 +46,7 @@ from tests.properties.rule_changes import (
 )
 from tests.properties.strategies import strategies_agree
 
-OTHER_STRATEGIES = ("counting", "elastic-paper", "circuit")
+OTHER_STRATEGIES = ("counting", "elastic-paper", "circuit", "trace")
 
 
 def language_on_local_spark(case: Case) -> None:

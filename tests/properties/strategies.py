@@ -18,7 +18,7 @@ from tests.properties.check import (
 from tests.properties.replay import Changes, Replay
 
 # Small strata are always updated, so that "elastic" is "update" here.
-STRATEGIES = ("elastic", "recompute", "counting", "elastic-paper", "circuit")
+STRATEGIES = ("elastic", "recompute", "counting", "elastic-paper", "circuit", "trace")
 
 
 def strategies_agree(

@@ -77,6 +77,12 @@ def _rules(settings: Settings) -> Outcome:
     return rules(settings)
 
 
+def _triangles(settings: Settings) -> Outcome:
+    from tidelog.bench.triangles import triangles
+
+    return triangles(settings)
+
+
 BENCHMARKS = (
     Benchmark(
         "closure",
@@ -137,6 +143,17 @@ BENCHMARKS = (
             "the paper's circuits, with and without index, on a graph of a few nodes",
         ),
         _circuit,
+    ),
+    Benchmark(
+        "triangles",
+        "triangles and 4-cliques: leapfrog joins beside binary ones, and single edges with traces (paper 003)",
+        "graphs/Oregon-1.txt.gz and graphs/soc-Epinions1.txt.gz, or generated; a star with a ring",
+        (
+            "a star with a ring in four sizes, and the exponent of the time",
+            "triangles and 4-cliques, by leapfrog and by binary joins",
+            "one edge deleted, inserted (25 times), with `elastic` and with `trace`",
+        ),
+        _triangles,
     ),
     Benchmark(
         "load",

@@ -17,6 +17,7 @@ STRATEGIES = {
     "update": "a change is always repaired, whatever it costs",
     "counting": "a count per row and iteration, always repaired, as in differential dataflow",
     "circuit": "rules are rows that are joined with facts, as in the dynamic Datalog paper; always repaired",
+    "trace": "rule bodies are kept by the traces of their leapfrog joins, where they do not recurse; always repaired",
     "elastic-paper": "a count per row in its first iteration, repaired round by round as the elastic paper does",
 }
 

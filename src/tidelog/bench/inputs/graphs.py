@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct, number_table
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, data_file, distinct, number_table, unreadable
 
 
 def random_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
@@ -32,6 +33,25 @@ def chain_graph(edges: int) -> Numbers:
 
 def graph_dataset(name: str, edges: Numbers, seed: int | None = SEED) -> Dataset:
     return Dataset(name, "generated", {"Edge": number_table(edges, "src", "dst")}, seed)
+
+
+def named_graph(settings: Settings, name: str) -> Dataset:
+    """A graph of `graphs/NAME.txt.gz`, each edge once, from the smaller to the larger node; else one like it."""
+    path = None if settings.data is None else data_file(settings.data, f"graphs/{name}.txt.gz")
+    if path is None:
+        nodes, count = (settings.pick(60, 10_000, 10_000), settings.pick(200, 22_000, 22_000))
+        if name == "soc-Epinions1":
+            nodes, count = (settings.pick(100, 20_000, 75_000), settings.pick(400, 80_000, 405_000))
+        edges, source = rmat_graph(nodes, count), "generated"
+    else:
+        try:
+            edges, source = np.loadtxt(path, dtype=np.int64, comments="#"), str(path.name)
+        except (OSError, ValueError) as error:
+            raise unreadable(path, error) from None
+    ordered = np.sort(edges.astype(np.int64), axis=1)
+    ordered = ordered[ordered[:, 0] != ordered[:, 1]]
+    seed = SEED if source == "generated" else None
+    return Dataset(name, source, {"Edge": number_table(distinct(ordered), "src", "dst")}, seed)
 
 
 def closure_size(edges: Numbers) -> int:

@@ -100,7 +100,7 @@ class Encoder:
         probes: dict[int, list[Probe]] = {}
         encoded: list[Encoded] = []
         for tally, variant in enumerate(variants, first_tally):
-            encoding = _Encoding(self, variant, frozenset(inside))
+            encoding = Encoding(self, variant, frozenset(inside))
             path = encoding.run()
             probes[id(variant)] = encoding.probes
             if encoding.segments:
@@ -126,7 +126,7 @@ class Encoder:
         return encoded
 
 
-class _Encoding:
+class Encoding:
     """One variant on its way to code."""
 
     def __init__(self, encoder: Encoder, variant: Variant, inside: frozenset[str]) -> None:
@@ -292,8 +292,8 @@ class _Encoding:
             block.keys += [self._term(part.atom.terms[column]) for column in columns]
             self.slots[part.position] = part
             self.probes.append((relation, part.order))
-        if step.variable is not None:
-            block.binds = [0, self._bind(step.variable.name, step.variable.type)]
+        variable = step.variable
+        block.binds = [0, self._temporary() if variable is None else self._bind(variable.name, variable.type)]
         self.blocks.append(block)
 
     def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:

@@ -43,6 +43,7 @@ from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.team import Team, processors
+from tidelog.engine.local.traced import AskedTraceStratum, TraceStratum, is_traceable
 from tidelog.engine.local.values import Values, Words
 from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.engine.marks import Marks, marked
@@ -594,4 +595,11 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
     if relation.weighted:
         is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
         return LatestStratum if is_latest else WeightedStratum
-    return STATEFUL.get(strategy, LocalStratum) if stratum.rules else LocalStratum
+    if not stratum.rules:
+        return LocalStratum
+    traceable = [rule for rule in stratum.rules if is_traceable(rule, stratum)]
+    if strategy == "trace":
+        return TraceStratum if traceable else LocalStratum
+    if strategy not in STATEFUL and any(rule.maintain == "trace" for rule in traceable):
+        return AskedTraceStratum
+    return STATEFUL.get(strategy, LocalStratum)
