@@ -32,11 +32,12 @@ _PLACES = {
     "field": ("rust", "deserialize_from_array"),
     "function": ("has_side_effects", "return_by_ref"),
     "parameter": ("by_val",),
-    "relation": ("original",),
+    "relation": ("original", "functional"),
     "rule": ("maintain", "join"),
 }
 _WANTED = {
     "size": "a number",
+    "functional": "a number",
     "rust": "a text",
     "original": "a text",
     "maintain": '`"trace"`',
@@ -48,6 +49,7 @@ _WANTED = {
 _CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash")}
 _EXAMPLES = {
     "size": "8",
+    "functional": "1",
     "rust": '"…"',
     "original": '"Edge"',
     "maintain": '"trace"',
@@ -86,7 +88,7 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
         return None
     wanted = _WANTED.get(name)
     value = _value(attribute.value)
-    kinds = {"size": int}
+    kinds = {"size": int, "functional": int}
     fits = value is not None and isinstance(value, kinds.get(name, str)) if wanted else attribute.value is None
     fits = fits and value in _CHOICES.get(name, (value,))
     if not fits:

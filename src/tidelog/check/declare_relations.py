@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.check.attributes import read_attributes
+from tidelog.check.attributes import find_attribute, read_attributes
 from tidelog.check.names import Names
 from tidelog.check.resolve_type import TypeResolver
 from tidelog.check.scope import ColumnSignature, Module, RelationEntry
@@ -35,6 +35,16 @@ def _declare(entry: RelationEntry, resolver: TypeResolver, diagnostics: list[Dia
         entry.value = resolver.resolve(declaration.type)
         reason = (declaration.type.span, "the type of the rows is declared here")
         entry.columns = (ColumnSignature("value", entry.value, declaration.type.span, reason),)
+    functional = find_attribute(entry.attributes, "functional")
+    if functional is not None and not 0 < int(functional.value or 0) < len(entry.columns):
+        diagnostics.append(
+            diagnostic(
+                Code.BAD_ATTRIBUTE,
+                f"`{declaration.name.text}` cannot be a function of {functional.value} of its columns",
+                functional.span,
+                f"it has {len(entry.columns)}, and at least one is the value",
+            )
+        )
     if declaration.key is not None and (declaration.role != "input" or declaration.kind != "relation"):
         what = "an `input relation`"
         found = f"{declaration.role} {declaration.kind}".strip()

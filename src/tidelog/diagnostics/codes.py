@@ -132,6 +132,7 @@ class Code(StrEnum):
     TOO_MANY_ROWS = "E606"
     DEADLINE_PASSED = "E607"
     CANCELLED = "E608"
+    TWO_VALUES = "E609"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"

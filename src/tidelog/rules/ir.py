@@ -206,7 +206,7 @@ class Relation:
     `value` is the type of a row as one value: a struct named like the relation or, where `explicit` is true, the type
     of the one column. `key` gives the primary key of such a value, which has the type `key_type`. A hidden relation
     has none of these. `weighted`: somebody asks how often a row is derived, so that it has to be known
-    (`rules.weights`).
+    (`rules.weights`). `functional`: it is a function of so many of its first columns; 0 where nobody says so.
     """
 
     name: str
@@ -219,6 +219,7 @@ class Relation:
     key: ScalarFunction | None = field(default=None, compare=False)
     key_type: Type | None = None
     weighted: bool = False
+    functional: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,6 +239,7 @@ class Lowering:
             relation.explicit,
             None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
             None if key is None else key.expression.type,
+            functional=next((int(each.value) for each in relation.attributes if each.name == "functional"), 0),
         )
 
     def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:

@@ -26,6 +26,7 @@ from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.exported import StateTables
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
+from tidelog.engine.local.functional import Functions
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
@@ -140,6 +141,7 @@ class LocalEngine:
         self._places = {each.name: place for place, each in enumerate(self._relations)}
         self._tables = tables
         self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
+        self._functions = Functions(program, self._desk, self._numbers, self._values)
         self._agenda = Agenda(self._strata, self._desk)
         for stratum in self._strata:
             stratum.program = program
@@ -444,6 +446,7 @@ class LocalEngine:
             reports = maintain(
                 begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
             )
+            self._functions.check([number for each in self._agenda.visited for number in each.relation_numbers])
             changes = self._changes()
             if self._track_state:
                 self._exported.collect(self._agenda.visited)

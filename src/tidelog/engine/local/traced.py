@@ -70,8 +70,8 @@ class TraceStratum(LocalStratum):
         self._found_regions = False
 
     def can_update(self) -> bool:
-        """Not after rows were loaded, or an epoch was undone: then there is no trace of them."""
-        return self._is_ready
+        """Not after rows were loaded, an epoch was undone, or rules changed: then there is no trace of them."""
+        return self._is_ready and not self.has_changed
 
     def can_derive(self) -> bool:
         stores = self.desk.stores
@@ -110,8 +110,8 @@ class TraceStratum(LocalStratum):
         for relation in self._below:
             self.desk.stores[relation].index()
 
-    def _encode(self) -> None:
-        super()._encode()
+    def _lay_out(self) -> None:
+        super()._lay_out()
         self._in_python = 1
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
