@@ -239,7 +239,7 @@ class Lowering:
             relation.explicit,
             None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
             None if key is None else key.expression.type,
-            functional=next((int(each.value) for each in relation.attributes if each.name == "functional"), 0),
+            functional=_functional(relation),
         )
 
     def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
@@ -280,6 +280,12 @@ class Lowering:
 
     def _next_id(self) -> int:
         return self._first_id + len(self._rules)
+
+
+def _functional(relation: program.Relation) -> int:
+    """Of how many of its first columns a relation is declared to be a function; 0 where it is not."""
+    asked = (each.value for each in relation.attributes if each.name == "functional")
+    return next((value for value in asked if isinstance(value, int)), 0)
 
 
 def refuse_locations(rules: Iterable[program.Rule]) -> None:

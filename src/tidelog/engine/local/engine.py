@@ -66,6 +66,7 @@ _OF_THE_RULES = (
     "_tables",
     "_strata",
     "_weighted",
+    "_functions",
     "_agenda",
     "_sizes",
     "_delays",
