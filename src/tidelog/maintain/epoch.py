@@ -7,10 +7,13 @@ done: until then any failure drops all overlays, and the state is as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from tidelog.maintain.report import StratumReport, regret
 from tidelog.maintain.switch import FIRST_LOAD, RANK_LIMIT, Decision, Meter, Switch, Touched, events_of, is_first_load
+
+NO_TRACE = "`trace` is for rules without recursion, groups, or expressions that Python evaluates or that may fail"
 
 
 class StratumState(Protocol):
@@ -167,9 +170,12 @@ def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strat
         return _decide_without_switch(stratum, touched)
     if strategy == "update" and stratum.instances and stratum.top_rank() < RANK_LIMIT:
         return Decision("update", "so asked for")
-    return switch.decide(
+    decision = switch.decide(
         stratum.relations, stratum.instances, stratum.row_count, stratum.rows_below(), touched, stratum.top_rank()
     )
+    if strategy == "trace":
+        return replace(decision, reason=f"{decision.reason}; {NO_TRACE}")
+    return decision
 
 
 def _decide_without_switch(stratum: StratumState, touched: Sequence[Touched]) -> Decision:

@@ -7,6 +7,7 @@ from math import log2
 
 import pytest
 from tests.engine.lftj.traces import Rows, Traced, trace_of
+from tests.engine.run import Running
 
 # Iterator operations per edit of the trace and doubling of the rows, at most.
 OPERATIONS_PER_EDIT = 8
@@ -85,3 +86,27 @@ def test_an_epoch_that_fails_is_followed_by_a_trace_of_its_own() -> None:
     found.change({"A": {(3,)}}, {})
     assert found.engine.rows("C") == [((2,), 1), ((3,), 1)]
     assert found.stratum.can_update()
+
+
+def test_where_a_trace_does_not_apply_the_report_says_why() -> None:
+    text = "input relation E(x: u32, y: u32)\noutput relation P(x: u32, y: u32)\noutput relation Q(x: u32)\n"
+    text += "P(x, y) :- E(x, y). P(x, z) :- P(x, y), E(y, z). Q(x) :- P(x, x)."
+    running = Running(text, strategy="trace")
+    running.commit({"E": [(1, 2), (2, 3)]})
+    running.commit({"E": [(3, 1)]})
+    running.commit({"E": [(4, 1)]})
+    ways = {stratum.relations: (stratum.strategy, stratum.reason) for stratum in running.report.strata}
+    assert ways["Q",][0] == "trace"
+    strategy, reason = ways["P",]
+    assert strategy == "update"
+    assert "`trace` is for rules without recursion" in reason
+
+
+def test_a_rule_may_ask_for_its_trace_by_itself() -> None:
+    text = "input relation E(x: u32, y: u32)\noutput relation P(x: u32)\noutput relation Q(x: u32)\n"
+    text += 'P(x) :- E(x, y), E(y, x). #[maintain = "trace"] Q(x) :- E(x, y), E(y, x).'
+    running = Running(text)
+    running.commit({"E": [(1, 2), (2, 3)]})
+    running.commit({"E": [(2, 1)]})
+    assert {each.relations: each.strategy for each in running.report.strata} == {("P",): "update", ("Q",): "trace"}
+    assert running.rows("P") == running.rows("Q") == {(1,): 1, (2,): 1}
