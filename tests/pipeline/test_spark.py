@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +65,7 @@ path = "bad"
 """
 
 LARGE = 2**64 - 1
+ROOT = Path(__file__).parent.parent.parent
 
 
 def first_day(pipe: Pipe) -> None:
@@ -171,3 +175,17 @@ def test_what_spark_cannot_read_names_the_table(tmp_path: Path, spark: Any) -> N
     pipe = Pipe(tmp_path, file=REACH_FILE.replace('format = "csv"', 'format = "nonsense"'), engine="spark")
     with pytest.raises(DataError, match=r"`\[inputs.Edge\]`: Spark says: "):
         pipe.run(spark=spark)
+
+
+def test_a_driver_that_is_killed_before_its_commit_leaves_nothing_twice(tmp_path: Path, spark: Any) -> None:
+    pipe = Pipe(tmp_path, engine="spark")
+    pipe.table("src,dst\na,b\nb,c\n")
+    pipe.feed({"op": "+", "src": "c", "dst": "a"}, {"op": "-", "src": "a", "dst": "b"})
+    command = [sys.executable, "-m", "tests.pipeline.die_on_spark", str(tmp_path)]
+    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert [path.name for path in pipe.epochs("reach")] == ["epoch=1"]
+    assert (tmp_path / "out/reach/_pending-2").exists()
+    assert len(pipe.run(spark=spark)) == 1
+    assert [path.name for path in pipe.epochs("reach")] == ["epoch=1", "epoch=2"]
+    assert pipe.summed("reach") == closure({("b", "c"), ("c", "a")})
