@@ -355,3 +355,54 @@ def test_endless_changes_of_rules_take_no_more_memory() -> None:
         with db._session.engine() as engine:
             assert len(engine._desk.stores) == stores  # type: ignore[attr-defined]
             assert len(engine._numbers) == 6  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("sign", [-1, +1])
+@pytest.mark.parametrize(
+    ("relation", "row", "comes"),
+    [
+        ("A", (1,), True),
+        ("A", (2,), False),
+        ("B", (2,), True),
+        ("B", (3,), False),
+        ("P", (2,), True),
+        ("C", (2,), True),
+    ],
+)
+def test_a_rule_changes_together_with_a_row_that_it_reads(
+    strategy: str, sign: int, relation: str, row: tuple[int], comes: bool
+) -> None:
+    text = "input relation A(x: u8)\ninput relation B(x: u8)\ninput relation C(x: u8)\ninput relation P(x: u8)\n"
+    rule, other = "P(x) :- A(x), not B(x).", "output relation Out(x: u8)\nP(x) :- C(x).\nOut(x) :- P(x).\n"
+    facts: dict[str, set[tuple[int]]] = {"A": {(2,), (3,)}, "B": {(3,)}, "C": {(7,)}, "P": {(9,)}}
+    with opened(f"{text}{other}{rule if sign < 0 else ''}", strategy=strategy) as db:
+        with db.transaction() as tx:
+            for name, rows in facts.items():
+                tx.insert(name, sorted(rows))
+        before = set(db.relation("Out").rows())
+        with db.transaction() as tx:
+            (tx.insert if comes else tx.delete)(relation, [row])
+            (tx.add_rules if sign > 0 else tx.remove_rules)(rule)
+        (facts[relation].add if comes else facts[relation].discard)(row)
+        expected = facts["P"] | facts["C"] | ((facts["A"] - facts["B"]) if sign > 0 else set())
+        assert set(db.relation("Out").rows()) == expected
+        assert set(tx.changes["Out"].inserted) == expected - before
+        assert set(tx.changes["Out"].deleted) == before - expected
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_rule_meets_the_first_facts_of_its_own_stratum(strategy: str) -> None:
+    text = """
+        input relation P(x: u8)
+        input relation Q(x: u8)
+        P(x) :- Q(x), x > 100.
+        Q(x) :- P(x).
+    """
+    with opened(text, strategy=strategy) as db:
+        with db.transaction() as tx:
+            tx.insert("Q", [(1,), (2,), (3,)])
+        with db.transaction() as tx:
+            tx.insert("P", [(5,)])
+            tx.add_rules("Q(x + 2) :- P(x), x < 7.")
+        assert db.relation("Q").rows() == [(1,), (2,), (3,), (5,), (7,)]
