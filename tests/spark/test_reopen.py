@@ -79,6 +79,43 @@ def test_the_changes_of_opening_are_those_of_the_first_time_alone(tmp_path: Path
         assert db.relation("Out").rows() == [(1,)]
 
 
+def test_a_key_that_was_given_before_closing_is_known_after_opening(tmp_path: Path) -> None:
+    text = "input relation Host(name: string, up: bool) primary key (h) h.name"
+    with open_(text, tmp_path) as db:
+        insert(db, "Host", ("a", True), ("b", True))
+    with open_(text, tmp_path) as db:
+        with pytest.raises(tidelog.TransactionError, match=r"the key 'a' is there"):
+            insert(db, "Host", ("a", False))
+        with db.transaction() as tx:
+            tx.modify("Host", "a", {"up": False})
+            tx.delete_key("Host", "b")
+    with open_(text, tmp_path) as db:
+        assert db.relation("Host").rows() == [("a", False)]
+
+
+def test_another_version_of_an_extern_function_derives_everything_anew(tmp_path: Path) -> None:
+    text = "extern function f(x: u8): u8\ninput relation A(x: u8)\noutput relation B(x: u8)\nB(f(x)) :- A(x)."
+
+    def opened(add: int, version: int) -> tidelog.Database:
+        def f(x: int) -> int:
+            return x + add
+
+        f.version = version  # type: ignore[attr-defined]
+        return tidelog.compile(text, externs={"f": f}).open("spark", spark=NoSpark(), path=str(tmp_path))
+
+    with opened(1, 1) as db:
+        insert(db, "A", 1, 2)
+        assert db.relation("B").rows() == [(2,), (3,)]
+    with opened(5, 1) as db:
+        assert db.relation("B").rows() == [(2,), (3,)], "the same version: what was derived stays"
+    with opened(5, 2) as db:
+        assert (db.relation("B").rows(), db.report.epoch) == ([(6,), (7,)], 2)
+        insert(db, "A", 3)
+        assert db.relation("B").rows() == [(6,), (7,), (8,)]
+    with opened(5, 2) as db:
+        assert db.report.epoch == 3
+
+
 def test_facts_of_a_relation_that_rules_derive_too_stay_apart(tmp_path: Path) -> None:
     text = "input relation A(x: u8)\ninput relation B(x: u8)\nB(x) :- A(x)."
     with open_(text, tmp_path) as db:
