@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidelog.dbsp import ZSETS, Stream, ZSet
+from tidelog.dbsp import NESTED, ZSETS, Stream, ZSet
 from tidelog.dbsp.operators import Nested
 
 MOMENTS = 4
@@ -22,8 +22,6 @@ def streams(columns: int = 2) -> st.SearchStrategy[Stream[ZSet]]:
 
 
 def nested(columns: int = 2) -> st.SearchStrategy[Nested]:
-    from tidelog.dbsp import NESTED
-
     inner = st.lists(zsets(columns), max_size=ROUNDS).map(lambda values: Stream.of(values, ZSETS))
     return st.lists(inner, max_size=ROUNDS).map(lambda values: Stream.of(values, NESTED))
 
