@@ -60,7 +60,7 @@ def hashing(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-few = settings(max_examples=40)
+few = settings(deadline=None, max_examples=40)
 
 
 @few
@@ -118,6 +118,7 @@ def test_integration_and_differentiation_are_inverse(s: Stream[ZSet]) -> None:
     assert seen(differentiate(integrate(s))) == seen(s) == seen(integrate(differentiate(s)))
 
 
+@few
 @given(st.lists(st.integers()))
 def test_integration_adds_up(numbers: list[int]) -> None:
     sums = integrate(Stream.of(numbers, INTEGERS)).first(len(numbers))
@@ -141,7 +142,7 @@ def test_a_lifted_linear_function_is_its_own_incremental_form(name: str, s: Stre
 
 @pytest.mark.parametrize("first", NOT_LINEAR)
 @pytest.mark.parametrize("second", NOT_LINEAR)
-@settings(max_examples=15)
+@settings(deadline=None, max_examples=15)
 @given(streams())
 def test_the_chain_rule(first: str, second: str, s: Stream[ZSet]) -> None:
     f, g = NOT_LINEAR[first], NOT_LINEAR[second]
@@ -194,7 +195,7 @@ def both_times(function: Callable[..., ZSet]) -> Callable[..., Nested]:
     return operator
 
 
-@settings(max_examples=20)
+@settings(deadline=None, max_examples=20)
 @given(nested(), nested())
 def test_the_four_terms_of_a_nested_join_are_its_incremental_form(a: Nested, b: Nested) -> None:
     def join(x: ZSet, y: ZSet) -> ZSet:
@@ -203,7 +204,7 @@ def test_the_four_terms_of_a_nested_join_are_its_incremental_form(a: Nested, b: 
     assert seen_nested(nested_join_changes(join)(a, b)) == seen_nested(both_times(join)(a, b))
 
 
-@settings(max_examples=20)
+@settings(deadline=None, max_examples=20)
 @given(nested())
 def test_nested_distinct_is_its_incremental_form(s: Nested) -> None:
     assert seen_nested(nested_distinct_changes(s)) == seen_nested(both_times(ZSet.distinct)(s))

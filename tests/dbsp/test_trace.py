@@ -23,7 +23,7 @@ def contents(of: Trace) -> ZSet:
 
 
 @pytest.mark.parametrize("collide", [False, True])
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 @given(st.lists(zsets(), max_size=8))
 def test_a_trace_is_the_sum_of_its_deltas_and_the_old_ones_stay(collide: bool, deltas: list[ZSet]) -> None:
     with pytest.MonkeyPatch.context() as patch:
