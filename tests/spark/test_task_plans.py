@@ -18,6 +18,7 @@ from tests.properties.check import agrees_with_oracle
 from tests.properties.language_on_spark import language_agrees_through_tasks
 from tests.properties.test_language import names
 from tests.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
+from tidelog.engine.spark.kept import KEPT
 
 pytest.importorskip("pyspark")
 
@@ -85,3 +86,31 @@ def test_facts_of_the_text_come_once_at_opening(kind: str) -> None:
     with tasks_here(lambda: NEVER, 0), tidelog.compile(text).open("spark", spark=NoSpark()) as database:
         assert [weight for _, weight in database.initial["Out"]] == [1]
         assert list(database.initial["Twice"]) == [((1,), 2)]
+
+
+def test_what_a_stream_brought_leaves_when_nothing_that_its_segment_reads_has_changed() -> None:
+    text = """
+    input stream Click(user: string)
+    input relation Other(n: u8)
+    output relation Latest(user: string)
+    Latest(u) :- Click'(u).
+    """
+    with tasks_here(lambda: NEVER, 0), tidelog.compile(text).open("spark", spark=NoSpark()) as database:
+        with database.transaction() as tx:
+            tx.insert("Click", ["a"])
+        assert database.relation("Latest").rows() == [("a",)]
+        with database.transaction() as tx:
+            tx.insert("Other", [1])
+        assert list(tx.changes["Latest"]) == [(("a",), -1)]
+
+
+def test_a_negative_weight_in_a_delta_is_there_when_the_engine_is_lost() -> None:
+    text = "input multiset In(n: u8)\noutput multiset Out(n: u8)\nOut(n) :- In(n)."
+    with tasks_here(lambda: NEVER, 0), tidelog.compile(text).open("spark", spark=NoSpark()) as database:
+        with database.transaction() as tx:
+            tx.insert("In", list(range(20)))
+        for weight in (-1, 0, 1):
+            KEPT._engines.clear()
+            with database.transaction() as tx:
+                (tx.delete if weight < 0 else tx.insert)("In", [99])
+            assert dict(database.relation("Out").weights()).get((99,), 0) == weight
