@@ -189,3 +189,20 @@ def test_a_driver_that_is_killed_before_its_commit_leaves_nothing_twice(tmp_path
     assert len(pipe.run(spark=spark)) == 1
     assert [path.name for path in pipe.epochs("reach")] == ["epoch=1", "epoch=2"]
     assert pipe.summed("reach") == closure({("b", "c"), ("c", "a")})
+
+
+def test_many_keys_are_found_with_one_job(tmp_path: Path, spark: Any) -> None:
+    pipe = Pipe(tmp_path, PROGRAM, FILE, "spark")
+    first_day(pipe)
+    pipe.feed(*(host(f"h{i}", LARGE - i) for i in range(20)), folder="feed/host")
+    pipe.run(spark=spark)
+    pipe.feed(*(host(f"h{i}", i) for i in range(10)), folder="feed/host")
+    (step,) = pipe.run(spark=spark)
+    assert step.changes == {"Open": (10, 10)}
+    assert {row for row in pipe.summed("open") if row[0].startswith("h")} == {
+        (f"h{i}", i if i < 10 else LARGE - i) for i in range(20)
+    }
+
+
+def host(name: str, size: int) -> dict[str, Any]:
+    return {"op": "u", "ts": 1, "name": name, "size": size, "zone": "out"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,13 +90,7 @@ class _Fitter:
         missing = [column.name for column in self.relation.columns if column.name not in table.column_names]
         if not missing:
             table = table.select([column.name for column in self.relation.columns])
-        for place, column in enumerate(self.relation.columns if not missing else ()):
-            # Spark has no other type for all of `u64`.
-            if isinstance(column.type, BitType | SignedType) and pa.types.is_decimal(table.column(place).type):
-                wide = column.type.width > 64
-                if not wide and table.column(place).type.scale == 0:
-                    integers = _integers(table.column(place), isinstance(column.type, BitType))
-                    table = table.set_column(place, column.name, integers)
+            table = without_decimals(table, self.relation)
         places = records.field("place").to_pylist()
         parts = list(self._fit_part(table, 0, places, bad))
         return pa.concat_tables([arrow_schema(self.relation).empty_table(), *parts])
@@ -146,9 +141,16 @@ class _Fitter:
         return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, BAD])
 
 
-def _integers(column: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
-    """Decimals without a fraction as integers; as they are where one is too large, for `fit_table` to say so."""
-    try:
-        return column.cast(pa.uint64() if is_unsigned else pa.int64())
-    except pa.ArrowInvalid:
-        return column
+def without_decimals(table: pa.Table, relation: Relation) -> pa.Table:
+    """The table with integers where Spark, which has no other type for all of `u64`, has decimals.
+
+    A column with a number that is too large stays as it is, for `fit_table` to say so.
+    """
+    for place, column in enumerate(relation.columns):
+        found, type_ = table.column(place), column.type
+        is_word = isinstance(type_, BitType | SignedType) and type_.width <= 64
+        if is_word and pa.types.is_decimal(found.type) and found.type.scale == 0:
+            with suppress(pa.ArrowInvalid):
+                integers = found.cast(pa.uint64() if isinstance(type_, BitType) else pa.int64())
+                table = table.set_column(place, column.name, integers)
+    return table

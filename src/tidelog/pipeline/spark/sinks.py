@@ -100,7 +100,7 @@ class _Rows:
     def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
         listed = [(*row, CAME if weight > 0 else WENT, abs(weight), epoch) for row, weight in rows]
         table = rows_to_table(listed, change_relation(self.relation), self._definitions)
-        return self._spark.createDataFrame(_signed(table))
+        return self._spark.createDataFrame(signed(table))
 
 
 class FileChangeTable:
@@ -237,7 +237,7 @@ def _few_files(frame: Any, count: int) -> Any:
     return frame.coalesce(1) if count <= _ONE_FILE else frame
 
 
-def _signed(table: pa.Table) -> pa.Table:
+def signed(table: pa.Table) -> pa.Table:
     """The table with signed numbers in the place of unsigned ones, which Spark does not know."""
     fields = []
     for field in table.schema:

@@ -16,6 +16,7 @@ from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.engine.spark.session import local_session
+from tidelog.io.rows import to_rows, to_table
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Feeds
@@ -25,12 +26,15 @@ from tidelog.pipeline.settings import Feed, Place, Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.feeds import SparkFeeds, records_of
-from tidelog.pipeline.spark.fit import BAD, bad_record, fit_frame
+from tidelog.pipeline.spark.fit import BAD, bad_record, fit_frame, without_decimals
 from tidelog.pipeline.spark.folder import Folder
-from tidelog.pipeline.spark.sinks import SparkQuarantine, spark_sink
+from tidelog.pipeline.spark.sinks import SparkQuarantine, signed, spark_sink
 from tidelog.pipeline.spark.sources import record_column, table_frame
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema import is_plain_relation
+
+_LOOKED_UP = 8
+"""So many keys are looked up one by one; for more, one job goes over the relation."""
 
 
 class SparkSite:
@@ -113,8 +117,19 @@ class SparkSite:
         return count
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
-        view = self.database.relation(relation)
-        return {key: view.lookup(**dict(zip(columns, key, strict=True))) for key in keys}
+        view, declared = self.database.relation(relation), self._relations[relation]
+        if len(keys) <= _LOOKED_UP or not is_plain_relation(declared):
+            return {key: view.lookup(**dict(zip(columns, key, strict=True))) for key in keys}
+        places = [i for name in columns for i, column in enumerate(declared.columns) if column.name == name]
+        key_relation = replace(declared, columns=tuple(declared.columns[i] for i in places), key=None)
+        wanted = self._spark.createDataFrame(signed(to_table(list(keys), key_relation)))
+        with naming(f"changes.{relation}"):
+            found = view.to_spark().join(wanted, list(columns), "left_semi").toArrow()
+        found = without_decimals(found.select([column.name for column in declared.columns]), declared)
+        rows: dict[Row, list[Row]] = {}
+        for row in to_rows(found, declared, self._definitions):
+            rows.setdefault(tuple(row[i] for i in places), []).append(row)
+        return rows
 
     def loaded(self) -> None:
         """The starting tables are committed: what was kept for them can go."""
