@@ -87,7 +87,7 @@ def survives_reopening(
             _check(program, past[-1], replay, f"relations after transaction {number}")
             if happens:
                 assert_same(expected_changes(program, past[-2], past[-1]), found, f"changes of transaction {number}")
-            if recounted:
+            if recounted and replay.strategy != "elastic-paper":  # as in the paper, that keeps no totals
                 sets = {name: frozenset(rows) for name, rows in facts.items()}
                 mistakes = recount(program, sets, replay.state(), replay.ranked())
                 assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
