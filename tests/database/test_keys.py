@@ -237,10 +237,10 @@ def test_an_interrupt_during_the_commit_leaves_it_whole_or_undone(
     assert isinstance(engine, LocalEngine)
     commit = engine.commit
 
-    def interrupted(operations: Any) -> Any:
+    def interrupted(*arguments: Any, **named: Any) -> Any:
         if not late:
             raise KeyboardInterrupt
-        outcome = commit(operations)
+        outcome = commit(*arguments, **named)
         signal.raise_signal(signal.SIGINT)
         return outcome
 
