@@ -53,6 +53,7 @@ def rule_frame(
     delta: int | None,
     stratum: str,
     ranked: Collection[int] = (),
+    is_small: bool = False,
     *,
     functions: CompiledFunctions,
 ) -> Any:
@@ -60,10 +61,13 @@ def rule_frame(
 
     `frames` has, for the place of each positive and negated literal in the body, a frame with the relation's columns
     `c0`, ... as `encode.to_frame` makes them; for the places in `ranked` also with the column `_rank`. The level is the
-    highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if one is known to be.
+    highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if one is known to be;
+    `is_small`: it is so small that it goes to every task, rather than that others move to it.
     """
+    order = literal_order(rule, delta)
     bindings = _Bindings(spark, RulePlace(rule.text, str(rule.span), stratum), functions)
-    for place in literal_order(rule, delta):
+    bindings.stays_small = is_small and bool(order) and order[0] == delta
+    for place in order:
         match rule.body[place]:
             case Positive(atom):
                 bindings.join(atom, frames[place], f"r{place}" if place in ranked else None)
@@ -151,6 +155,8 @@ class _Bindings:
         self._functions = functions
         self._frame: Any = None
         self._columns: dict[str, tuple[str, Type]] = {}
+        self.stays_small = False
+        self._joins = 0
         self._ranks: list[str] = []
         self._steps: list[ScalarStep] = []
         self._checks = 0
@@ -163,13 +169,14 @@ class _Bindings:
         if self._frame is None:
             self._frame = right
         elif shared:
-            self._frame = self._frame.join(right.drop(_UNIT), on=shared)
+            self._frame = self._hinted().join(right.drop(_UNIT), on=shared)
         else:
             self._frame = self._frame.crossJoin(right.drop(_UNIT))
         for variable, column in names.items():
             self._columns[variable.name] = (column, variable.type)
         if rank is not None:
             self._ranks.append(rank)
+        self._joins += 1
 
     def subtract(self, atom: Atom, relation: Any) -> None:
         from pyspark.sql import functions as f
@@ -241,6 +248,12 @@ class _Bindings:
             return constant_column(term, self._functions.definitions)
         assert isinstance(term, Variable)
         return f.col(self._columns[term.name][0])
+
+    def _hinted(self) -> Any:
+        """The bindings so far, to be joined: a small delta is sent to all tasks, what came of it is hashed in them."""
+        if not self.stays_small:
+            return self._frame
+        return self._frame.hint("broadcast" if self._joins == 1 else "shuffle_hash")
 
     def level(self) -> Any:
         """The highest rank of the rows that were joined."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -104,6 +105,10 @@ class StateDirectory:
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; what is read back has the same columns, all nullable."""
         pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
+
+    def writer(self, name: str) -> PartWriter:
+        """A file that is written piece by piece, and only if there is a row to write."""
+        return PartWriter(self._path(name), self._opened[0])
 
     def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """The named columns of a file; only the rows for which `where` holds, a condition on them."""
@@ -221,6 +226,32 @@ class StateDirectory:
 
     def _path(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
+
+
+class PartWriter:
+    """Writes tables of one schema into one file, as they come; without rows there is no file."""
+
+    def __init__(self, path: str, filesystem: pafs.FileSystem) -> None:
+        self._path = path
+        self._filesystem = filesystem
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        table = plain(table)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, filesystem=self._filesystem)
+        self._writer.write_table(table)
+        self.rows += table.num_rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 def is_address(text: str) -> bool:

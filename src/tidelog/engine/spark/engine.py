@@ -36,9 +36,11 @@ from tidelog.engine.spark.choose import Chooser
 from tidelog.engine.spark.delays import due, still_waiting
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
+from tidelog.engine.spark.frames import Frames
 from tidelog.engine.spark.inquiry import Source, SparkInquiry
 from tidelog.engine.spark.inspected import show_inspected
 from tidelog.engine.spark.jobs import Jobs
+from tidelog.engine.spark.kept_state import KeptStates
 from tidelog.engine.spark.look_up import look_up
 from tidelog.engine.spark.manifest import Basis, Manifest
 from tidelog.engine.spark.place import Places
@@ -62,6 +64,7 @@ from tidelog.engine.spark.state import TOTAL, Stored, read_rows, read_weights
 from tidelog.engine.spark.task import Workers
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
+from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Role, RuleProgram
 from tidelog.rules.rule_set import Layer, RuleSet
 from tidelog.rules.storable import know_functions, unstorable_column
@@ -136,6 +139,7 @@ class SparkEngine:
         self._state = Published(
             self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
         )
+        self._frames = Frames(Switch(self._asked.switch), KeptStates(), self._asked.strategy)
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
         self._inquiry: SparkInquiry | None = None
         self._profiler = Profiler()
@@ -308,6 +312,7 @@ class SparkEngine:
         self._forget_questions()
         if self._access.release is not None:
             self._access.release()
+        self._frames.states.close()
         if self._is_temporary:
             for changes in list(self._changes):
                 changes.detach()
@@ -364,13 +369,11 @@ class SparkEngine:
         label = uuid.uuid4().hex[:12]
         self._forget_questions()
         self._directory.make(number)
+        attempt = Attempt(self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell)
+        old = last.relations if anew is None else anew
+        old = old if change is None else change.old
+        epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, self._frames, places=self._places)
         try:
-            attempt = Attempt(
-                self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell
-            )
-            old = last.relations if anew is None else anew
-            old = old if change is None else change.old
-            epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, places=self._places)
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             if change is not None:
                 epoch.anew = change.anew
@@ -398,10 +401,12 @@ class SparkEngine:
             changed = [name for each in epoch.changed.values() for name in each.files]
             self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks, waiting=waiting), changed)
         except BaseException:
+            epoch.drop()
             if self._state.manifest is last:
                 with suppress(OSError):  # a task that is still being stopped may write there
                     self._directory.sweep(number, keep=())
             raise
+        epoch.commit()
         report = self._report(epoch, changes, perf_counter() - started)
         self._profiler.note(report)
         return Outcome(changes, report)

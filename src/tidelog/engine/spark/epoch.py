@@ -14,7 +14,8 @@ from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Chooser, Plan, Segment
 from tidelog.engine.spark.failure import spark_errors
-from tidelog.engine.spark.frames import run_frames
+from tidelog.engine.spark.frames import Before, Frames, run_frames
+from tidelog.engine.spark.kept_state import StateFrame
 from tidelog.engine.spark.net import Target, net
 from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.sets import apply_changes
@@ -34,6 +35,7 @@ class Epoch:
     workers: Workers
     buckets: int
     old: Mapping[str, Stored]
+    frames: Frames
     view: dict[str, Stored] = field(init=False)
     watch: Watch = field(init=False)
     changed: dict[str, Changed] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Epoch:
     everything: bool = False
     places: Places | None = None
     anew: frozenset[str] = frozenset()
+    states: dict[tuple[str, ...], StateFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
@@ -84,6 +87,16 @@ class Epoch:
     def _is_anew(self, segment: Segment) -> bool:
         return not self.anew.isdisjoint(segment.relations)
 
+    def commit(self) -> None:
+        """The epoch is the state now: Spark keeps the frames of this one, and not those of the last."""
+        labels = {name: stored.label for name, stored in self.view.items()}
+        self.frames.states.commit(self.attempt.label, self.states, labels)
+
+    def drop(self) -> None:
+        """The epoch has failed."""
+        for state in self.states.values():
+            state.release()
+
     def _rows(self) -> dict[str, int]:
         return {name: stored.rows for name, stored in self.view.items()}
 
@@ -97,7 +110,10 @@ class Epoch:
     def _run(self, segment: Segment) -> None:
         self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
-            outcome = run_frames(self.attempt, segment, self.relations, self.view)
+            before = Before(self.old, self.view, self.changed, self.watch, anew=self.everything or self._is_anew(segment))
+            outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
+            if outcome.state is not None:
+                self.states[segment.relations] = outcome.state
             self.view.update(outcome.stored)
             self.changed.update(outcome.changed)
             self.reports.append(outcome.report)

@@ -1,92 +1,347 @@
-"""The plan `frames` for one stratum in one epoch: derive it by rounds of joins, compare it with what was there, store.
+"""The plan `frames` for one stratum in one epoch: repaired by waves, or derived by rounds, and stored.
 
-The stratum is recomputed whenever something below it changes; what is handed on is still the exact difference.
+`FramesStratum` is to `maintain` what a stratum of the local engine is, so the same switch decides, and learns from what
+epochs cost. Costs are counted in instances; a wave costs `WAVE_WORK` of them more. What a way makes is written in the
+last of its jobs: base files for all rows, or the touched rows, which the driver lays over the delta.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from time import perf_counter
+from functools import reduce
 from typing import Any
 
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import StratumReport
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Segment
-from tidelog.engine.spark.encode import from_frame
 from tidelog.engine.spark.failure import spark_errors
-from tidelog.engine.spark.rounds import derive
+from tidelog.engine.spark.kept_state import KEPT_STATE_ROWS, KeptStates, StateFrame
+from tidelog.engine.spark.parts import Written, write_parts
+from tidelog.engine.spark.rounds import Derivation
 from tidelog.engine.spark.scan import encoded, scan_rows
-from tidelog.engine.spark.sets import apply_changes, count_changes, stored_set
-from tidelog.engine.spark.state import TOTAL, Bucket, Changed, Stored
+from tidelog.engine.spark.sets import MERGED_ROWS
+from tidelog.engine.spark.settle import cut, loop_settings
+from tidelog.engine.spark.slots import Slots, long
+from tidelog.engine.spark.state import (
+    DELTA_SHARE,
+    NUMBERS,
+    TOTAL,
+    Bucket,
+    Changed,
+    Stored,
+    read_state,
+    write_delta,
+)
+from tidelog.engine.spark.versions import Versions
+from tidelog.engine.spark.waves import WAS, WAVE_WORK, Waves
+from tidelog.maintain.epoch import maintain
+from tidelog.maintain.limits import Watch
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.maintain.switch import Meter, Switch, Touched
 from tidelog.rules.ir import Relation
+
+USUAL_ROUNDS = 5
+"""The rounds of a Bootstrap that nobody saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """What strata on frames share: the switch, which learns, and the states that Spark keeps."""
+
+    switch: Switch
+    states: KeptStates
+    strategy: str = DEFAULT_STRATEGY
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What an epoch finds: what was stored by the last one, what is stored by now, and what changed so far.
+
+    `anew`: what was stored is not to be trusted.
+    """
+
+    old: Mapping[str, Stored]
+    new: Mapping[str, Stored]
+    changed: Mapping[str, Changed]
+    watch: Watch
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FramesOutcome:
-    """The stratum's relations after the epoch, and what changed, by relation."""
+    """The stratum's relations after the epoch, what changed, by relation, and its state as Spark has it, if it does."""
 
     stored: Mapping[str, Stored]
     changed: Mapping[str, Changed]
     report: StratumReport
+    state: StateFrame | None
 
 
 def run_frames(
-    attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], view: Mapping[str, Stored]
+    attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], before: Before, frames: Frames
 ) -> FramesOutcome:
-    """Recomputes the segment's only stratum from the relations below as `view` has them."""
-    started = perf_counter()
+    """Brings the segment's only stratum to the new epoch."""
     (stratum,) = segment.strata
-    stored: dict[str, Stored] = {}
-    changed: dict[str, Changed] = {}
-    with spark_errors():
-        below = {
-            name: encoded(_scan(attempt, relations[name], view.get(name)), relations[name]) for name in segment.reads
-        }
-        derived = derive(attempt.spark, stratum, relations, below, attempt.setting.functions)
-        for name in stratum.relations:
-            new, old = _decoded(derived.frames[name], relations[name]), view.get(name)
-            difference = _difference(attempt, relations[name], new, old)
-            if difference is not None:
-                changed[name] = difference
-                stored[name] = apply_changes(attempt, relations[name], old, difference)
-            else:
-                # The rows are the same, but numbers that another plan left with them are not.
-                stored[name] = replace(old or stored_set(attempt.label, Bucket()), label=attempt.label, counted=False)
-    report = StratumReport(
-        relations=stratum.relations,
-        strategy="recompute",
+    owned = [before.old.get(name) for name in stratum.relations]
+    labels = {stored.label if stored is not None and stored.counted else None for stored in owned}
+    label = labels.pop() if len(labels) == 1 else None
+    kept = frames.states.find(stratum.relations, label) if label is not None else None
+    try:
+        return _run(FramesStratum(attempt, segment, relations, before, kept), frames)
+    except EvaluationError as error:
+        if kept is None or error.code != Code.SPARK_JOB_FAILED:
+            raise
+    # What Spark kept may be lost with an executor; the files are not.
+    frames.states.forget(stratum.relations)
+    return _run(FramesStratum(attempt, segment, relations, before, None), frames)
+
+
+def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
+    with loop_settings(stratum.attempt.spark), spark_errors():
+        try:
+            (report,) = maintain([stratum], anew=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch)
+        finally:
+            stratum.tidy()
+    assert stratum.outcome is not None
+    segment = stratum.segment
+    report = replace(
+        report,
         place=segment.plan.value,
-        reason=segment.reason,
-        rounds=derived.rounds,
-        instances=sum(stored[name].rows for name in stratum.relations),
-        seconds=perf_counter() - started,
+        reason=f"{report.reason}; {segment.reason}",
+        impact=report.instances / max(stratum.instances_before, 1),
     )
-    return FramesOutcome(stored, changed, report)
+    return replace(stratum.outcome, report=report)
 
 
-def _decoded(frame: Any, relation: Relation) -> Any:
-    from pyspark.sql import functions as f
+class FramesStratum:
+    """Implements `maintain.epoch.StratumState`."""
 
-    return frame.select(
-        *(from_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns))
-    )
+    fixed = None
+    keeps = "elastic"
 
+    def __init__(
+        self,
+        attempt: Attempt,
+        segment: Segment,
+        relations: Mapping[str, Relation],
+        before: Before,
+        kept: StateFrame | None,
+    ) -> None:
+        (self.stratum,) = segment.strata
+        self.attempt = attempt
+        self.segment = segment
+        self.outcome: FramesOutcome | None = None
+        self.waves = 0
+        self.work = 0
+        self._relations = relations
+        self._before = before
+        self._slots = Slots(attempt.spark, self.stratum, relations, attempt.setting.functions)
+        self._below = {
+            name: Versions(
+                attempt, relations[name], before.old.get(name), before.new.get(name), before.changed.get(name)
+            )
+            for name in segment.reads
+        }
+        self._old = [before.old.get(name) for name in self.stratum.relations]
+        # What weights changed by does not say which rows came and which went.
+        is_clear = not before.anew and not any(changed.weighted for changed in before.changed.values())
+        self.is_counted = is_clear and all(stored is not None and stored.counted for stored in self._old)
+        self._state = kept
+        self._is_mine = kept is None
+        self._waves: Waves | None = None
+        self._derivation: Derivation | None = None
+        self.instances_before = kept.instances if kept is not None else 0
+        self._rounds = kept.rounds if kept is not None else 0
+        self._result = 0  # instances after this epoch
 
-def _difference(attempt: Attempt, relation: Relation, new: Any, old: Stored | None) -> Changed | None:
-    """Writes what is only in the one or the other; None when there is nothing."""
-    from pyspark.sql import functions as f
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return self.stratum.relations
 
-    values = [f"c{i}" for i in range(len(relation.columns))]
-    both = new.withColumn("side", f.lit(1)).unionByName(_scan(attempt, relation, old).withColumn("side", f.lit(-1)))
-    sides = both.groupBy(*values).agg(f.sum("side").alias("side")).filter(f.col("side") != 0)
-    total = (f.col("side") > 0).cast("long").alias(TOTAL)
-    folder = attempt.new_name(relation.name, "changes")
-    sides.select(*values, total).write.parquet(attempt.directory.spark_path(folder))
-    files = tuple(attempt.directory.parts(folder))
-    came, went = count_changes(attempt, files)
-    return Changed(files, came, went) if came or went else None
+    @property
+    def recursive(self) -> bool:
+        return self.stratum.recursive
 
+    @property
+    def instances(self) -> int:
+        """Before this epoch, or after it where it is done; the work of rounds among them."""
+        known = self._result if self.outcome is not None else self._loaded().instances if self.is_counted else 0
+        return known + (self._rounds or USUAL_ROUNDS) * WAVE_WORK if known else 0
 
-def _scan(attempt: Attempt, relation: Relation, stored: Stored | None) -> Any:
-    return scan_rows(attempt.spark, attempt.directory, relation, stored)
+    @property
+    def row_count(self) -> int:
+        return sum(stored.rows for stored in self._old if stored is not None)
+
+    def is_touched(self) -> bool:
+        return True
+
+    def has_rules(self) -> bool:
+        return True
+
+    def can_update(self) -> bool:
+        return self.is_counted
+
+    def can_derive(self) -> bool:
+        return True
+
+    def touched(self) -> tuple[Touched, ...]:
+        return tuple(
+            Touched(name, versions.old_rows, versions.came_count, versions.left_count)
+            for name, versions in self._below.items()
+            if versions.changed is not None
+        )
+
+    def rows_below(self) -> int:
+        return sum(versions.new_rows for versions in self._below.values())
+
+    def top_rank(self) -> int:
+        return self._loaded().top if self.is_counted else 0
+
+    def update(self, meter: Meter) -> bool:
+        state = self._loaded()
+        self.instances_before = state.instances
+        waves = self._waves = Waves(
+            self.attempt.spark,
+            self.stratum,
+            self._slots,
+            self._below,
+            state.rows,
+            state.row_count,
+            state.top,
+            self._before.watch,
+        )
+        is_done = waves.update(meter)
+        self.waves, self.work = waves.waves, waves.killed + waves.born
+        if is_done:
+            self._store_update(waves, state)
+        return is_done
+
+    def bootstrap(self) -> None:
+        if self.is_counted:
+            self.instances_before = self._loaded().instances
+        derivation = self._derivation = Derivation(
+            self.attempt.spark, self.stratum, self._slots, self._below, self._before.watch
+        )
+        derivation.run()
+        written = write_parts(
+            self.attempt, self._by_relation(self._beside_old(derivation.rows)), self._relations, with_gone=False
+        )
+        self._result = self.work = sum(each.instances for each in written.values())
+        self.waves = self._rounds = derivation.rounds
+        rows = sum(each.rows for each in written.values())
+        state = None
+        if self.stratum.recursive and rows <= KEPT_STATE_ROWS:
+            state = StateFrame(
+                derivation.rows, rows, self._result, derivation.top, derivation.rounds, [derivation.rows]
+            )
+            derivation.made.remove(derivation.rows)
+        self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
+
+    def drop(self) -> None:
+        if self._waves is not None:
+            self._waves.drop()
+
+    def tidy(self) -> None:
+        """Lets go of all frames but the state that the last epoch left and the one that this epoch made."""
+        for made in (self._waves, self._derivation):
+            if made is not None:
+                made.drop()
+        if self._is_mine and self._state is not None:
+            self._state.release()
+
+    # Reading
+
+    def _loaded(self) -> StateFrame:
+        """The state of the last epoch, read from its files if nobody has kept it; Spark reads it with the first job."""
+        from pyspark.sql import functions as f
+
+        if self._state is None:
+            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
+            rows = cut(self._slots.spread(reduce(lambda left, right: left.unionByName(right), scans)))
+            (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
+            self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
+        return self._state
+
+    def _scan(self, name: str, stored: Stored | None) -> Any:
+        numbers = stored is not None and stored.counted
+        rows = scan_rows(self.attempt.spark, self.attempt.directory, self._relations[name], stored, numbers=numbers)
+        more = NUMBERS if numbers else ()
+        return self._slots.placed(encoded(rows, self._relations[name], more), name, more)
+
+    def _beside_old(self, rows: Any) -> Any:
+        """All rows there are or were: `_was` for the latter, no instance for those that are not derived any more."""
+        from pyspark.sql import functions as f
+
+        new = rows.withColumn(WAS, long(0))
+        if not self.row_count:
+            return new
+        keys = self._slots.keys
+        if self._state is not None:
+            old = self._state.rows
+        else:
+            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
+            old = self._slots.spread(
+                reduce(lambda left, right: left.unionByName(right), [s.select(*keys) for s in scans])
+            )
+        old = old.select(*keys, *(long(0).alias(name) for name in NUMBERS), long(1).alias(WAS))
+        return new.unionByName(old).groupBy(*keys).agg(*(f.max(name).alias(name) for name in (*NUMBERS, WAS)))
+
+    # Storing
+
+    def _store_update(self, waves: Waves, state: StateFrame) -> None:
+        self._result = state.instances + waves.born - waves.killed
+        made = None
+        if waves.overlay is None or not waves.touched:
+            self._finish(dict(self._owned()), {}, None)
+            return
+        if state.row_count <= KEPT_STATE_ROWS:
+            made = cut(waves.merged())
+        is_delta = self._stays_delta(waves.touched)
+        rows = waves.overlay if is_delta else self._merged_with_was(waves)
+        written = write_parts(self.attempt, self._by_relation(rows), self._relations, with_gone=is_delta, beside=made)
+        stored = {
+            name: self._laid_over(name, each) if is_delta else self._whole(each) for name, each in written.items()
+        }
+        count = sum(each.rows for each in stored.values())
+        kept = None
+        if made is not None:
+            kept = StateFrame(made, count, self._result, waves.top, self._rounds, [made])
+        self._finish(stored, written, kept)
+
+    def _owned(self) -> list[tuple[str, Stored]]:
+        return [(name, self._before.old[name]) for name in self.relations]
+
+    def _stays_delta(self, touched: int) -> bool:
+        """Whether the touched rows are few beside the base, and each relation is in one bucket."""
+        buckets = [bucket for _, stored in self._owned() for bucket in stored.buckets]
+        base, delta = sum(bucket.base_rows for bucket in buckets), sum(bucket.delta_rows for bucket in buckets)
+        few = delta + touched <= min(DELTA_SHARE * base, MERGED_ROWS)
+        return few and all(len(stored.buckets) == 1 for _, stored in self._owned())
+
+    def _merged_with_was(self, waves: Waves) -> Any:
+        rest = waves.untouched().withColumn(WAS, long(1))
+        return rest.unionByName(waves.overlay.select(*self._slots.keys, *NUMBERS, WAS))
+
+    def _by_relation(self, rows: Any) -> dict[str, Any]:
+        return {name: self._slots.rows_of(rows, name, [WAS, *NUMBERS]) for name in self.relations}
+
+    def _whole(self, written: Written) -> Stored:
+        bucket = Bucket(written.rows, written.files, written.rows)
+        return Stored(self.attempt.label, counted=True, column=None, buckets=(bucket,))
+
+    def _laid_over(self, name: str, written: Written) -> Stored:
+        (old,) = self._before.old[name].buckets
+        if written.files:
+            changed = written.changed
+            rows = old.rows + (changed.inserted - changed.deleted if changed is not None else 0)
+            table = read_state(self.attempt.directory, self._relations[name], written.files)
+            old = write_delta(self.attempt.directory, self.attempt.epoch, name, old, rows, table)
+        return Stored(self.attempt.label, counted=True, column=None, buckets=(old,))
+
+    def _finish(self, stored: Mapping[str, Stored], written: Mapping[str, Written], state: StateFrame | None) -> None:
+        changed = {name: each.changed for name, each in written.items() if each.changed is not None}
+        unknown = StratumReport(self.relations, "", "", "", 0, 0, 0.0)
+        self.outcome = FramesOutcome(stored, changed, unknown, state)

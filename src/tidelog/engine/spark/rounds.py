@@ -1,194 +1,193 @@
-"""One stratum, derived from nothing by semi-naive rounds of DataFrame joins: the plan `frames`.
+"""The Bootstrap of one stratum on frames: derived from nothing by semi-naive rounds, a job each, with all numbers.
 
-All relations of the stratum live in one frame, so that a round is one job whatever the number of rules:
+A round joins the rows of the last round with what the rules ask for, and adds up, for each head, its instances:
 
-    member  round  b0  l0  l1  s0        `member` says whose row it is; its columns stand in slots of their type,
-    0       3      ..  7   9   ""         the slots it does not need hold a constant
+    rank     the first round that found the row
+    count    the instances that this round found
+    total    the instances of all rounds
 
-A round joins the rows of the last round (the delta) with what the rules ask for, and keeps for each row the first round
-that found it: one aggregation does both the union and the difference. The result is cut from its history
-(`localCheckpoint`) and counted in the same job, so the plan of a round has the size of the rules, not of the rounds.
+One aggregation over the rows so far and the instances just found does the union, the difference and the counting. Rows
+stay where their hash puts them (`slots`); only instances travel. The result is cut from its history and counted in the
+same job, so the plan of a round has the size of the rules, not of the rounds. A round of few rows after many would
+still go over all of them; such rounds are left to the waves of `waves`, which look up only the heads that they meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
-from tidelog.engine.spark.body import rule_frame
-from tidelog.engine.spark.encode import frame_type
-from tidelog.functions.compile_functions import CompiledFunctions
-from tidelog.rules.ir import Negative, Positive, Relation, Rule, Stratum
+from tidelog.engine.spark.instances import Events, met_by_events, met_by_rules
+from tidelog.engine.spark.settle import cut, release
+from tidelog.engine.spark.slots import Slots, long
+from tidelog.engine.spark.state import NUMBERS
+from tidelog.engine.spark.versions import Versions
+from tidelog.engine.spark.waves import COUNT, DEAD, IN, MET, OVERLAY, RANK, TOTAL, WAS, Waves
+from tidelog.maintain.limits import Watch
+from tidelog.maintain.switch import Decision, Meter
+from tidelog.rules.ir import Stratum, Variable
 
-_MEMBER, _ROUND = "member", "round"
-_EMPTY = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
-_SLOTS = {"boolean": "b", "long": "l", "double": "d", "string": "s", "binary": "e"}
-
-SMALL_DELTA, LARGE_STATE = 20_000, 500_000
-"""A small delta of a large state is sent to every task, which spares the shuffle of what it is joined with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """All rows of a stratum. `frames` are by relation, with columns `c0`, ... in the encoding of frames."""
-
-    frames: Mapping[str, Any]
-    rounds: int
+THIN_SHARE, THIN_FROM = 20, 200_000
+"""A round is thin when it has less than one in so many of all rows, of which there are at least so many."""
 
 
-def derive(
-    spark: Any,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    below: Mapping[str, Any],
-    functions: CompiledFunctions,
-) -> Derived:
-    """Derives the stratum; `below` has a frame, in the encoding of frames, for every other relation its rules read.
+@dataclass(slots=True)
+class Derivation:
+    """A stratum as it is derived: the rows so far, how many instances, and what each round took."""
 
-    Without recursion nothing runs yet: the frames are plans.
-    """
-    slots = _Slots(stratum, relations, functions)
-    round_ = 1
-    state = _first_rounds(_evaluate(spark, stratum, slots, below, None).withColumn(_ROUND, _long(round_)), slots)
-    if stratum.recursive:
-        state, new = _cut(state, round_)
-        total = new
+    spark: Any
+    stratum: Stratum
+    slots: Slots
+    below: Mapping[str, Versions]
+    watch: Watch
+    rows: Any = None
+    row_count: int = 0
+    instances: int = 0
+    top: int = 0
+    rounds: int = 0
+    seconds: list[float] = field(default_factory=list)
+    made: list[Any] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Derives everything. Without recursion nothing runs yet: `rows` is a plan."""
+        found = met_by_rules(self.spark, self.stratum, self.slots, _Round(self, 0))
+        self.rounds = 1
+        rows = self._numbered(found)
+        if not self.stratum.recursive:
+            self.rows, self.top = rows, 1
+            return
+        self.below = {name: self._arranged(versions) for name, versions in self.below.items()}
+        new = self._take(rows)
         while new:
-            found = _evaluate(spark, stratum, slots, below, _Reached(state, round_, new, total))
-            round_ += 1
-            both = state.unionByName(found.withColumn(_ROUND, _long(round_)))
-            state, new = _cut(_first_rounds(both, slots), round_)
-            total += new
-    return Derived({name: slots.rows_of(state, name) for name in stratum.relations}, round_)
+            if self.row_count >= THIN_FROM and new * THIN_SHARE < self.row_count:
+                self._finish_in_waves(new)
+                return
+            found = met_by_events(self.spark, self.stratum, self.slots, _Round(self, new))
+            self.rounds += 1
+            new = self._take(self._numbered(found))
+        self.top = self.rounds - 1
+
+    def drop(self) -> None:
+        release(*self.made)
+        self.made.clear()
+
+    def _numbered(self, found: Any) -> Any:
+        """The rows so far and those just found, with their numbers."""
+        from pyspark.sql import functions as f
+
+        keys = self.slots.keys
+        spread = self.slots.spread(found)
+        met = spread.select(*keys, long(0).alias(RANK), long(0).alias(COUNT), long(1).alias(TOTAL))
+        if self.rows is not None:
+            met = self.rows.unionByName(met)
+        sums = met.groupBy(*keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
+        is_new = f.col(RANK) == 0
+        return sums.select(
+            *keys,
+            f.when(is_new, long(self.rounds)).otherwise(f.col(RANK)).alias(RANK),
+            f.when(is_new, f.col(TOTAL)).otherwise(f.col(COUNT)).alias(COUNT),
+            TOTAL,
+        )
+
+    def _take(self, rows: Any) -> int:
+        """Makes these the rows so far, in one job; how many of them this round found."""
+        from pyspark.sql import functions as f
+
+        started = perf_counter()
+        self.watch.look()
+        self.watch.rounds(self.rounds - 1)
+        new = cut(rows)
+        is_new = f.count(f.when(f.col(RANK) == self.rounds, 1))
+        (found,) = new.agg(is_new, f.count(f.lit(1)), f.sum(TOTAL)).collect()
+        if self.rows is not None:
+            release(self.rows)
+            self.made.remove(self.rows)
+        self.rows = new
+        self.made.append(new)
+        self.row_count, self.instances = found[1], found[2] or 0
+        self.seconds.append(perf_counter() - started)
+        return int(found[0])
+
+    def _finish_in_waves(self, new: int) -> None:
+        """Leaves the rest to the waves of INSERT; if they become many again, all that they do is still right."""
+        from pyspark.sql import functions as f
+
+        started = perf_counter()
+        last = f.col(RANK) == self.rounds
+        named = {WAS: long(0), DEAD: f.lit(None).cast("long"), IN: f.col(RANK), MET: long(0)}
+        columns = [named[name].alias(name) if name in named else f.col(name) for name in OVERLAY]
+        waves = Waves(
+            self.spark,
+            self.stratum,
+            self.slots,
+            self.below,
+            self.rows.filter(~last),
+            self.row_count - new,
+            self.rounds,
+            self.watch,
+            overlay=self.rows.filter(last).select(*self.slots.keys, *columns),
+        )
+        waves.insert(Meter(Decision("bootstrap", ""), 0), wave=self.rounds, batch=new)
+        self.rounds += waves.waves
+        self.top = waves.top
+        self.instances += waves.born
+        merged = cut(waves.merged())
+        (count,) = merged.agg(f.count(f.lit(1))).collect()[0]
+        waves.drop()
+        self.drop()
+        self.rows, self.row_count, self.made = merged, count, [merged]
+        self.seconds.append(perf_counter() - started)
+
+    def _arranged(self, versions: Versions) -> Versions:
+        """The relation read once for all rounds, its rows where the stratum's own rows look for them."""
+        columns = _probed(self.stratum, versions.relation.name)
+        rows = versions.after.repartition(*(f"c{i}" for i in columns)) if columns else versions.after
+        laid = cut(rows)
+        self.made.append(laid)
+        return replace(versions, laid=laid)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
-    """The state after a round, of whose `total` rows `new` were found in that round."""
+class _Round:
+    """What a round reads: behind an event the rows known before, in front of it all."""
 
-    state: Any
-    round: int
-    new: int
-    total: int
+    derivation: Derivation
+    batch: int
 
-    @property
-    def spreads(self) -> bool:
-        return self.new <= SMALL_DELTA and self.total >= LARGE_STATE
+    def events(self, relation: str, negated: bool) -> Events | None:
+        if relation in self.derivation.below:
+            return None
+        return Events(self._inside(relation, _rank() == self.derivation.rounds), self.batch)
 
+    def front(self, relation: str, negated: bool) -> Any:
+        if relation in self.derivation.below:
+            return self.derivation.below[relation].after
+        return self._inside(relation, None)
 
-class _Slots:
-    """Where each column of each relation of the stratum stands in the common frame."""
+    def behind(self, relation: str, negated: bool) -> Any:
+        if relation in self.derivation.below:
+            return self.derivation.below[relation].after
+        return self._inside(relation, _rank() < self.derivation.rounds)
 
-    def __init__(self, stratum: Stratum, relations: Mapping[str, Relation], functions: CompiledFunctions) -> None:
-        self.functions = functions
-        self._members = {name: number for number, name in enumerate(stratum.relations)}
-        self._places: dict[str, list[str]] = {}
-        types: dict[str, str] = {}
-        for name in stratum.relations:
-            used: dict[str, int] = {}
-            self._places[name] = []
-            for column in relations[name].columns:
-                type_ = frame_type(column.type)
-                slot = f"{_SLOTS[type_]}{used.get(type_, 0)}"
-                used[type_] = used.get(type_, 0) + 1
-                types[slot] = type_
-                self._places[name].append(slot)
-        self._types = dict(sorted(types.items()))
-
-    @property
-    def keys(self) -> list[str]:
-        return [_MEMBER, *self._types]
-
-    def nothing(self, spark: Any) -> Any:
-        """A common frame without rows and rounds."""
-        from pyspark.sql import functions as f
-
-        values = [f.lit(_EMPTY[type_]).cast(type_).alias(slot) for slot, type_ in self._types.items()]
-        return spark.range(0).select(_long(0).alias(_MEMBER), *values)
-
-    def placed(self, heads: Any, name: str) -> Any:
-        """Rows of a relation in the common frame, without a round."""
-        from pyspark.sql import functions as f
-
-        column_of = {slot: f"c{i}" for i, slot in enumerate(self._places[name])}
-        values = [
-            f.col(column_of[slot]).alias(slot) if slot in column_of else f.lit(_EMPTY[type_]).cast(type_).alias(slot)
-            for slot, type_ in self._types.items()
-        ]
-        return heads.select(_long(self._members[name]).alias(_MEMBER), *values)
-
-    def rows_of(self, state: Any, name: str, condition: Any | None = None) -> Any:
-        """The rows of one relation, columns `c0`, ...; only those for which the condition on their round holds."""
-        from pyspark.sql import functions as f
-
-        rows = state.filter(f.col(_MEMBER) == self._members[name])
-        rows = rows if condition is None else rows.filter(condition)
-        return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self._places[name])))
+    def _inside(self, relation: str, condition: Any | None) -> Any:
+        rows = self.derivation.rows if condition is None else self.derivation.rows.filter(condition)
+        return self.derivation.slots.rows_of(rows, relation, [RANK])
 
 
-def _evaluate(spark: Any, stratum: Stratum, slots: _Slots, below: Mapping[str, Any], reached: _Reached | None) -> Any:
-    """All heads that one round finds, in the common frame, duplicates included."""
-    label = ", ".join(stratum.relations)
-    parts = [
-        slots.placed(rule_frame(spark, rule, frames, delta, label, functions=slots.functions), rule.head.relation)
-        for rule in stratum.rules
-        for frames, delta in _variants(rule, stratum.relations, slots, below, reached)
-    ]
-    return reduce(lambda left, right: left.unionByName(right), parts, slots.nothing(spark))
+def _probed(stratum: Stratum, relation: str) -> tuple[int, ...]:
+    """The columns by which rules look rows of a relation below up, from rows of the stratum; the first such rule's."""
+    for rule in stratum.rules:
+        inside = {term for atom in rule.positives if atom.relation in stratum.relations for term in atom.terms}
+        for atom in rule.positives:
+            columns = tuple(i for i, term in enumerate(atom.terms) if isinstance(term, Variable) and term in inside)
+            if atom.relation == relation and columns:
+                return columns
+    return ()
 
 
-def _variants(
-    rule: Rule, inside: Sequence[str], slots: _Slots, below: Mapping[str, Any], reached: _Reached | None
-) -> Iterator[tuple[dict[int, Any], int | None]]:
-    """The ways a round evaluates a rule: the frame of each literal, and which of them is the delta.
-
-    The first round takes the rules that read nothing of the stratum; each later one takes the others once for each
-    literal inside, which reads the delta while those in front of it read what was known before and those behind all.
-    """
+def _rank() -> Any:
     from pyspark.sql import functions as f
 
-    places = {
-        place: literal.atom.relation
-        for place, literal in enumerate(rule.body)
-        if isinstance(literal, Positive | Negative)
-    }
-    own = [place for place, name in places.items() if name in inside]
-    outside = {place: below[name] for place, name in places.items() if name not in inside}
-    if reached is None:
-        if not own:
-            yield outside, None
-        return
-    for delta in own:
-        frames = dict(outside)
-        for place in own:
-            condition = None
-            if place < delta:
-                condition = f.col(_ROUND) < reached.round
-            elif place == delta:
-                condition = f.col(_ROUND) == reached.round
-            rows = slots.rows_of(reached.state, places[place], condition)
-            frames[place] = f.broadcast(rows) if place == delta and reached.spreads else rows
-        yield frames, delta
-
-
-def _first_rounds(rows: Any, slots: _Slots) -> Any:
-    """Each row once, with the first of its rounds."""
-    from pyspark.sql import functions as f
-
-    return rows.groupBy(*slots.keys).agg(f.min(_ROUND).alias(_ROUND))
-
-
-def _cut(rows: Any, round_: int) -> tuple[Any, int]:
-    """The same rows, cut from their history; and how many of them have this round."""
-    from pyspark.sql import functions as f
-
-    state = rows.localCheckpoint(eager=False)
-    return state, state.filter(f.col(_ROUND) == round_).count()
-
-
-def _long(value: int) -> Any:
-    from pyspark.sql import functions as f
-
-    return f.lit(value).cast("long")
+    return f.col(RANK)

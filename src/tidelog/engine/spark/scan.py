@@ -12,13 +12,15 @@ from typing import Any
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.encode import stored_schema, to_frame
 from tidelog.engine.spark.nested import shown
-from tidelog.engine.spark.state import TOTAL, Changed, Stored
+from tidelog.engine.spark.state import NUMBERS, TOTAL, Changed, Stored
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
 
 
-def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None) -> Any:
-    """The visible rows of a relation."""
+def scan_rows(
+    spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None, numbers: bool = False
+) -> Any:
+    """The visible rows of a relation, with `numbers` also the three of a counted one."""
     from pyspark.sql import functions as f
 
     buckets = stored.buckets if stored is not None else ()
@@ -28,13 +30,14 @@ def scan_rows(spark: Any, directory: StateDirectory, relation: Relation, stored:
         base = base.filter(f.col(TOTAL) > 0)
     deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
     values = [f"c{i}" for i in range(len(relation.columns))]
+    wanted = [*values, *NUMBERS] if numbers else values
     if not deltas:
-        return base.select(*values)
+        return base.select(*wanted)
     delta = scan_files(spark, directory, relation, deltas)
-    live = delta.filter(f.col(TOTAL) > 0).select(*values)
+    live = delta.filter(f.col(TOTAL) > 0).select(*wanted)
     # A bucket's rows are its own, so the deltas of all buckets lie over the bases of all; and the one row that a
     # relation without columns may have is in the delta or gone.
-    rest = base.join(delta, values, "left_anti").select(*values) if values else None
+    rest = base.join(delta, values, "left_anti").select(*wanted) if values else None
     return live if rest is None else rest.unionByName(live)
 
 
@@ -55,13 +58,12 @@ def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, cha
     return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) < 0).select(*values, TOTAL)
 
 
-def encoded(frame: Any, relation: Relation) -> Any:
-    """A scanned frame in the encoding of frames."""
+def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
+    """A scanned frame in the encoding of frames; `more` are columns that come along."""
     from pyspark.sql import functions as f
 
-    return frame.select(
-        *(to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns))
-    )
+    values = [to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
+    return frame.select(*values, *more)
 
 
 def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) -> Any:
@@ -70,8 +72,8 @@ def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) 
 
 
 def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:
-    """All rows of some files with `_total`, which is null where a file has none."""
-    schema = stored_schema(relation, [TOTAL])
+    """All rows of some files with their numbers, which are null where a file has none."""
+    schema = stored_schema(relation, NUMBERS)
     if not files:
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).parquet(*(directory.spark_path(name) for name in files))

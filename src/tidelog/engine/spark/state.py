@@ -195,6 +195,12 @@ def _read_stored(
     return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
+def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
+    """All rows of some state files, those with a `_total` of 0 among them, with their numbers."""
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    return _read_files(directory, files, _empty(relation, [*values, *NUMBERS]))
+
+
 def _read_buckets(
     directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table, where: pc.Expression | None
 ) -> pa.Table:
@@ -251,6 +257,11 @@ def write_bucket(
         return old
     if old.delta_rows + changed.num_rows > DELTA_SHARE * old.base_rows:
         return write_whole(directory, epoch, name, whole())
+    return write_delta(directory, epoch, name, old, rows, changed)
+
+
+def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, rows: int, changed: pa.Table) -> Bucket:
+    """The bucket with `changed` rows laid over its base, and over those that lie there already."""
     changed = plain(changed)
     if old.delta is not None:
         changed = overlay(directory.read(old.delta, changed.column_names), changed)
