@@ -45,3 +45,21 @@ def test_modules_are_found_and_only_the_stages_before_are_run(
     (tmp_path / "lib" / "points.dl").write_text("typedef Point = Point{x: u8}\n")
     assert main(["show", str(path), "--stage", stage, "-L", str(tmp_path / "lib")]) == 0
     assert "input relation A(x: p" in capsys.readouterr().out
+
+
+def test_the_plans_of_spark_are_shown_and_can_be_overridden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM + "output relation D(x: u8, y: u8)\nD(x, y) :- C(x), C(y).\n")
+    asked = ["show", str(path), "--stage", "plan", "--engine", "spark"]
+    assert main(asked) == 0
+    assert capsys.readouterr().out == (
+        "single task, because no column of the head is bound by a literal of the body in"
+        " `C(y) :- A(x), not B(x), var y = x + 1.`\n  C (1 rule)\n"
+        "decomposed, because every rule carries `x` of `D` unchanged\n  D by x (1 rule)\n"
+    )
+    assert main([*asked, "--plan", "D=frames"]) == 0
+    assert "frames, because `plans` asks for it\n  D (1 rule)" in capsys.readouterr().out
+    assert main([*asked, "--plan", "D=fast"]) == 2
+    assert "there is no plan 'fast'" in capsys.readouterr().err
+    assert main([*asked, "--plan", "D"]) == 2
+    assert "RELATION=PLAN" in capsys.readouterr().err

@@ -47,7 +47,7 @@ def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], 
     def run(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
         sent: Job = pickle.loads(ship(job))
         outcomes = []
-        for bucket in range(job.buckets):
+        for bucket in job.bucket_numbers:
             if forget():
                 KEPT._engines.clear()
             outcomes.append(task._read_answer(json.dumps(asdict(run_bucket(sent, bucket)))))

@@ -48,6 +48,26 @@ program_argument = click.argument(
 )
 
 
+def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
+    """`Reach=frames` and the like, as `Program.open` takes it."""
+    plans = {}
+    for each in given:
+        relation, is_pair, plan = each.partition("=")
+        if not is_pair:
+            raise click.BadParameter(f"{each!r} is not of the form RELATION=PLAN")
+        plans[relation] = plan
+    return plans or None
+
+
+plans_option = click.option(
+    "--plan",
+    "plans",
+    metavar="RELATION=PLAN",
+    multiple=True,
+    callback=read_plans,
+    help="On Spark, run the stratum of a relation so: decomposed, single task or frames. May be given several times.",
+)
+
 _OPENING = (
     click.option(
         "--strategy",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, opening_options, program_argument
+from tidelog.cli.options import debug_option, modules_option, opening_options, plans_option, program_argument
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -26,6 +26,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--engine", type=click.Choice(("local", "spark", "auto")), default="local", show_default=True, help="Where to run."
 )
+@plans_option
 @click.option(
     "--format",
     "format_name",
@@ -51,6 +52,7 @@ def run(
     facts: Path | None,
     output: Path | None,
     engine: str,
+    plans: dict[str, str] | None,
     format_name: str,
     on_bad_row: str,
     as_json: bool,
@@ -83,7 +85,7 @@ def run(
         skip_bad_rows=on_bad_row == "skip",
         modules=modules,
         externs=externs,
-        opening=opening,
+        opening={**opening, "plans": plans},
     )
     if as_json:
         print_json(summary)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option, modules_option, program_argument
+from tidelog.cli.options import debug_option, modules_option, plans_option, program_argument
 
 _STAGES = ("ast", "types", "rules", "strata", "plan")
 
@@ -14,9 +14,17 @@ _STAGES = ("ast", "types", "rules", "strata", "plan")
 @click.command(short_help="Print what the compiler makes of a program.")
 @program_argument
 @click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="Which form to print.")
+@click.option(
+    "--engine",
+    type=click.Choice(("local", "spark")),
+    default="local",
+    show_default=True,
+    help="Whose plan: on Spark, how each stratum would be run over large relations, and why.",
+)
+@plans_option
 @modules_option
 @debug_option
-def show(program: Path, stage: str, modules: tuple[Path, ...]) -> None:
+def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> None:
     """Prints one of the forms that a program takes on its way to the engine.
 
     \b
@@ -24,16 +32,17 @@ def show(program: Path, stage: str, modules: tuple[Path, ...]) -> None:
     types   declarations, functions and rules with the type of every variable
     rules   the flat rules that engines run
     strata  which rules run together, and in which order
-    plan    the join order of each rule, for each way it can be triggered
+    plan    the join order of each rule, for each way it can be triggered; on Spark how strata are run
 
     \b
     Example:
       tidelog show reach.dl --stage strata
+      tidelog show reach.dl --stage plan --engine spark --plan Reach=frames
     """
-    click.echo(_text(program, stage, modules).rstrip("\n"))
+    click.echo(_text(program, stage, engine, plans, modules).rstrip("\n"))
 
 
-def _text(program: Path, stage: str, modules: tuple[Path, ...]) -> str:
+def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> str:
     """What is to be shown; only the stages up to the one that is asked for are run."""
     from tidelog.database.program import compile, read_source
 
@@ -48,6 +57,10 @@ def _text(program: Path, stage: str, modules: tuple[Path, ...]) -> str:
 
         return show_types(check_source(read_source(program), modules))
     rules = compile(program, search_path=modules).stages.rules
+    if stage == "plan" and engine == "spark":
+        from tidelog.engine.spark.choose import show_choice
+
+        return show_choice(rules, plans=plans)
     if stage == "plan":
         from tidelog.plan.show import show_plan
 

@@ -34,7 +34,9 @@ def open_on_spark(
     check_durability(how.durability)
     _check_keep_epochs(how.keep_epochs)
     if address is None:
-        engine = SparkEngine(program.stages.rules, spark=spark, asked=asked, base=rules_of(program), auto=auto)
+        engine = SparkEngine(
+            program.stages.rules, spark=spark, plans=how.plans, asked=asked, base=rules_of(program), auto=auto
+        )
         return Database(program.stages.rules, engine, rules_of(program))
     if not auto:
         require_pyspark()
@@ -93,7 +95,7 @@ def _open(
     base = rules_of(program)
     rules = base.with_layer(layer)
     engine = SparkEngine(
-        rules.rules, spark, directory.address, basis=basis, access=access, asked=asked, base=base, auto=auto
+        rules.rules, spark, directory.address, how.plans, basis=basis, access=access, asked=asked, base=base, auto=auto
     )
     if found is not None and not is_same:
         before = rules_of(found.compile(compilation_of(program).externs))

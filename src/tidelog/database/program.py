@@ -44,6 +44,7 @@ class Opening:
     read_only: bool = False
     migrate: bool = False
     keep_epochs: int = 8
+    plans: Mapping[str, str] | None = None
 
 
 class Program:
@@ -79,6 +80,7 @@ class Program:
         read_only: bool = False,
         migrate: bool = False,
         keep_epochs: int = 8,
+        plans: Mapping[str, str] | None = None,
     ) -> Database:
         """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
 
@@ -98,7 +100,9 @@ class Program:
         before it returns; with `"os"` it outlives the process, but perhaps not a power cut. One process may write to a
         database; others may open it with `read_only`. On Spark, the directory is one that its tasks reach too, or an
         address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
-        DataFrames and readers that still need them.
+        DataFrames and readers that still need them. There, too, `plans` says for relations how their strata are run,
+        where the choice by rules and sizes (`tidelog show --stage plan --engine spark`) is not wanted:
+        `{"Reach": "decomposed"}`, `"single task"` or `"frames"`.
 
         Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
         DataError for a directory that is damaged.
@@ -114,7 +118,13 @@ class Program:
             deadline=deadline,
         )
         self._check_engine(engine, spark)
-        how = Opening(durability, read_only, migrate, keep_epochs)
+        if plans and engine == "local":
+            raise UsageError(
+                "`plans` are for the Spark engine",
+                code=Code.IMPOSSIBLE_PLAN,
+                help="open the program with `engine='spark'`",
+            )
+        how = Opening(durability, read_only, migrate, keep_epochs, plans)
         if engine != "local":
             from tidelog.database.on_spark import open_on_spark
 

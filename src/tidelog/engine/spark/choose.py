@@ -11,8 +11,7 @@ and, with `engine="auto"` (`place.py`),
 The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
 any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
 program, the sizes and the user's wishes, made anew before each job, when the sizes below are known; state moves
-between plans without loss, because ranks stay true however buckets are cut (a stratum that comes from frames, which
-keeps no ranks, is bootstrapped).
+between plans without loss, because all keep the same numbers, and ranks stay true however buckets are cut.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ class Chooser:
         limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
         if wish is not None:
             pivots = (decomposition.pivots or {}) if wish is Plan.DECOMPOSED else {}
-            return Segment((stratum,), wish, pivots, "as `plans` asks", is_wish=True)
+            return Segment((stratum,), wish, pivots, "`plans` asks for it", is_wish=True)
         if size <= limit:
             return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
         if decomposition.pivots is not None:
@@ -227,4 +226,5 @@ def _shown(stratum: Stratum, segment: Segment, relations: Mapping[str, Relation]
     for name in stratum.relations:
         by = f" by {relations[name].columns[segment.pivots[name]].name}" if name in segment.pivots else ""
         names.append(f"{name}{by}")
-    return f"{', '.join(names)} ({len(stratum.rules)} rules{', recursive' if stratum.recursive else ''})"
+    rules = "1 rule" if len(stratum.rules) == 1 else f"{len(stratum.rules)} rules"
+    return f"{', '.join(names)} ({rules}{', recursive' if stratum.recursive else ''})"

@@ -419,7 +419,7 @@ class SparkEngine:
         return [Operation(target, sign * weight, self.stage(target, rows)) for weight, rows in by_weight.items()]
 
     def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
-        held = [name for changes in self._changes for name in changes.files]
+        held = [*self._workers.needed, *(name for changes in self._changes for name in changes.files)]
         with Interrupts().held():
             Interrupts.begin_holding()  # and not only here: the transaction has to know what has happened
             self._state.publish(manifest, changed, held)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 
 from tidelog.engine.interface import Operation, StratumReport
@@ -15,14 +16,19 @@ from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Chooser, Plan, Segment
 from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.frames import Before, Frames, run_frames
+from tidelog.engine.spark.join_keys import read_filters
 from tidelog.engine.spark.kept_state import StateFrame
 from tidelog.engine.spark.net import Target, net
 from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.sets import apply_changes
-from tidelog.engine.spark.state import Changed, Stored
-from tidelog.engine.spark.task import BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
+from tidelog.engine.spark.state import Changed, Cut, Stored, read_changes
+from tidelog.engine.spark.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
+from tidelog.engine.spark.touched import EXAMINED_ROWS, Examined
 from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Relation, Stratum
+
+MISSED_EPOCHS = 4
+"""A bucket that the changes of so many epochs did not meet has a task again, so that its engine may be kept."""
 
 
 @dataclass(slots=True)
@@ -45,6 +51,7 @@ class Epoch:
     places: Places | None = None
     anew: frozenset[str] = frozenset()
     states: dict[tuple[str, ...], StateFrame] = field(default_factory=dict)
+    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
@@ -88,7 +95,9 @@ class Epoch:
         return not self.anew.isdisjoint(segment.relations)
 
     def commit(self) -> None:
-        """The epoch is the state now: Spark keeps the frames of this one, and not those of the last."""
+        """The epoch is the state now: Spark keeps the frames of this one, and not those of the last; and kept engines
+        of buckets that were left alone have missed it."""
+        self.workers.behind.update(self.behind)
         labels = {name: stored.label for name, stored in self.view.items()}
         self.frames.states.commit(self.attempt.label, self.states, labels)
 
@@ -120,16 +129,27 @@ class Epoch:
             return
         started = perf_counter()
         job = self._job(segment)
+        wanted = self._wanted(job)
+        known = self.workers.behind.get(segment.relations, {})
+        self.behind[segment.relations] = {} if wanted is None else still_behind(job, known, wanted)
+        if wanted is not None and not wanted:
+            return
+        job = replace(job, wanted=wanted, behind=known)
         if segment.plan is Plan.DRIVER:
             outcomes = [run_bucket(job, 0)]
         else:
             with spark_errors():
                 outcomes = run_tasks(self.attempt.spark, job, self.workers)
+        by_bucket = {outcome.bucket: outcome for outcome in outcomes}
         for name in segment.relations:
-            self._take(name, segment, [outcome.relations[name] for outcome in outcomes])
+            parts = [
+                by_bucket[bucket].relations[name] if bucket in by_bucket else left_alone(job, name, bucket)
+                for bucket in range(job.buckets)
+            ]
+            self._take(name, segment, parts)
             self.watch.rows(name, self.view[name].rows)
         for stratum in segment.strata:
-            report = _combined(stratum, segment, outcomes)
+            report = _combined(stratum, segment, outcomes, job.buckets)
             if report is not None:
                 self.reports.append(report)
         self._note_places(segment, perf_counter() - started)
@@ -173,6 +193,29 @@ class Epoch:
             spent=perf_counter() - self.attempt.started,
         )
 
+    def _wanted(self, job: Job) -> tuple[int, ...] | None:
+        """The buckets of a decomposed segment that the change may meet, and those that have missed too much already;
+        None: all of them, because that cannot be told."""
+        owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
+        relations = [self.relations[name] for name in job.segment.relations]
+        is_plain = not job.always and not any(
+            relation.weighted or relation.name in job.setting.inspected for relation in relations
+        )
+        is_cut = job.buckets > 1 and all(
+            name in owned and owned[name].is_cut(Cut(job.segment.pivots[name], job.buckets, 0))
+            for name in job.segment.relations
+        )
+        rows = sum(changed.inserted + changed.deleted for changed in job.changed.values())
+        if job.anew or not is_plain or not is_cut or rows > EXAMINED_ROWS:
+            return None
+        directory = self.attempt.directory
+        tables = {name: read_changes(directory, self.relations[name], each) for name, each in job.changed.items()}
+        examined = Examined(
+            job.segment, job.buckets, owned, tables, partial(read_filters, directory), job.setting.definitions
+        )
+        late = late_buckets(self.workers.behind.get(job.segment.relations, {}))
+        return tuple(sorted({*examined.touched(), *late}))
+
     def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
         column = segment.pivots[name] if len(parts) > 1 else None
         buckets = tuple(part.bucket for part in parts)
@@ -186,18 +229,37 @@ class Epoch:
             self.inspected[name] = shown
 
 
+def left_alone(job: Job, name: str, bucket: int) -> BucketRelation:
+    """What a bucket without a task has: what it had."""
+    return BucketRelation(job.old[name].buckets[bucket])
+
+
+def still_behind(job: Job, known: Mapping[int, Behind], wanted: Sequence[int]) -> dict[int, Behind]:
+    """What each bucket that is left alone will have missed."""
+    left = [bucket for bucket in range(job.buckets) if bucket not in wanted]
+    before = {bucket: known.get(bucket, Behind(job.old_label, ())) for bucket in left}
+    return {bucket: replace(each, missed=(*each.missed, job.changed)) for bucket, each in before.items()}
+
+
+def late_buckets(known: Mapping[int, Behind]) -> list[int]:
+    """The buckets whose engines have missed so much that they had better see it."""
+    return [bucket for bucket, each in known.items() if len(each.missed) >= MISSED_EPOCHS]
+
+
 def _fires_on_nothing(segment: Segment) -> bool:
     rules = (rule for stratum in segment.strata for rule in stratum.rules)
     return any(not rule.positives and rule.group is None for rule in rules)
 
 
-def _combined(stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome]) -> StratumReport | None:
+def _combined(
+    stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome], buckets: int
+) -> StratumReport | None:
     """What the tasks report of one stratum, as one; None when it was touched in none of them."""
     parts = [report for outcome in outcomes for report in outcome.strata if report.relations == stratum.relations]
     if not parts:
         return None
     leading = max(parts, key=lambda part: (part.strategy == "bootstrap", part.strategy == "update"))
-    tasks = f"; {len(parts)} of {len(outcomes)} tasks" if len(outcomes) > 1 else ""
+    tasks = f"; {len(parts)} of {buckets} buckets" if buckets > 1 else ""
     return replace(
         leading,
         place=segment.plan.value,

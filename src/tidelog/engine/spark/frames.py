@@ -23,7 +23,7 @@ from tidelog.engine.spark.parts import Written, write_parts
 from tidelog.engine.spark.rounds import Derivation
 from tidelog.engine.spark.scan import encoded, scan_rows
 from tidelog.engine.spark.sets import MERGED_ROWS
-from tidelog.engine.spark.settle import cut, loop_settings
+from tidelog.engine.spark.settle import cut, loaded, loop_settings
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import (
     DELTA_SHARE,
@@ -262,6 +262,7 @@ class FramesStratum:
             scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
             rows = cut(self._slots.spread(reduce(lambda left, right: left.unionByName(right), scans)))
             (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
+            loaded(rows)
             self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
         return self._state
 
@@ -308,6 +309,7 @@ class FramesStratum:
         count = sum(each.rows for each in stored.values())
         kept = None
         if made is not None:
+            loaded(made)
             kept = StateFrame(made, count, self._result, waves.top, self._rounds, [made])
         self._finish(stored, written, kept)
 

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from tidelog.engine.spark.instances import Events, met_by_events, met_by_rules
-from tidelog.engine.spark.settle import cut, release
+from tidelog.engine.spark.settle import cut, loaded, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
@@ -101,6 +101,7 @@ class Derivation:
         new = cut(rows)
         is_new = f.count(f.when(f.col(RANK) == self.rounds, 1))
         (found,) = new.agg(is_new, f.count(f.lit(1)), f.sum(TOTAL)).collect()
+        loaded(new)
         if self.rows is not None:
             release(self.rows)
             self.made.remove(self.rows)
@@ -135,6 +136,7 @@ class Derivation:
         self.instances += waves.born
         merged = cut(waves.merged())
         (count,) = merged.agg(f.count(f.lit(1))).collect()[0]
+        loaded(merged)
         waves.drop()
         self.drop()
         self.rows, self.row_count, self.made = merged, count, [merged]

@@ -1,8 +1,12 @@
 """A frame → the same rows, computed once and cut from their history; and the settings under which loops of jobs run.
 
-Spark keeps the rows of a cut frame (`localCheckpoint`) until Java's memory is collected, which may be hours later. A
-loop that makes a frame in every round has to say when one is done with. Through Connect the server drops it with the
-client's object; in a classic session `release` tells it, the only place where Tidelog looks behind the DataFrame API.
+A cut needs both of what Spark has for it. `localCheckpoint` cuts the plan, but not the estimate of its size, which for
+a join is the product of its sides: over the rounds of a recursion it becomes a number with millions of digits, and
+planning never ends. `persist` knows the true size as soon as the rows are there, and lets go of them when it is told
+to, but keeps the whole plan. So a frame is cut, and what was cut is persisted.
+
+The rows are then kept twice until `loaded` says that the second copy is there. In a classic session it drops the first
+one, the only place where Tidelog looks behind the DataFrame API; through Connect it stays as long as the frame.
 """
 
 from __future__ import annotations
@@ -34,13 +38,20 @@ def loop_settings(spark: Any) -> Iterator[None]:
 
 def cut(frame: Any) -> Any:
     """The same rows, which the next job that reads any of them computes and keeps."""
-    return frame.localCheckpoint(eager=False)
+    return frame.localCheckpoint(eager=False).persist()
+
+
+def loaded(frame: Any) -> None:
+    """The rows of a frame that was cut have been computed: one copy of them is enough."""
+    plan = getattr(frame, "_jdf", None)
+    if plan is not None:
+        with suppress(Exception):
+            plan.logicalPlan().rdd().unpersist(False)
 
 
 def release(*frames: Any) -> None:
-    """Lets go of what was kept for frames that `cut` made. If the session is gone, so is that."""
+    """Lets go of what is kept for frames that were cut. If the session is gone, so is that."""
     for frame in frames:
-        plan = getattr(frame, "_jdf", None)
-        if plan is not None:
-            with suppress(Exception):
-                plan.logicalPlan().rdd().unpersist(False)
+        loaded(frame)
+        with suppress(Exception):
+            frame.unpersist()

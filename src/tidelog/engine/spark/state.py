@@ -41,17 +41,21 @@ DELTA_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible."""
+    """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible.
+
+    `keys` is the file with its filters (`join_keys`), if it has any.
+    """
 
     rows: int = 0
     base: tuple[str, ...] = ()
     base_rows: int = 0
     delta: str | None = None
     delta_rows: int = 0
+    keys: str | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
-        return (*self.base, self.delta) if self.delta else self.base
+        return (*self.base, *(name for name in (self.delta, self.keys) if name is not None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from tidelog.engine.spark.choose import Plan, Segment
 from tidelog.engine.spark.claim import claimed_buckets
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.failure import describe, revive
+from tidelog.engine.spark.join_keys import joined_columns, write_filters
 from tidelog.engine.spark.kept import KEPT, Key
 from tidelog.engine.spark.setting import Setting, ship
 from tidelog.engine.spark.state import (
@@ -59,12 +60,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """A bucket that was left alone: the state in which its engine was kept, and what changed below since then."""
+
+    label: str
+    missed: tuple[Mapping[str, Changed], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One segment in one epoch, for all of its tasks. Travels to them pickled.
 
     `old` and `new` say what is stored before this epoch and so far in it, for the relations of the segment and those
     below; `changed` has what this epoch changed below. `label` names the state that this attempt makes, `old_label`
-    the one it starts from. `spent` is how many seconds of the epoch are gone.
+    the one it starts from. `spent` is how many seconds of the epoch are gone. `wanted` are the buckets that the change
+    may meet (None: all); `behind` those of them that earlier changes did not.
     """
 
     directory: StateDirectory
@@ -80,6 +90,23 @@ class Job:
     changed: Mapping[str, Changed]
     setting: Setting = field(default_factory=Setting)
     spent: float = 0.0
+    wanted: tuple[int, ...] | None = None
+    behind: Mapping[int, Behind] = field(default_factory=dict)
+
+    @property
+    def filtered(self) -> dict[str, tuple[int, ...]]:
+        """The columns of the segment's relations that filters are kept of."""
+        rules = (rule for stratum in self.segment.strata for rule in stratum.rules)
+        return joined_columns(rules, self.segment.relations)
+
+    @property
+    def bucket_numbers(self) -> tuple[int, ...]:
+        """The buckets that have something to do."""
+        return tuple(range(self.buckets)) if self.wanted is None else self.wanted
+
+    def kept_label(self, bucket: int) -> str:
+        """The label of the state in which an engine of the bucket would be, if a process keeps one."""
+        return self.behind[bucket].label if bucket in self.behind else self.old_label
 
     @property
     def always(self) -> bool:
@@ -132,12 +159,20 @@ class TaskOutcome:
 class Workers:
     """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
 
-    `keepers` remembers, by what a job maintains, which process did each bucket last.
+    `keepers` remembers, by what a job maintains, which process did each bucket last; `behind`, which buckets were left
+    alone since.
     """
 
     count: int
     are_here: bool
     keepers: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
+    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> set[str]:
+        """Files with changes that kept engines have still to see."""
+        missed = [each for known in self.behind.values() for bucket in known.values() for each in bucket.missed]
+        return {name for changes in missed for changed in changes.values() for name in changed.files}
 
 
 def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
@@ -146,13 +181,16 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
     if workers.are_here:
         keepers = workers.keepers.get(job.segment.relations, [])
         keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
-        found = _run(spark, max(job.buckets, workers.count), partial(_claim_and_answer, ship(job), keepers))
-    missing = [bucket for bucket in range(job.buckets) if bucket not in found]
+        tasks = max(len(job.bucket_numbers), workers.count)
+        found = _run(spark, tasks, partial(_claim_and_answer, ship(job), keepers))
+    missing = [bucket for bucket in job.bucket_numbers if bucket not in found]
     if missing:
         found |= _run(spark, len(missing), partial(_answer_for, ship(job), missing))
-    outcomes = [found[bucket] for bucket in range(job.buckets)]
-    workers.keepers[job.segment.relations] = [outcome.process for outcome in outcomes]
-    return outcomes
+    keepers = workers.keepers.get(job.segment.relations, [])
+    keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+    processes = {bucket: outcome.process for bucket, outcome in found.items()}
+    workers.keepers[job.segment.relations] = [processes.get(each, keeper) for each, keeper in enumerate(keepers)]
+    return [found[bucket] for bucket in job.bucket_numbers]
 
 
 def run_bucket(job: Job, bucket: int) -> TaskOutcome:
@@ -167,9 +205,12 @@ def run_bucket(job: Job, bucket: int) -> TaskOutcome:
         return TaskOutcome(bucket, relations, strata, os.getpid())
     operations = below.changes(job.changed)
     is_touched = bool(operations) or job.always
-    kept = KEPT.take(key, job.old_label)
+    kept = KEPT.take(key, job.kept_label(bucket))
     engine = kept or _new_engine(job, task)
     engine.spent = job.spent
+    if kept is not None and bucket in job.behind:
+        # These changes do nothing to the bucket's rows, but its engine has to have them below it.
+        operations = [each for missed in job.behind[bucket].missed for each in below.changes(missed)] + operations
     if kept is None and is_touched:
         own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
         engine.load({**below.states(job.old), **own})
@@ -196,11 +237,13 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
         old = job.old_bucket(name, bucket)
         if old is None or name in replaced:
             # Cut otherwise until now, or every number is new: nothing of the old files is of use.
-            written = write_whole(job.directory, job.epoch, name, _whole(job, name, engine))
+            table = _whole(job, name, engine)
+            written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
         else:
             rows, whole = engine.count(name), partial(_whole, job, name, engine)
             touched = engine.state_changes(name).select(_columns(job, name))
             written = write_bucket(job.directory, job.epoch, name, old, rows, touched, whole)
+            written = _with_keys(job, name, written, touched, old.keys)
         difference = outcome.changes.get(name)
         if job.relations[name].weighted:
             relations[name] = _with_weights(job, name, written, engine.weight_changes(name))
@@ -229,7 +272,7 @@ def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _R
     relations = {}
     for name in job.segment.relations:
         new = _whole(job, name, engine)
-        written = write_whole(job.directory, job.epoch, name, new)
+        written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, new), new, None)
         values = _columns(job, name)[: -len(NUMBERS)]
         if job.relations[name].kind is Kind.STREAM:
             relations[name] = _with_weights(job, name, written, sum_weights([each[0][name] for each in seen], values))
@@ -280,8 +323,17 @@ def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
     """The old files; where the relation was cut otherwise until now, its rows in the new cut."""
     old = job.old_bucket(name, bucket)
     if old is None:
-        old = write_whole(job.directory, job.epoch, name, _old_state(job, bucket, name))
+        table = _old_state(job, bucket, name)
+        old = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
     return BucketRelation(old)
+
+
+def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | None) -> Bucket:
+    """The bucket with filters of these rows, or of those that it had filters of and these."""
+    columns = job.filtered.get(name, ())
+    if job.buckets == 1 or not bucket.rows:
+        return replace(bucket, keys=None)
+    return replace(bucket, keys=write_filters(job.directory, job.epoch, name, columns, rows, old))
 
 
 def _old_state(job: Job, bucket: int, name: str) -> pa.Table:
@@ -350,12 +402,14 @@ def _claim_and_answer(
     job: Job = pickle.loads(pickled)
     folder = job.directory.local_folder(job.epoch)
     for _ in batches:
-        for bucket in claimed_buckets(folder, job.label, keepers, partial(_is_kept, job)):
-            yield _answer(job, bucket)
+        wanted = job.bucket_numbers
+        for place in claimed_buckets(folder, job.label, [keepers[each] for each in wanted], partial(_is_kept, job)):
+            yield _answer(job, wanted[place])
 
 
-def _is_kept(job: Job, bucket: int) -> bool:
-    return KEPT.has(job.key(bucket), job.old_label)
+def _is_kept(job: Job, place: int) -> bool:
+    bucket = job.bucket_numbers[place]
+    return KEPT.has(job.key(bucket), job.kept_label(bucket))
 
 
 def _answer_for(pickled: bytes, buckets: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from tidelog.engine.spark.body import LEVEL
 from tidelog.engine.spark.instances import Events, met_by_events
-from tidelog.engine.spark.settle import cut, release
+from tidelog.engine.spark.settle import cut, loaded, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
@@ -244,6 +244,7 @@ class Waves:
         new = cut(overlay)
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
         (found,) = new.agg(waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK)).collect()
+        loaded(new)
         release(*self.made)
         self.made = [new]
         self.overlay, self.touched = new, found[2]
