@@ -45,7 +45,7 @@ fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS
 bench: $(SET_UP) ## The checker on 4,000 lines; closure, CRDT and the elastic workload; the closure on Spark
 	@$(PYTHON) -m tidelog.bench.check
 	@$(PYTHON) -m tidelog.cli.main bench run closure crdt elastic $(ARGS)
-	@$(PYTHON) -m tidelog.bench.closure_spark
+	@$(PYTHON) -m tidelog.cli.main bench run spark
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .

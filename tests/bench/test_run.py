@@ -25,9 +25,13 @@ def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> Non
         assert benchmark.cases[0][:20] in out
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_benchmark_runs_checks_its_results_and_records_everything(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.spark) if name == "spark" else name for name in NAMES]
+)
+def test_a_benchmark_runs_checks_its_results_and_records_everything(name: str, request: pytest.FixtureRequest) -> None:
     talk: list[str] = []
+    if name == "spark":
+        request.getfixturevalue("spark")
     record = run_benchmarks([name], repeat=2, scale=Scale.TINY, say=talk.append)
     assert record["scale"] == "tiny"
     assert record["repeat"] == 2

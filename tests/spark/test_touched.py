@@ -28,7 +28,7 @@ def counted() -> Iterator[list[tuple[int, ...]]]:
     """The buckets that have tasks, job by job."""
     jobs: list[tuple[int, ...]] = []
     with tasks_here(lambda: ALWAYS, seed=1):
-        run = epoch.run_tasks
+        run = vars(epoch)["run_tasks"]
 
         def count(spark: Any, job: Any, workers: Any) -> Any:
             jobs.append(job.bucket_numbers)

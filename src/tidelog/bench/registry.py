@@ -83,6 +83,12 @@ def _triangles(settings: Settings) -> Outcome:
     return triangles(settings)
 
 
+def _spark(settings: Settings) -> Outcome:
+    from tidelog.bench.spark import spark
+
+    return spark(settings)
+
+
 BENCHMARKS = (
     Benchmark(
         "closure",
@@ -154,6 +160,18 @@ BENCHMARKS = (
             "one edge deleted, inserted (25 times), with `elastic` and with `trace`",
         ),
         _triangles,
+    ),
+    Benchmark(
+        "spark",
+        "the Spark engine: buckets beside the usual DataFrame loop, frames beside the local engine, a large table",
+        "generated; graphs/soc-Epinions1.txt.gz, or random edges",
+        (
+            "the closure by the usual loop, and the first epoch",
+            "an epoch of 100 rows, with the Spark jobs that it takes",
+            "reachability and same generation through frames, with the time of a round",
+            "a table that is ingested, joined and written back, with the driver's memory",
+        ),
+        _spark,
     ),
     Benchmark(
         "load",

@@ -119,7 +119,9 @@ class Epoch:
     def _run(self, segment: Segment) -> None:
         self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
-            before = Before(self.old, self.view, self.changed, self.watch, anew=self.everything or self._is_anew(segment))
+            before = Before(
+                self.old, self.view, self.changed, self.watch, anew=self.everything or self._is_anew(segment)
+            )
             outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
             if outcome.state is not None:
                 self.states[segment.relations] = outcome.state

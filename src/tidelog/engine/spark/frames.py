@@ -23,7 +23,7 @@ from tidelog.engine.spark.parts import Written, write_parts
 from tidelog.engine.spark.rounds import Derivation
 from tidelog.engine.spark.scan import encoded, scan_rows
 from tidelog.engine.spark.sets import MERGED_ROWS
-from tidelog.engine.spark.settle import cut, loaded, loop_settings
+from tidelog.engine.spark.settle import cut, loop_settings
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import (
     DELTA_SHARE,
@@ -235,9 +235,9 @@ class FramesStratum:
         state = None
         if self.stratum.recursive and rows <= KEPT_STATE_ROWS:
             state = StateFrame(
-                derivation.rows, rows, self._result, derivation.top, derivation.rounds, [derivation.rows]
+                derivation.rows, rows, self._result, derivation.top, derivation.rounds, list(derivation.made)
             )
-            derivation.made.remove(derivation.rows)
+            derivation.made.clear()
         self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
 
     def drop(self) -> None:
@@ -262,7 +262,6 @@ class FramesStratum:
             scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
             rows = cut(self._slots.spread(reduce(lambda left, right: left.unionByName(right), scans)))
             (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
-            loaded(rows)
             self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
         return self._state
 
@@ -309,7 +308,6 @@ class FramesStratum:
         count = sum(each.rows for each in stored.values())
         kept = None
         if made is not None:
-            loaded(made)
             kept = StateFrame(made, count, self._result, waves.top, self._rounds, [made])
         self._finish(stored, written, kept)
 

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from tidelog.engine.spark.instances import Events, met_by_events, met_by_rules
-from tidelog.engine.spark.settle import cut, loaded, release
+from tidelog.engine.spark.settle import cut, measured, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
@@ -49,6 +49,7 @@ class Derivation:
     rounds: int = 0
     seconds: list[float] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
+    laid: list[Any] = field(default_factory=list)
 
     def run(self) -> None:
         """Derives everything. Without recursion nothing runs yet: `rows` is a plan."""
@@ -70,7 +71,7 @@ class Derivation:
         self.top = self.rounds - 1
 
     def drop(self) -> None:
-        release(*self.made)
+        release(*self.made, *self.laid)
         self.made.clear()
 
     def _numbered(self, found: Any) -> Any:
@@ -98,15 +99,10 @@ class Derivation:
         started = perf_counter()
         self.watch.look()
         self.watch.rounds(self.rounds - 1)
-        new = cut(rows)
         is_new = f.count(f.when(f.col(RANK) == self.rounds, 1))
-        (found,) = new.agg(is_new, f.count(f.lit(1)), f.sum(TOTAL)).collect()
-        loaded(new)
-        if self.rows is not None:
-            release(self.rows)
-            self.made.remove(self.rows)
-        self.rows = new
-        self.made.append(new)
+        self.rows, made, found = measured(rows, is_new, f.count(f.lit(1)), f.sum(TOTAL))
+        release(*self.made)
+        self.made = made
         self.row_count, self.instances = found[1], found[2] or 0
         self.seconds.append(perf_counter() - started)
         return int(found[0])
@@ -136,9 +132,8 @@ class Derivation:
         self.instances += waves.born
         merged = cut(waves.merged())
         (count,) = merged.agg(f.count(f.lit(1))).collect()[0]
-        loaded(merged)
         waves.drop()
-        self.drop()
+        release(*self.made)
         self.rows, self.row_count, self.made = merged, count, [merged]
         self.seconds.append(perf_counter() - started)
 
@@ -147,7 +142,7 @@ class Derivation:
         columns = _probed(self.stratum, versions.relation.name)
         rows = versions.after.repartition(*(f"c{i}" for i in columns)) if columns else versions.after
         laid = cut(rows)
-        self.made.append(laid)
+        self.laid.append(laid)
         return replace(versions, laid=laid)
 
 

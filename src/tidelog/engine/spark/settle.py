@@ -1,12 +1,13 @@
 """A frame → the same rows, computed once and cut from their history; and the settings under which loops of jobs run.
 
-A cut needs both of what Spark has for it. `localCheckpoint` cuts the plan, but not the estimate of its size, which for
-a join is the product of its sides: over the rounds of a recursion it becomes a number with millions of digits, and
-planning never ends. `persist` knows the true size as soon as the rows are there, and lets go of them when it is told
-to, but keeps the whole plan. So a frame is cut, and what was cut is persisted.
+`localCheckpoint` cuts the plan of a frame, but hands on Spark's estimate of its size, which for a join is the product
+of its sides: over the rounds of a recursion it becomes a number with millions of digits, and planning never ends.
+`persist` knows the true size as soon as the rows are there, but keeps the whole plan. So what comes of joins is first
+persisted and counted, and then cut (`measured`).
 
-The rows are then kept twice until `loaded` says that the second copy is there. In a classic session it drops the first
-one, the only place where Tidelog looks behind the DataFrame API; through Connect it stays as long as the frame.
+Spark keeps the rows of a cut frame until Java's memory is collected, which may be hours later. A loop that makes a
+frame in every round has to say when one is done with. Through Connect the server drops it with the client's object; in
+a classic session `release` does, the only place where Tidelog looks behind the DataFrame API.
 """
 
 from __future__ import annotations
@@ -38,20 +39,23 @@ def loop_settings(spark: Any) -> Iterator[None]:
 
 def cut(frame: Any) -> Any:
     """The same rows, which the next job that reads any of them computes and keeps."""
-    return frame.localCheckpoint(eager=False).persist()
+    return frame.localCheckpoint(eager=False)
 
 
-def loaded(frame: Any) -> None:
-    """The rows of a frame that was cut have been computed: one copy of them is enough."""
-    plan = getattr(frame, "_jdf", None)
-    if plan is not None:
-        with suppress(Exception):
-            plan.logicalPlan().rdd().unpersist(False)
+def measured(frame: Any, *totals: Any) -> tuple[Any, list[Any], Any]:
+    """The same rows, computed by one job and cut; what has to be released with it; and totals over the rows."""
+    counted = frame.persist()
+    (found,) = counted.agg(*totals).collect()
+    rows = cut(counted)
+    return rows, [rows, counted], found
 
 
 def release(*frames: Any) -> None:
-    """Lets go of what is kept for frames that were cut. If the session is gone, so is that."""
+    """Lets go of what is kept for frames that were cut or persisted. If the session is gone, so is that."""
     for frame in frames:
-        loaded(frame)
+        plan = getattr(frame, "_jdf", None)
         with suppress(Exception):
             frame.unpersist()
+        if plan is not None and plan.logicalPlan().getClass().getSimpleName() == "LogicalRDD":
+            with suppress(Exception):
+                plan.logicalPlan().rdd().unpersist(False)

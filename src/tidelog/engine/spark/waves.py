@@ -22,7 +22,7 @@ from typing import Any
 
 from tidelog.engine.spark.body import LEVEL
 from tidelog.engine.spark.instances import Events, met_by_events
-from tidelog.engine.spark.settle import cut, loaded, release
+from tidelog.engine.spark.settle import measured, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
@@ -241,12 +241,10 @@ class Waves:
 
         self.watch.look()
         self.watch.rounds(wave)
-        new = cut(overlay)
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
-        (found,) = new.agg(waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK)).collect()
-        loaded(new)
+        new, made, found = measured(overlay, waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK))
         release(*self.made)
-        self.made = [new]
+        self.made = made
         self.overlay, self.touched = new, found[2]
         self.top = max(self.top, found[3] or 0)
         return found[0], found[1] or 0
