@@ -100,6 +100,7 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "read_only",
         "migrate",
         "keep_epochs",
+        "plans",
     ]
     assert list(inspect.signature(tidelog.open).parameters) == ["path", "externs", "options"]
     assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]

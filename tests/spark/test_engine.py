@@ -53,7 +53,7 @@ def test_parity_single_task(spark: Any) -> None:
 
 def test_parity_frames_for_a_closure_that_is_not_linear(spark: Any) -> None:
     reports = parity(NON_LINEAR, GRAPH[:2], spark, plans={"Reach": "frames"})
-    assert places_of(reports[1]) == {"Reach": ("frames", "recompute")}
+    assert places_of(reports[1]) == {"Reach": ("frames", "bootstrap")}
     assert reports[1].strata[0].rounds > 2
 
 

@@ -23,7 +23,7 @@ from tidelog.engine.spark.parts import Written, write_parts
 from tidelog.engine.spark.rounds import Derivation
 from tidelog.engine.spark.scan import encoded, scan_rows
 from tidelog.engine.spark.sets import MERGED_ROWS
-from tidelog.engine.spark.settle import cut, loop_settings
+from tidelog.engine.spark.settle import cut, loop_settings, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import (
     DELTA_SHARE,
@@ -121,6 +121,7 @@ class FramesStratum:
 
     fixed = None
     keeps = "elastic"
+    is_new = False  # a change of rules derives everything anew on Spark
 
     def __init__(
         self,
@@ -156,6 +157,7 @@ class FramesStratum:
         self.instances_before = kept.instances if kept is not None else 0
         self._rounds = kept.rounds if kept is not None else 0
         self._result = 0  # instances after this epoch
+        self._made: list[Any] = []
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -251,6 +253,8 @@ class FramesStratum:
                 made.drop()
         if self._is_mine and self._state is not None:
             self._state.release()
+        if self.outcome is None:
+            release(*self._made)
 
     # Reading
 
@@ -299,6 +303,7 @@ class FramesStratum:
             return
         if state.row_count <= KEPT_STATE_ROWS:
             made = cut(waves.merged())
+            self._made.append(made)
         is_delta = self._stays_delta(waves.touched)
         rows = waves.overlay if is_delta else self._merged_with_was(waves)
         written = write_parts(self.attempt, self._by_relation(rows), self._relations, with_gone=is_delta, beside=made)
