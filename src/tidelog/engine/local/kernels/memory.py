@@ -75,7 +75,7 @@ class EntryPoint:
 @cache
 def _announce_compilation() -> None:
     if sys.stderr.isatty():
-        print("tidelog: compiling its kernels; this happens once and takes some 20 seconds", file=sys.stderr)
+        print("tidelog: compiling its kernels; this happens once and takes half a minute or more", file=sys.stderr)
 
 
 ENTRY_POINTS: list[EntryPoint] = []
