@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +26,9 @@ STRATUM = ("Reach",)
 
 
 class NoSession:
-    """A session that nobody may ask anything of, except where it runs."""
+    """A session that nobody may ask anything of, except where it runs and to note what its jobs are called."""
+
+    sparkContext = Mock()  # noqa: N815
 
     class conf:  # noqa: N801
         @staticmethod
