@@ -6,7 +6,7 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types unit soak fuzz bench fmt clean
+.PHONY: slow help setup demo test lint types unit soak fuzz bench fmt clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ types: $(SET_UP) ## mypy, strict
 
 unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
 	@$(PYTHON) -m pytest $(ARGS)
+
+slow: $(SET_UP) ## The tests that start clusters or take minutes; `make slow ARGS="-k connect"` for some of them
+	@TIDELOG_SLOW=1 $(PYTHON) -m pytest $(ARGS)
 
 soak: $(SET_UP) ## Random programs and histories against the oracle, all folders on Spark, then kills of writers and drivers; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)

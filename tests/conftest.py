@@ -1,11 +1,24 @@
-"""What tests share: one Spark session for the whole run."""
+"""What tests share: one Spark session for the whole run; and which tests run only when they are asked for.
+
+Tests marked `slow` start clusters or take minutes. `make slow` runs them, and nothing else.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the slow tests, or all others."""
+    is_asked = os.environ.get("TIDELOG_SLOW", "") not in ("", "0")
+    left_out = [item for item in items if (item.get_closest_marker("slow") is not None) != is_asked]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,8 @@ def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.spark) if name == "spark" else name for name in NAMES]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.spark, pytest.mark.slow]) if name == "spark" else name for name in NAMES],
 )
 def test_a_benchmark_runs_checks_its_results_and_records_everything(name: str, request: pytest.FixtureRequest) -> None:
     talk: list[str] = []

@@ -177,6 +177,7 @@ def test_what_spark_cannot_read_names_the_table(tmp_path: Path, spark: Any) -> N
         pipe.run(spark=spark)
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_before_its_commit_leaves_nothing_twice(tmp_path: Path, spark: Any) -> None:
     pipe = Pipe(tmp_path, engine="spark")
     pipe.table("src,dst\na,b\nb,c\n")

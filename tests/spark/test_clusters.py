@@ -10,7 +10,7 @@ import pytest
 
 from tests.spark.connect import ROOT, connect_server
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def test_epochs_on_spark_connect_agree_with_the_local_engine(tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ Lone(x) :- Edge(x, _), not Odd(x, x).
 )
 
 
+@pytest.mark.slow
 def test_negation_mutual_recursion_and_inputs_with_rules_keep_the_numbers_of_the_local_engine(spark: Any) -> None:
     pair = Pair(EVERYTHING, spark)
     dice = random.Random(6)
@@ -134,6 +135,7 @@ def test_an_update_that_is_given_up_leaves_nothing_and_the_bootstrap_is_right(sp
     assert report.given_up_instances > 0
 
 
+@pytest.mark.slow
 def test_epochs_leave_no_more_behind_however_many_there_are(spark: Any) -> None:
     """Neither rows that Spark keeps, nor plans that grow."""
     pair = Pair(NON_LINEAR, spark)

@@ -30,6 +30,7 @@ def test_after_a_kill_the_state_is_that_of_the_last_commit_or_of_the_one_in_flig
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_driver_with_a_session_of_its_own_is_killed_and_the_next_one_goes_on() -> None:
     seen: Counter[str] = Counter()
     survives_kills_on_spark(2, 2, seen)
