@@ -60,9 +60,9 @@ def seeded(seed: int) -> Case:
         pytest.param("decomposed", EVERY_TYPE, None, id="decomposed, every type"),
         pytest.param("decomposed", seeded(3), None, id="decomposed, seed 3"),
         pytest.param("decomposed", seeded(11), None, id="decomposed, seed 11"),
-        pytest.param("frames", EVERY_TYPE, None, id="frames, every type"),
+        pytest.param("frames", EVERY_TYPE, None, id="frames, every type", marks=pytest.mark.slow),
         pytest.param("frames", seeded(9), ["A"], id="frames, seed 9"),
-        pytest.param("frames", seeded(12), ["A", "C"], id="frames, seed 12"),
+        pytest.param("frames", seeded(12), ["A", "C"], id="frames, seed 12", marks=pytest.mark.slow),
     ],
 )
 def test_parity_spark_equals_local_and_oracle(plan: str, case: Case, relations: list[str] | None, spark: Any) -> None:

@@ -15,7 +15,7 @@ from tests.properties.rule_changes import (
     rules_survive_reopening,
 )
 
-SEEDS = range(40)
+SEEDS = range(24)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -23,7 +23,7 @@ from tests.properties.strategies import strategies_agree
 OTHERS = ("counting", "elastic-paper", "circuit")
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(cases())
 def test_oracle_every_strategy_has_the_rows_the_changes_and_the_numbers_of_a_computation_from_scratch(
     case: Case,
