@@ -23,7 +23,7 @@ from tidelog.engine.spark.engine import SparkEngine
 
 pytest.importorskip("pyspark")
 
-CASES = 1
+CASES = 3
 WIDER = (PLAIN, Features(grouped_recursion=True), Features(multisets=True))
 NAMES = ("plain", "grouped_recursion", "multisets")
 
