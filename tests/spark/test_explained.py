@@ -26,6 +26,7 @@ pytest.importorskip("pyspark")
 CASES = 3
 WIDER = (PLAIN, Features(grouped_recursion=True), Features(multisets=True))
 NAMES = ("plain", "grouped_recursion", "multisets")
+WHOLE = (pytest.param(1_000_000, id="whole", marks=pytest.mark.slow), pytest.param(-1, id="pruned"))
 
 
 class SparkReplay(EngineReplay):
@@ -46,17 +47,17 @@ class SparkReplay(EngineReplay):
 
 
 @pytest.mark.parametrize("features", WIDER, ids=NAMES)
-@pytest.mark.parametrize("whole", [1_000_000, -1], ids=["whole", "pruned"])
+@pytest.mark.parametrize("whole", WHOLE)
 def test_every_explanation_replays_and_the_shortest_is_the_shortest(features: Features, whole: int) -> None:
     assert _over_seeds(lambda case: explanations_replay(case, replay_of=SparkReplay), features, whole) > 10
 
 
-@pytest.mark.parametrize("whole", [1_000_000, -1], ids=["whole", "pruned"])
+@pytest.mark.parametrize("whole", WHOLE)
 def test_why_not_names_a_literal_that_really_fails(whole: int) -> None:
     assert _over_seeds(lambda case: absences_are_explained(case, replay_of=SparkReplay), PLAIN, whole) > 10
 
 
-@pytest.mark.parametrize("whole", [1_000_000, -1], ids=["whole", "pruned"])
+@pytest.mark.parametrize("whole", WHOLE)
 def test_a_query_has_the_answer_of_the_oracle(whole: int) -> None:
     assert _over_seeds(lambda case: queries_agree(case, replay_of=SparkReplay), PLAIN, whole) > 10
 
