@@ -1,17 +1,19 @@
 """A program and a Spark session → a database: in a temporary directory, or in one that lasts.
 
 What is asked of a directory is what `durable.open` asks, with the same errors: the program must be the stored one,
-there is one writer, and readers see the last commit. What lies in it is the engine's (`engine.spark.published`).
+there is one writer, and readers see the last commit. What lies in it is the engine's (`engine.spark.published`). A
+database of the local engine goes over to this one first (`go_over`).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tidelog.database.database import Database
-from tidelog.database.durable.journal import is_database
+from tidelog.database.durable.form import LOCAL, SPARK, form_of, sweep_other
 from tidelog.database.durable.lock import WriterLock
-from tidelog.database.durable.open import check_durability
+from tidelog.database.durable.open import check_durability, read_program
 from tidelog.database.durable.stored_program import StoredProgram, extern_versions
 from tidelog.database.program import Opening, Program, compilation_of, rules_of
 from tidelog.diagnostics.codes import Code
@@ -46,6 +48,8 @@ def open_on_spark(
     directory = StateDirectory(address)
     lock = None if how.read_only else _writer_lock(directory)
     try:
+        if directory.is_local:
+            _bring_here(program, directory.local_path, how, lock)
         return _open(program, spark, directory, asked, how, lock, auto)
     except BaseException:
         if lock is not None:
@@ -103,17 +107,31 @@ def _open(
     return Database(rules.rules, engine, rules)
 
 
+def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
+    """Takes a database over from the local engine, if it is one of that. Raises UsageError where it may only be read."""
+    form = form_of(path)
+    if form == LOCAL:
+        if lock is None:
+            raise other_engine(path, LOCAL)
+        from tidelog.database.go_over import to_spark
+
+        stored = read_program(path)
+        if not how.migrate:
+            stored.check_same(StoredProgram.of(program), path)
+        to_spark(path, stored, compilation_of(program).externs, lock)
+    if form is not None and lock is not None:
+        sweep_other(path, SPARK)
+
+
 def _writer_lock(directory: Any) -> WriterLock | None:
     """The lock of a directory on this machine; elsewhere there is none. Raises UsageError for what cannot be one."""
     if not directory.is_local:
         return None
     path = directory.local_path
-    if is_database(path):
-        raise other_engine(path, "local")
     try:
         path.mkdir(parents=True, exist_ok=True)
         foreign = directory.foreign_names()
-        if foreign and not directory.manifests():
+        if foreign and form_of(path) is None:
             what = f"there is no manifest in it, but `{foreign[0]}`"
             raise not_a_database(path, what, "give a new or an empty directory")
         return WriterLock(path)

@@ -20,17 +20,18 @@ def open(
 
     Its program is stored there. `externs` are the Python functions of its extern functions, as for `compile`: they are
     given again. One that has another `version` (an attribute of the function) than before derives everything anew.
-    The other options are those of `Program.open`. A database that was made on Spark is opened there.
+    The other options are those of `Program.open`. Without an `engine` it is opened with the one that it is of; with
+    another, it goes over to that.
 
     Raises UsageError where there is no database, a function is missing, or another process writes to it; DataError for
     a directory that is damaged.
     """
-    from tidelog.database.durable.journal import is_database
-    from tidelog.database.durable.open import has_spark_state, read_program
+    from tidelog.database.durable.form import SPARK, form_of
+    from tidelog.database.durable.open import read_program
 
     address = os.fspath(path)
-    is_on_spark = not is_database(Path(path)) and (":/" in address or has_spark_state(Path(path)))
-    stored = _read_program_on_spark(address) if is_on_spark else read_program(Path(path))
+    is_on_spark = ":/" in address or form_of(Path(path)) == SPARK
+    stored = _read_program_on_spark(address) if ":/" in address else read_program(Path(path))
     return stored.compile(externs or {}).open(
         **{"engine": "spark" if is_on_spark else "local", "path": path, **options}
     )

@@ -96,7 +96,7 @@ class Program:
         EvaluationError.
 
         `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
-        unless `migrate` says that its facts go on with this one. With the `durability` `"disk"` a commit is on the disk
+        unless `migrate` says that its facts go on with this one. If the other engine made it, it goes over to this one. With the `durability` `"disk"` a commit is on the disk
         before it returns; with `"os"` it outlives the process, but perhaps not a power cut. One process may write to a
         database; others may open it with `read_only`. On Spark, the directory is one that its tasks reach too, or an
         address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
@@ -131,9 +131,9 @@ class Program:
             where = None if path is None else os.fspath(path)
             return open_on_spark(self, spark, where, asked, how, auto=engine == "auto")
         if path is not None:
-            from tidelog.database.durable.open import open_durable
+            from tidelog.database.durable.open import local_directory, open_durable
 
-            return open_durable(self, Path(path), asked, how)
+            return open_durable(self, local_directory(path), asked, how)
         from tidelog.engine.local.engine import LocalEngine
 
         local = LocalEngine(

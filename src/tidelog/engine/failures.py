@@ -35,11 +35,11 @@ def not_a_database(place: Place, what: str, help: str | None = None) -> UsageErr
 
 
 def other_engine(place: Place, engine: str) -> UsageError:
-    """For a directory that has a database of another engine than the one asked for."""
+    """For a database of another engine than the one that was to read it; only a writer takes it over."""
     return UsageError(
-        f"the database {place} is one of the engine {engine!r}",
+        f"the database {place} is one of the engine {engine!r}, and can only be read with that",
         code=Code.UNUSABLE_DIRECTORY,
-        help=f"open it with `engine={engine!r}`, or give another directory",
+        help=f"read it with `engine={engine!r}`; opened without `read_only`, it goes over to the engine asked for",
     )
 
 

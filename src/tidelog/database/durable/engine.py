@@ -25,13 +25,14 @@ from time import perf_counter
 from tidelog.database.durable.carry import carry
 from tidelog.database.durable.checked_file import DamagedError
 from tidelog.database.durable.entry import read_calls, read_entry, write_entry
+from tidelog.database.durable.form import SPARK, form_of
 from tidelog.database.durable.journal import Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.pace import Pace
 from tidelog.database.durable.snapshot import Basis, Snapshot, read_snapshot, snapshots, sweep, write_snapshot
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.failures import damaged, foreign_process, not_storable, other_program, read_only
+from tidelog.engine.failures import damaged, foreign_process, not_storable, other_engine, other_program, read_only
 from tidelog.engine.interface import ChangeRows, EpochReport, Hook, NewRules, Operation, Outcome
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
@@ -43,7 +44,8 @@ from tidelog.rules.storable import know_functions, unstorable_column
 _log = logging.getLogger("tidelog")
 # Epochs that are replayed as one, where that makes no difference.
 _TOGETHER = 1000
-_MARKS = "marks"
+MARKS = "marks"
+"""The document of the journal with the marks."""
 
 
 class DurableEngine(LocalEngine):
@@ -111,7 +113,7 @@ class DurableEngine(LocalEngine):
         started = perf_counter()
         with self.replaying():
             self._resume(self._journal)
-        self.marks = self._journal.document(_MARKS) or {}
+        self.marks = self._journal.document(MARKS) or {}
         self._journal.end_reading()
         self._loaded = None
         self._is_open = True
@@ -143,7 +145,7 @@ class DurableEngine(LocalEngine):
         journal = self._journal
         assert journal is not None
         size = 0
-        documents = {_MARKS: marked(self.marks, marks)} if marks else {}
+        documents = {MARKS: marked(self.marks, marks)} if marks else {}
 
         def write(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             nonlocal size
@@ -159,7 +161,7 @@ class DurableEngine(LocalEngine):
                 self._rules = rules.rules
             if outcome is None and documents:
                 journal.put(documents)
-            self.marks = documents.get(_MARKS, self.marks)
+            self.marks = documents.get(MARKS, self.marks)
         if outcome is not None:
             self._pace.note(outcome.report.seconds, size)
             if self._pace.is_due() and self._snapshotting is None:
@@ -176,6 +178,8 @@ class DurableEngine(LocalEngine):
             return None
         started, journal = perf_counter(), self._journal
         assert journal is not None
+        if form_of(self._directory) == SPARK:
+            raise other_engine(self._directory, SPARK)
         journal.begin_reading()
         try:
             self._check_program(journal)
@@ -184,7 +188,7 @@ class DurableEngine(LocalEngine):
             if reaches_back:
                 with self.replaying():
                     self._replay(journal)
-                self.marks = journal.document(_MARKS) or {}
+                self.marks = journal.document(MARKS) or {}
         finally:
             journal.end_reading()
         if reaches_back:

@@ -2,14 +2,17 @@
 
 new directory           the program's texts are stored, and the database is empty but for the program's own facts
 directory of a database the program that was given must be the stored one, up to the names of its files
+... of the Spark engine goes over to the local one first (`go_over`)
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tidelog.database.database import Database
 from tidelog.database.durable.engine import DurableEngine
+from tidelog.database.durable.form import FORM_FILE, LOCAL, SPARK, form_of, sweep_other
 from tidelog.database.durable.journal import DURABILITIES, Journal, is_database
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.migrate import migrate as migrate_database
@@ -26,12 +29,12 @@ from tidelog.rules.storable import unstorable_column
 def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:
     """See `Program.open`."""
     check_durability(how.durability)
-    if has_spark_state(directory):
-        raise other_engine(directory, "spark")
     column = unstorable_column(program.stages.rules)
     if column is not None:
         raise not_storable(*column)
     if how.read_only:
+        if form_of(directory) == SPARK:
+            raise other_engine(directory, SPARK)
         return _open(program, directory, asked, how, None)
     _make(directory)
     try:
@@ -39,10 +42,30 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
     except OSError as error:
         raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
     try:
+        if form_of(directory) == SPARK:
+            _bring_here(program, directory, how)
+        sweep_other(directory, LOCAL)
         return _open(program, directory, asked, how, lock)
     except BaseException:
         lock.release()
         raise
+
+
+def local_directory(path: str | os.PathLike[str]) -> Path:
+    """The path that the local engine is given. Raises UsageError for an address that is not on a disk."""
+    address = os.fspath(path)
+    if ":/" not in address:
+        return Path(path)
+    from tidelog.engine.spark.directory import StateDirectory
+
+    directory = StateDirectory(address)
+    if not directory.is_local:
+        raise UsageError(
+            f"the local engine keeps a database on a disk, not at {address}",
+            code=Code.UNUSABLE_DIRECTORY,
+            help="copy it to a disk, or open it with `engine='spark'`",
+        )
+    return directory.local_path
 
 
 def check_durability(durability: str) -> None:
@@ -56,13 +79,14 @@ def check_durability(durability: str) -> None:
         )
 
 
-def has_spark_state(directory: Path) -> bool:
-    """Whether the Spark engine keeps a database here."""
-    return any(directory.glob("manifest-*.json"))
-
-
 def read_program(directory: Path) -> StoredProgram:
-    """The program that a database was made with. Raises UsageError where there is no database."""
+    """The program that a database was made with, by either engine. Raises UsageError where there is none."""
+    if form_of(directory) == SPARK:
+        from tidelog.database.on_spark import read_program_on_spark
+
+        stored = read_program_on_spark(str(directory))
+        assert stored is not None
+        return stored
     journal = Journal(directory, read_only=True)
     try:
         return StoredProgram.of_document(journal.document("program"))
@@ -87,6 +111,16 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
     return Database(rules.rules, engine, rules)
 
 
+def _bring_here(program: Program, directory: Path, how: Opening) -> None:
+    """Takes the database over from the Spark engine."""
+    from tidelog.database.go_over import to_local
+
+    stored = read_program(directory)
+    if not how.migrate:
+        stored.check_same(StoredProgram.of(program), directory)
+    to_local(directory, stored, compilation_of(program).externs)
+
+
 def _make(directory: Path) -> None:
     """Makes the directory of a new database. Raises UsageError where something else is in it."""
     try:
@@ -94,8 +128,8 @@ def _make(directory: Path) -> None:
         others = sorted(path.name for path in directory.iterdir())
     except OSError as error:
         raise not_a_database(directory, f"the directory cannot be made or read: {error.strerror}") from error
-    own = ("lock", "journal.sqlite.partial")
-    if not is_database(directory) and (foreign := [name for name in others if name not in own]):
+    own = ("lock", "journal.sqlite.partial", FORM_FILE)
+    if form_of(directory) is None and (foreign := [name for name in others if name not in own]):
         raise not_a_database(
             directory, f"there is no journal in it, but `{foreign[0]}`", "give a new or an empty directory"
         )

@@ -48,6 +48,11 @@ class Agenda:
         self.visited = []
         return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always}])
 
+    def beginning_with(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
+        """These strata, and those that read what they change."""
+        self.visited = []
+        return self._walk([self._homes[each.relation_numbers[0]] for each in strata])
+
     def _walk(self, places: list[int]) -> Iterator[LocalStratum]:
         heapify(places)
         last = -1

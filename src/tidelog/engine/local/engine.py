@@ -7,6 +7,7 @@ overlays (`maintain.epoch`), reads off what came and went, and keeps the overlay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -29,6 +30,7 @@ from tidelog.engine.local.follow import follow
 from tidelog.engine.local.functional import Functions
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.held import TransformStratum
+from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, table_to_bag
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
@@ -399,10 +401,31 @@ class LocalEngine:
         has changed by, `_rank` the round in which it was derived."""
         return self._exported.inspected
 
-    def load(self, states: Mapping[str, pa.Table], epoch: int = 0) -> None:
+    def hand_over(self) -> HandedOver:
+        """The whole state, for an engine of another kind."""
+        return hand_over(self.epoch, self.program, self._exported, self._strata, self._delays)
+
+    def take_over(self, state: HandedOver, anew: AbstractSet[str]) -> None:
+        """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
+        are not known are derived `anew`; that is no epoch."""
+        given = {name: self._bag(name, table) for name, table in state.given.items()}
+        self.load(state.rows, given=given)
+        unknown = begin_anew(self._strata, anew, given)
+        if unknown:
+            with self.replaying():
+                self._epoch(perf_counter(), self._agenda.beginning_with(unknown), None, anew=False)
+        self._delays.resume(
+            {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
+        )
+        self.epoch = state.epoch
+
+    def load(
+        self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None
+    ) -> None:
         """Takes over the state of every relation named (the others are empty) without deriving anything.
 
-        What a delayed relation waits for is not part of it: a program with delays cannot be loaded so.
+        `given` is what transactions gave, where the rows do not tell. What a delayed relation waits for is not part
+        of it: a program with delays cannot be loaded so.
         """
         held = [number for each in self._strata if not each.joins for number in each.relation_numbers]
         weights = self._exported.load(states, held)
@@ -410,7 +433,7 @@ class LocalEngine:
         for stratum in self._strata:
             totals = [each.rows[: len(each), each.columns + k.TOTAL].sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
-            stratum.resume({})
+            stratum.resume(given or {})
         self._desk.resized.update(self._numbers.values())
         self.epoch = epoch
 
@@ -578,6 +601,9 @@ class LocalEngine:
             self._arrived.add(each.arrived)
             self._reclaim.hold(each)
         return changes
+
+    def _bag(self, relation: str, table: pa.Table) -> Bag:
+        return table_to_bag(table, self.program.relations[relation], self._values)
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]

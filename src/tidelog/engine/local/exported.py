@@ -71,7 +71,7 @@ class StateTables:
     def weight_changes(self, name: str) -> pa.Table:
         """What the epoch added to weights."""
         known = self._weight_changes.get(name)
-        return self._bag_table(name, {}) if known is None else known
+        return self.bag_table(name, {}) if known is None else known
 
     def begin(self) -> None:
         """An epoch begins."""
@@ -93,7 +93,7 @@ class StateTables:
     def take_inspected(self, name: str, changes: list[tuple[Row, int, int]]) -> None:
         """Notes what an `Inspect` has to show: rows, what their weights have changed by, their ranks."""
         if changes:
-            table = self._bag_table(name, {row: weight for row, weight, _ in changes})
+            table = self.bag_table(name, {row: weight for row, weight, _ in changes})
             self.inspected[name] = table.append_column("_rank", pa.array([rank for *_, rank in changes], pa.int64()))
 
     def load(self, states: Mapping[str, pa.Table], held: Container[int]) -> dict[str, Bag]:
@@ -123,12 +123,12 @@ class StateTables:
     def _collect_weights(self, stratum: WeightedStratum) -> None:
         (name,), table = stratum.relations, stratum.table
         if table.delta:
-            self._weight_changes[name] = self._bag_table(name, table.delta)
+            self._weight_changes[name] = self.bag_table(name, table.delta)
             if not table.is_stream:
                 new = {row: table.weight(row, new=True) for row in table.delta}
                 self._changes[name] = self._weights_table(name, new)
 
-    def _bag_table(self, name: str, bag: Bag) -> pa.Table:
+    def bag_table(self, name: str, bag: Bag) -> pa.Table:
         """The rows of a bag, with what it has of each as `_total`."""
         relation = self._program.relations[name]
         words = bag_to_words(bag, len(relation.columns))
@@ -138,7 +138,7 @@ class StateTables:
 
     def _weights_table(self, name: str, bag: Bag) -> pa.Table:
         """The rows of a bag in the form of `state_schema`."""
-        weighted = self._bag_table(name, bag)
+        weighted = self.bag_table(name, bag)
         rank, count = (pa.repeat(pa.scalar(number, pa.int64()), len(bag)) for number in (0, 1))
         numbers = [rank, count, weighted.column("_total"), pa.repeat(pa.scalar(True), len(bag))]
         schema = state_schema(self._program.relations[name])

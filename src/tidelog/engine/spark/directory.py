@@ -156,7 +156,7 @@ class StateDirectory:
 
     def foreign_names(self) -> list[str]:
         """What is in the directory and not ours."""
-        ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock"))
+        ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock|form"))
         return sorted(name for name in self.names() if not any(each.fullmatch(name) for each in ours))
 
     def names(self) -> list[str]:
