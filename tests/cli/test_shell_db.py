@@ -10,6 +10,7 @@ import pytest
 
 from tests.database.programs import REACH
 from tidelog.cli.main import main
+from tidelog.database.durable.form import form_of
 
 
 @pytest.fixture
@@ -56,3 +57,27 @@ def test_without_a_program_there_has_to_be_a_database(
     assert "only with `--db`" in capsys.readouterr().err
     assert shell(monkeypatch, "", "--db", tmp_path) == 2
     assert "is not a Tidelog database" in capsys.readouterr().err
+
+
+def test_a_shell_and_a_run_go_on_with_a_database_where_it_is_or_take_it_over(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With `auto` a small database needs no Spark, but has the form of one on Spark."""
+    directory, facts = program.parent / "db", program.parent / "facts"
+    facts.mkdir()
+    (facts / "Edge.csv").write_text("a,b\n")
+    assert main(["run", str(program), "-F", str(facts), "--db", str(directory), "--engine", "auto"]) == 0
+    assert form_of(directory) == "spark"
+    assert "auto engine, epoch 1" in capsys.readouterr().out
+    script = 'start; insert Edge("b", "c"); commit dump_changes;'
+    assert shell(monkeypatch, script, "--db", directory, "--engine", "local") == 0
+    assert capsys.readouterr().out == ('Reach:\nReach{.src = "a", .dst = "c"}: +1\nReach{.src = "b", .dst = "c"}: +1\n')
+    assert form_of(directory) == "local"
+    assert shell(monkeypatch, "dump Reach;", "--db", directory) == 0
+    assert form_of(directory) == "local", "without --engine it stays where it is"
+    dumped = capsys.readouterr().out
+    assert shell(monkeypatch, "dump Reach;", "--db", directory, "--engine", "auto") == 0
+    assert (form_of(directory), capsys.readouterr().out) == ("spark", dumped)
+    (facts / "Edge.csv").write_text("c,d\n")
+    assert main(["run", str(program), "-F", str(facts), "--db", str(directory), "--engine", "local"]) == 0
+    assert "local engine, epoch 3" in capsys.readouterr().out

@@ -105,7 +105,7 @@ def run(spark: Any, directory: Path) -> None:
             write(local, step)
             assert remote.relation("Reach").rows() == local.relation("Reach").rows(), f"after step {number}"
         assert remote.report.epoch == local.report.epoch == len(STEPS)
-        assert remote.report.strata[0].reason.endswith("of 2 tasks")
+        assert remote.report.strata[0].reason.endswith("of 2 buckets")
     print(f"one of two executors was killed, and the epoch {outcome}")
 
 

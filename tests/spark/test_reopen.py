@@ -300,16 +300,10 @@ def test_a_state_file_that_is_missing_or_damaged_is_an_error_and_not_a_wrong_ans
         db.relation("Reach").rows()
 
 
-def test_directories_of_the_other_engine_and_of_other_things_are_refused(tmp_path: Path) -> None:
-    local, spark, other = (tmp_path / name for name in ("local", "spark", "other"))
-    tidelog.compile(REACH).open(path=local).close()
-    open_(REACH, spark).close()
+def test_directories_of_other_things_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("")
-    with pytest.raises(tidelog.UsageError, match=r"E706(.|\n)*engine='local'"):
-        open_(REACH, local)
-    with pytest.raises(tidelog.UsageError, match=r"E706(.|\n)*engine='spark'"):
-        tidelog.compile(REACH).open(path=spark)
     with pytest.raises(tidelog.UsageError, match=r"E852.*thesis\.tex"):
         open_(REACH, other)
     with pytest.raises(tidelog.UsageError, match=r"E852.*no manifest"):

@@ -59,6 +59,30 @@ def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
     return plans or None
 
 
+directory_option = click.option(
+    "--db",
+    "directory",
+    metavar="DIRECTORY",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the database there. If there is one, it goes on.",
+)
+
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(("local", "spark", "auto")),
+    help="Where to run: by default where the database of --db is, else local. Another one takes that over.",
+)
+
+
+def engine_for(asked: str | None, directory: Path | None) -> str:
+    """The engine that was asked for; else that of the database, if there is one."""
+    if asked is not None or directory is None:
+        return asked or "local"
+    from tidelog.database.durable.form import form_of
+
+    return form_of(directory) or "local"
+
+
 plans_option = click.option(
     "--plan",
     "plans",

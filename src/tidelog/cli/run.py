@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, opening_options, plans_option, program_argument
+from tidelog.cli.options import (
+    debug_option,
+    directory_option,
+    engine_for,
+    engine_option,
+    modules_option,
+    opening_options,
+    plans_option,
+    program_argument,
+)
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -23,9 +32,8 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     help="Read input relations from here: Edge.csv, .tsv, .facts, .jsonl or .parquet for `Edge` (text also as .gz).",
 )
 @click.option("-D", "--output", metavar="DIR", type=_FOLDER, help="Write output relations here; made if missing.")
-@click.option(
-    "--engine", type=click.Choice(("local", "spark", "auto")), default="local", show_default=True, help="Where to run."
-)
+@engine_option
+@directory_option
 @plans_option
 @click.option(
     "--format",
@@ -51,7 +59,8 @@ def run(
     program: Path,
     facts: Path | None,
     output: Path | None,
-    engine: str,
+    engine: str | None,
+    directory: Path | None,
     plans: dict[str, str] | None,
     format_name: str,
     on_bad_row: str,
@@ -64,13 +73,14 @@ def run(
 
     A CSV or TSV file may start with a line of the column names, in any order; otherwise its columns are those of the
     relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F only the facts in the
-    program's text count; without -D nothing is written.
+    program's text count; without -D nothing is written. With --db the facts are added to a database that lasts.
 
     \b
     Example:
       tidelog run reach.dl -F facts -D out --format parquet
       tidelog run reach.dl -F facts -D out --deadline 60 --max-rows 1000000
       tidelog run reach.dl -F facts -D out --on-bad-row skip --json
+      tidelog run reach.dl -F more -D out --db reach-db --engine spark
     """
     from tidelog.cli.run_once import run_once
     from tidelog.cli.summary import print_json, print_table
@@ -80,12 +90,12 @@ def run(
         program,
         facts,
         output,
-        engine,
+        engine_for(engine, directory),
         format_name,
         skip_bad_rows=on_bad_row == "skip",
         modules=modules,
         externs=externs,
-        opening={**opening, "plans": plans},
+        opening={**opening, "plans": plans, "path": directory},
     )
     if as_json:
         print_json(summary)

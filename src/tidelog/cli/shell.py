@@ -9,20 +9,22 @@ from typing import Any
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, opening_options
+from tidelog.cli.options import (
+    debug_option,
+    directory_option,
+    engine_for,
+    engine_option,
+    modules_option,
+    opening_options,
+)
 
 
 @click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
 @click.argument(
     "program", metavar="[PROGRAM.dl]", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option(
-    "--db",
-    "directory",
-    metavar="DIRECTORY",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the database there. If there is one, it goes on, and the program may be left out.",
-)
+@directory_option
+@engine_option
 @modules_option
 @externs_option
 @click.option("--no-init-snapshot", is_flag=True, help="Do not print what the program's own facts imply.")
@@ -39,6 +41,7 @@ def shell(
     *,
     program: Path | None,
     directory: Path | None,
+    engine: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
     no_init_snapshot: bool,
@@ -51,6 +54,8 @@ def shell(
 ) -> None:
     """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
 
+    Where --db has a database, the program may be left out.
+
     \b
     Example:
       tidelog shell reach.dl
@@ -58,6 +63,7 @@ def shell(
       tidelog shell reach.dl --strategy recompute --deadline 10 < script.dat
       tidelog shell reach.dl --db reach-db
       tidelog shell --db reach-db
+      tidelog shell --db reach-db --engine spark
     """
     from tidelog.cli.warnings import print_warnings
     from tidelog.database.program import compile
@@ -81,7 +87,13 @@ def shell(
         raise click.UsageError("Missing argument '[PROGRAM.dl]': only with `--db` it may be left out.", context)
     print_warnings(compiled.stages.typed)
     with Shell(
-        compiled, sys.stdout, store=not no_store, delta=not no_delta, opening=opening, path=directory
+        compiled,
+        sys.stdout,
+        store=not no_store,
+        delta=not no_delta,
+        opening=opening,
+        path=directory,
+        engine=engine_for(engine, directory),
     ) as session:
         if not no_init_snapshot:
             session.show_initial()

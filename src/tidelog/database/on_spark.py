@@ -108,7 +108,7 @@ def _open(
 
 
 def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
-    """Takes a database over from the local engine, if it is one of that. Raises UsageError where it may only be read."""
+    """Takes a database over if it is one of the local engine. Raises UsageError where it may only be read."""
     form = form_of(path)
     if form == LOCAL:
         if lock is None:

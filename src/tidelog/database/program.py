@@ -96,9 +96,10 @@ class Program:
         EvaluationError.
 
         `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
-        unless `migrate` says that its facts go on with this one. If the other engine made it, it goes over to this one. With the `durability` `"disk"` a commit is on the disk
-        before it returns; with `"os"` it outlives the process, but perhaps not a power cut. One process may write to a
-        database; others may open it with `read_only`. On Spark, the directory is one that its tasks reach too, or an
+        unless `migrate` says that its facts go on with this one. If it is one of the other engine, it goes over to this
+        one. With the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it outlives the
+        process, but perhaps not a power cut. One process may write to a database; others may open it with `read_only`.
+        On Spark, the directory is one that its tasks reach too, or an
         address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
         DataFrames and readers that still need them. There, too, `plans` says for relations how their strata are run,
         where the choice by rules and sizes (`tidelog show --stage plan --engine spark`) is not wanted:

@@ -69,7 +69,8 @@ class Shell:
     """One database under the control of commands; closes it at the end of a `with` block.
 
     Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`. `opening` are options of
-    `Program.open`; one that cannot be is an error at once. `path` is where the database is kept, if anywhere.
+    `Program.open`; one that cannot be is an error at once. `path` is where the database is kept, if anywhere, and
+    `engine` what runs it.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Shell:
         delta: bool = True,
         opening: Mapping[str, Any] | None = None,
         path: Path | None = None,
+        engine: str = "local",
     ) -> None:
         self.rows = Rows(program)
         self._program = program
@@ -89,6 +91,7 @@ class Shell:
         self._delta = delta
         self._opening = dict(opening or {})
         self._path = path
+        self._engine = engine
         Maintenance.asked(**self._opening)
         self._began = perf_counter_ns()
         self._opened: Database | None = None
@@ -157,7 +160,7 @@ class Shell:
 
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = self._program.open(**self._opening, path=self._path)
+            self._opened = self._program.open(self._engine, **self._opening, path=self._path)
             self._take_rules(self._opened)
             self._note(self._opened.initial)
             if self._path is not None:

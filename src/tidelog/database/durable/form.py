@@ -27,7 +27,7 @@ FORM_FILE = "form"
 _DRAFT = "form.partial"
 # What makes a form first: without it, nothing of the rest counts.
 _FILES = {
-    LOCAL: (r"journal\.sqlite", r"journal\.sqlite-.*|journal\.sqlite\.partial|head|snapshot-\d+\.(tide|partial)"),
+    LOCAL: (r"journal\.sqlite", r"journal\.sqlite.+|head|snapshot-\d+\.(tide|partial)"),
     SPARK: (r"manifest-\d+\.json", r"draft\..*|epoch-\d+"),
 }
 
@@ -47,7 +47,7 @@ def begin(directory: Path, form: str) -> None:
 
 
 def take(directory: Path, form: str) -> None:
-    """From now on this form counts, which is there, whole, and on the disk. Raises OSError; then nothing has changed."""
+    """From now on this form counts, which is there, whole and on the disk. Raises OSError; then nothing has changed."""
     draft = directory / _DRAFT
     with draft.open("w") as file:
         file.write(form)
@@ -84,7 +84,9 @@ def _noted(directory: Path) -> str:
     except OSError:
         form = ""
     if form not in (LOCAL, SPARK):
-        raise damaged(directory, f"there are a journal and a manifest in it, and `{FORM_FILE}` does not say which counts")
+        raise damaged(
+            directory, f"there are a journal and a manifest in it, and `{FORM_FILE}` does not say which counts"
+        )
     return form
 
 

@@ -58,14 +58,13 @@ def local_directory(path: str | os.PathLike[str]) -> Path:
         return Path(path)
     from tidelog.engine.spark.directory import StateDirectory
 
-    directory = StateDirectory(address)
-    if not directory.is_local:
+    if not address.lower().startswith("file:"):
         raise UsageError(
             f"the local engine keeps a database on a disk, not at {address}",
             code=Code.UNUSABLE_DIRECTORY,
             help="copy it to a disk, or open it with `engine='spark'`",
         )
-    return directory.local_path
+    return StateDirectory(address).local_path
 
 
 def check_durability(durability: str) -> None:

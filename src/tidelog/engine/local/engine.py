@@ -29,8 +29,8 @@ from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
 from tidelog.engine.local.functional import Functions
 from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
-from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, table_to_bag
+from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
@@ -419,9 +419,7 @@ class LocalEngine:
         )
         self.epoch = state.epoch
 
-    def load(
-        self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None
-    ) -> None:
+    def load(self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None) -> None:
         """Takes over the state of every relation named (the others are empty) without deriving anything.
 
         `given` is what transactions gave, where the rows do not tell. What a delayed relation waits for is not part

@@ -60,9 +60,7 @@ def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
     return dict(zip(map(tuple, words.tolist()), table.column(TOTAL).to_pylist()))
 
 
-def begin_anew(
-    strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]
-) -> list[LocalStratum]:
+def begin_anew(strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]) -> list[LocalStratum]:
     """Has the strata that count instances, and of which a relation's numbers are not known, begin with nothing but what
     transactions gave to them; these are returned."""
     unknown = [each for each in strata if each.joins and not anew.isdisjoint(each.relations)]

@@ -77,7 +77,9 @@ def read_state(
     for feed in program.feeds:
         if not feed.latest:
             queue = manifest.waiting.get(feed.relation, ())
-            waiting[feed.relation] = [_read_changes(each, program.relations[feed.relation], directory) for each in queue]
+            waiting[feed.relation] = [
+                _read_changes(each, program.relations[feed.relation], directory) for each in queue
+            ]
     return HandedOver(manifest.epoch, rows, given, waiting), frozenset(unknown)
 
 
