@@ -314,6 +314,8 @@ def queries_agree(case: Case, replay_of: type[EngineReplay] = EngineReplay) -> i
             text = write_rule(replace(rule, as_statement=False)).partition(" :- ")[2].strip()
             query = compile_query(text, replay.typed, replay.engine.program)
             found = {tuple(row) for row in replay.engine.inquiry().ask(query)}
+            leaping = compile_query(f'#[join = "leapfrog"] {text}', replay.typed, replay.engine.program)
+            assert {tuple(row) for row in replay.engine.inquiry().ask(leaping)} == found, f"{text}, by leapfrog"
             types = {each.name: each.type for each in _bound(rule)}
             # Groups and whole rows are not values of the oracle.
             unknown = {"group", *(relation.name for relation in case.program.relations)}

@@ -39,7 +39,11 @@ def _check(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, 
 
 
 def _refuse(rule: program.Rule, source: program.TypedProgram, diagnostics: list[Diagnostic]) -> None:
-    """Reports the literals that have no meaning between epochs."""
+    """Reports the attributes and the literals that have no meaning between epochs."""
+    for attribute in rule.attributes:
+        if attribute.name == "maintain":
+            message = "a query is answered once, and not maintained"
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, attribute.span, "not in a query"))
     for literal in rule.body:
         if isinstance(literal, program.Inspect):
             message = "`Inspect` shows changes, and a query has none"

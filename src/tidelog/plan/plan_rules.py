@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from tidelog.plan.complement import with_complements
 from tidelog.plan.estimate import Estimates, Keys, Order
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.variant import Join, Leap, Step, Variant, deltas
@@ -30,6 +31,7 @@ def plan_rules(rules: Sequence[Rule], estimates: Estimates) -> list[Variant]:
     for rule in rules:
         for delta in deltas(rule):
             variant = plan_leapfrog(rule, delta, wanted, growing)
+            variant = with_complements(variant, wanted, growing, asked=rule.join == "leapfrog")
             wanted.add(variant)
             variants.append(variant)
     return [wanted.coarsen(variant) for variant in variants]
@@ -43,7 +45,8 @@ def arrangements(variants: Sequence[Variant]) -> list[tuple[str, Keys]]:
 def tries(variants: Sequence[Variant]) -> list[tuple[str, Order]]:
     """The tries that variants leap over, each once, in the order in which they are met."""
     leaps = (step for each in variants for step in each.steps if isinstance(step, Leap))
-    return list(dict.fromkeys((part.atom.relation, part.order) for leap in leaps for part in leap.parts))
+    parts = (part for leap in leaps for part in (*leap.parts, *leap.without))
+    return list(dict.fromkeys((part.atom.relation, part.order) for part in parts))
 
 
 def _probes(variant: Variant) -> list[Join]:

@@ -10,7 +10,7 @@
 
 `Δ` is where the delta stands; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs it.
 `leap z over E(y, z), E(x, z)` is a leapfrog join of z: of the values that all of the literals have, as far as they are
-known. What it leaps over are tries.
+known. What it leaps over are tries. `without F(z)` passes over the values that a negated literal has, run by run.
 """
 
 from __future__ import annotations
@@ -92,9 +92,10 @@ def _show_step(program: RuleProgram, step: Step) -> str:
             if not keys:
                 return f"scan {show_atom(atom)}"
             return f"probe {show_atom(atom)} by {_names(program, atom.relation, keys)}"
-        case Leap(variable, parts):
+        case Leap(variable, parts, without):
             name = "_" if variable is None else variable.name
-            return f"leap {name} over {', '.join(_show_part(part) for part in parts)}"
+            left_out = f" without {', '.join(map(_show_part, without))}" if without else ""
+            return f"leap {name} over {', '.join(map(_show_part, parts))}{left_out}"
         case Antijoin(atom):
             return f"absent {show_atom(atom)}"
         case Let(variable, expression, compare):

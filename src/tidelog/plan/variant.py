@@ -85,10 +85,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """Goes on for each value at which all parts meet: a leapfrog join. The variable is None for a wildcard."""
+    """Goes on for each value at which all parts meet: a leapfrog join. The variable is None for a wildcard.
+
+    `without` are parts of negated literals (`plan.complement`), at the last level: what they have is left out.
+    """
 
     variable: Variable | None
     parts: tuple[Part, ...]
+    without: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

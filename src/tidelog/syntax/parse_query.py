@@ -1,4 +1,7 @@
-"""The text of a query → a rule without a head: the literals of a body, with or without a `.` behind them."""
+"""The text of a query → a rule without a head: the literals of a body, with or without a `.` behind them.
+
+#[join = "hash"] E(x, y), E(y, z), E(x, z)
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.syntax import ast
 from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.declarations import attributes
 from tidelog.syntax.lex import lex
 from tidelog.syntax.rules import literal
 
@@ -19,7 +23,9 @@ def parse_query(source: Source) -> ast.Rule:
     tokens, diagnostics = lex(source)
     cursor = Cursor(source, tokens, diagnostics)
     body: list[ast.Literal] = []
+    given: tuple[ast.Attribute, ...] = ()
     try:
+        given = attributes(cursor) if cursor.at("#") else ()
         _literals(cursor, body)
     except Failure:
         pass
@@ -27,7 +33,7 @@ def parse_query(source: Source) -> ast.Rule:
         cursor.report(Code.NESTED_TOO_DEEPLY, "the query is nested too deeply", cursor.span(cursor.token), "here")
     if diagnostics:
         raise ProgramError(tuple(map(_of_query, sorted(diagnostics, key=lambda each: each.span.start))))
-    return ast.Rule((), tuple(body), span=Span(source, 0, len(source.text)))
+    return ast.Rule((), tuple(body), given, span=Span(source, 0, len(source.text)))
 
 
 def _literals(cursor: Cursor, body: list[ast.Literal]) -> None:

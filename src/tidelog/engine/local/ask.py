@@ -1,5 +1,7 @@
 """A query → its distinct rows, matched against the committed state.
 
+A cyclic body is joined by leapfrog, in the join kernel (`leaping`); everything else row by row.
+
 What only the query has is never stored: a negated literal on a hidden relation is a question whether its rule has an
 instance, and groups are made when the query comes to them.
 """
@@ -13,6 +15,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.groups import Grouping
+from tidelog.engine.local.leaping import Leaping
 from tidelog.engine.local.match import Instance, Matcher, unify
 from tidelog.engine.local.tables import Bag, Row
 from tidelog.engine.local.values import Values
@@ -46,6 +49,7 @@ class _QueryRows:
         self._committed = committed
         self._groups: dict[str, list[Row]] = {}
         self._matchers: dict[str, Matcher] = {}
+        self.leaping = Leaping(committed, query.hidden, query.functions)
 
     def instances(self, rule: Rule) -> Iterator[Instance]:
         """All instances of a rule of the query."""
@@ -77,7 +81,8 @@ class _QueryRows:
         return 0 if words is None or next(matcher.run(words), None) is None else 1
 
     def _matcher(self, rule: Rule, known: list[str] | tuple[()]) -> Matcher:
-        return Matcher(rule, known, self, self._committed.values, self._query.functions)
+        values, functions = self._committed.values, self._query.functions
+        return Matcher(rule, known, self, values, functions, leaping=self.leaping)
 
     def _made(self, rule: Rule) -> list[Row]:
         """The groups of a rule that groups, made once."""

@@ -6,7 +6,7 @@ look-ups until the next epoch begins, and is given back then: nobody's epochs pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.tables import Bag, Row, Table
 from tidelog.engine.local.values import Values, Words
+from tidelog.plan.estimate import Order
 from tidelog.rules.ir import RuleProgram
 
 _FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
@@ -34,11 +35,11 @@ class Committed:
     ) -> None:
         self.program = program
         self.values = values
-        self._desk = desk
-        self._numbers = numbers
+        self.desk = desk
+        self.numbers = numbers
         self._tables = tables
         self.sizes: Mapping[str, int] = {}
-        self._built: list[tuple[Store, tuple[int, ...]]] = []
+        self._built: list[tuple[Store, tuple[int, ...] | Order]] = []
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
 
     def release(self) -> None:
@@ -47,6 +48,27 @@ class Committed:
             store.disarrange(columns)
         self._built.clear()
         self._indexes.clear()
+
+    @property
+    def weighted(self) -> Collection[str]:
+        """The relations whose rows have weights."""
+        return self._tables.keys()
+
+    def arrange(self, number: int, columns: tuple[int, ...] | Order) -> None:
+        """Sees to it that there is an arrangement, or a trie, of the relation with this number."""
+        store = self.desk.stores[number]
+        if self.desk.arrangement(number, columns) not in store.arrangements:
+            # An interrupt must not leave half an arrangement behind.
+            with Interrupts().held():
+                store.arrange(columns)
+                self._built.append((store, columns))
+
+    def index(self, relation: str) -> None:
+        """Sees to it that whole rows of a relation can be looked up."""
+        store = self._store(relation)
+        if not store.is_indexed:
+            with Interrupts().held():
+                store.index()
 
     def size(self, relation: str) -> int:
         """How many rows a relation has."""
@@ -112,7 +134,7 @@ class Committed:
         return int(store.rows[self._find_line(store, row), store.columns + k.META])
 
     def _store(self, relation: str) -> Store:
-        return self._desk.stores[self._numbers[relation]]
+        return self.desk.stores[self.numbers[relation]]
 
     def _find_line(self, store: Store, row: Row) -> int:
         if not store.is_indexed:
@@ -123,11 +145,7 @@ class Committed:
     def _lines(self, store: Store, columns: tuple[int, ...], key: Row) -> Words:
         if not columns:
             return store.lines()
-        if self._desk.arrangement(store.relation, columns) not in store.arrangements:
-            # An interrupt must not leave half an arrangement behind.
-            with Interrupts().held():
-                store.arrange(columns)
-                self._built.append((store, columns))
+        self.arrange(store.relation, columns)
         return store.bucket(columns, np.array(key, dtype=np.int64))
 
     def _weighted(self, relation: str, columns: tuple[int, ...], key: Row) -> list[tuple[Row, int]]:

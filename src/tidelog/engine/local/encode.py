@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.python_step import PythonStep
 from tidelog.engine.local.tree import Block, Emit, Path, Slot, Tree, TriePart, chain
-from tidelog.engine.local.values import Values, Words
+from tidelog.engine.local.values import Words
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.plan.estimate import Order
@@ -63,6 +63,12 @@ class Encoded:
         return len(self.segments) > 1
 
 
+class ConstantWords(Protocol):
+    """What gives the words of constants."""
+
+    def word(self, value: Any, type_: Type) -> int: ...
+
+
 class Encoder:
     """Encodes variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
 
@@ -70,7 +76,7 @@ class Encoder:
         self,
         relations: Mapping[str, int],
         arrangement: Callable[[int, tuple[int, ...] | Order], int],
-        values: Values,
+        values: ConstantWords,
         functions: CompiledFunctions,
     ) -> None:
         self.relations = relations
@@ -157,6 +163,17 @@ class Encoding:
             self._step(step, self.variant.steps[index + 1 :])
         emit = tuple(self._term(term) for term in self.variant.rule.head.terms)
         return Path(self.blocks, emit, self.constants)
+
+    def piece(self, known: Sequence[Variable], steps: Sequence[Step], found: Sequence[str]) -> Segment:
+        """Only some steps of the variant: from lines with the words of `known` to lines with those of `found`."""
+        block = Block(k.ITERATE_INPUT)
+        block.binds = [self._bind(variable.name, variable.type) for variable in known]
+        self.blocks.append(block)
+        for step in steps:
+            self._step(step, ())
+        self._close([self.registers[name] for name in found], None)
+        (segment,) = self.segments
+        return segment
 
     def alone(self, path: Path) -> Encoded:
         """A variant that Python runs, segment by segment."""
@@ -269,32 +286,35 @@ class Encoding:
 
     def _leap(self, step: Leap) -> None:
         block = Block(k.ITERATE_LEAP)
-        for part in step.parts:
-            above = self.slots.get(part.position)
-            opened = 0 if above is None else above.level + 1
-            columns = part.order.columns[opened : part.level]
-            relation = self.encoder.relations[part.atom.relation]
-            before = part.position < self.variant.delta.position
-            block.parts.append(
-                TriePart(
-                    self.encoder.arrangement(relation, part.order),
-                    part.level,
-                    Slot(self.variant, part.position, part.level),
-                    None if above is None else Slot(self.variant, part.position, above.level),
-                    relation,
-                    1 if part.atom.relation in self.inside else 0,
-                    k.CHECK_BEFORE if before else k.CHECK_AFTER,
-                    part.is_last,
-                    len(block.keys),
-                    len(columns),
-                )
-            )
-            block.keys += [self._term(part.atom.terms[column]) for column in columns]
-            self.slots[part.position] = part
-            self.probes.append((relation, part.order))
+        block.parts = [self._trie_part(block, part) for part in step.parts]
+        block.without = [self._trie_part(block, part) for part in step.without]
         variable = step.variable
         block.binds = [0, self._temporary() if variable is None else self._bind(variable.name, variable.type)]
         self.blocks.append(block)
+
+    def _trie_part(self, block: Block, part: Part) -> TriePart:
+        """A part of a leapfrog join; the registers of what is known above it join the keys of the block."""
+        above = self.slots.get(part.position)
+        opened = 0 if above is None else above.level + 1
+        columns = part.order.columns[opened : part.level]
+        relation = self.encoder.relations[part.atom.relation]
+        before = part.position < self.variant.delta.position
+        first_key = len(block.keys)
+        block.keys += [self._term(part.atom.terms[column]) for column in columns]
+        self.slots[part.position] = part
+        self.probes.append((relation, part.order))
+        return TriePart(
+            self.encoder.arrangement(relation, part.order),
+            part.level,
+            Slot(self.variant, part.position, part.level),
+            None if above is None else Slot(self.variant, part.position, above.level),
+            relation,
+            1 if part.atom.relation in self.inside else 0,
+            k.CHECK_BEFORE if before else k.CHECK_AFTER,
+            part.is_last,
+            first_key,
+            len(columns),
+        )
 
     def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:
         """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
@@ -461,8 +481,9 @@ def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
         match step:
             case Join(atom) | Antijoin(atom):
                 names |= {term.name for term in atom.terms if isinstance(term, Variable)}
-            case Leap(_, parts):
-                names |= {term.name for part in parts for term in part.atom.terms if isinstance(term, Variable)}
+            case Leap(_, parts, without):
+                atoms = (part.atom for part in (*parts, *without))
+                names |= {term.name for atom in atoms for term in atom.terms if isinstance(term, Variable)}
             case Let(variable, expression):
                 names |= typed.variables(expression) | {variable.name}
             case Filter(expression):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidelog.check import typed
+from tidelog.engine.local.leaping import Leaping, Run
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -86,7 +87,8 @@ class Furthest:
 class Matcher:
     """One rule, planned for a set of known variables. `inside` are the relations to which `below` applies.
 
-    With `absent_last`, negated literals are looked at as late as can be.
+    With `absent_last`, negated literals are looked at as late as can be. With `leaping`, a cyclic body is joined by
+    leapfrog; then an instance lacks the rows of the literals that kernels join.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Matcher:
         inside: frozenset[str] = frozenset(),
         *,
         absent_last: bool = False,
+        leaping: Leaping | None = None,
     ) -> None:
         self.rule = rule
         self._rows = rows
@@ -108,8 +111,13 @@ class Matcher:
         names = sorted(set(known))
         types = variable_types(rule)
         start = Atom(rule.head.relation, tuple(Variable(name, types[name]) for name in names), rule.span)
-        planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, start), FromSizes(rows.size)).steps
-        self.steps = _absent_last(planned) if absent_last else planned
+        self._leaping = leaping
+        self.steps: tuple[Step | Run, ...]
+        if leaping is not None:
+            self.steps = leaping.plan(rule, start, FromSizes(rows.size))
+        else:
+            planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, start), FromSizes(rows.size)).steps
+            self.steps = _absent_last(planned) if absent_last else planned
         self.places = _places(rule.body, self.steps)
         self.known = frozenset(names)
         self._bound = set(names)
@@ -169,8 +177,12 @@ class Matcher:
 
     # Steps
 
-    def _step(self, step: Step) -> _Ways:
+    def _step(self, step: Step | Run) -> _Ways:
         match step:
+            case Run():
+                assert self._leaping is not None, "nobody else plans runs"
+                run = self._leaping.ways(step, self._bound)
+                return lambda words, _: run(words)
             case Join(atom, _, keys):
                 return self._join(atom, keys)
             case Antijoin(atom):
@@ -339,12 +351,12 @@ def _binds(step: Step) -> Iterator[str]:
             return
 
 
-def _places(body: Sequence[Literal], steps: Sequence[Step]) -> list[int]:
-    """The place in the body of the literal that each step is."""
+def _places(body: Sequence[Literal], steps: Sequence[Step | Run]) -> list[int]:
+    """The place in the body of the literal that each step is; -1 for a run, which is several."""
     places: dict[int, list[int]] = {}
     for place, literal in enumerate(body):
         places.setdefault(id(_part(literal)), []).append(place)
-    return [places[id(_step_part(step))].pop(0) for step in steps]
+    return [-1 if isinstance(step, Run) else places[id(_step_part(step))].pop(0) for step in steps]
 
 
 def _part(literal: Literal) -> object:

@@ -313,6 +313,14 @@ class Nest:
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)
 
+    def restart(self, line: list[int]) -> None:
+        """Begins anew from one line of inputs, in the level 0."""
+        self._inputs[0, :-1] = line
+        self._control[k.NODE] = 0
+        self._registers[:] = self._segment.constants
+        self._iterators[:] = 0
+        self._counts[0] = 0
+
     def enumerate(self, desk: Desk, kind: int, scratch: Words) -> int:
         """Goes on until the buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
         status: int = entry.enumerate_some(
@@ -331,6 +339,12 @@ class Nest:
             scratch,
         )
         return status
+
+    def looked_at(self) -> int:
+        """The rows and words that were looked at since the last time."""
+        looked_at = int(self._control[k.LOOKED_AT])
+        self._control[k.LOOKED_AT] = 0
+        return looked_at
 
     def take(self) -> Words:
         """What was found, which stays in the buffer until `enumerate` is called again: columns, level, hash."""

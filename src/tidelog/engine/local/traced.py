@@ -18,6 +18,7 @@ from tidelog.engine.local.lftj.traced_rule import TracedRule, TracePlan
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
+from tidelog.plan.complement import with_complements
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.variant import deltas
 from tidelog.rules.ir import Assign, Condition, Constant, Negative, Positive, Rule, Stratum, Variable
@@ -100,6 +101,7 @@ class TraceStratum(LocalStratum):
         self.traced = []
         for rule in self._traced_rules:
             variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], self._estimates, ())
+            variant = with_complements(variant, self._estimates, (), asked=rule.join == "leapfrog")
             self.traced.append(TracedRule(TracePlan(self._encoder, variant, frozenset(self.relations)), self.desk))
         self._ready_tries()
 

@@ -80,6 +80,7 @@ class Block:
     emits: list[Emit] = field(default_factory=list)
     children: list[Block] = field(default_factory=list)
     parts: list[TriePart] = field(default_factory=list)  # of a leapfrog join
+    without: list[TriePart] = field(default_factory=list)  # its negated parts
     variant: Variant | None = None  # the first that came by
 
     def cut_tail(self, length: int) -> Block:
@@ -308,7 +309,7 @@ def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
     siblings = {id(left): numbers[id(right)] for block in blocks for left, right in pairwise(block.children)}
     slots: dict[tuple[int, int, int], int] = {}
     for block in blocks:
-        for part in block.parts:
+        for part in (*block.parts, *block.without):
             slots.setdefault(part.slot.key, len(blocks) + len(slots))
     words: list[int] = [len(blocks) + len(slots), *[0] * len(blocks)]
     starts = []
@@ -327,7 +328,8 @@ def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
         words += block.keys
         if block.parts:
             words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.parts), len(words)
-            for part in block.parts:
+            words[start + k.TARGET] = len(block.without)
+            for part in (*block.parts, *block.without):
                 parent = -1 if part.parent is None else slots[part.parent.key]
                 words += [part.trie, part.level, slots[part.slot.key], parent, part.relation, part.inside, part.check]
                 words += [int(part.is_last), part.key_count, keys_at + part.first_key]

@@ -331,6 +331,7 @@ def enumerate_instances(
     while node >= 0:
         if full or looked_at > k.PAUSE_ROWS:
             control[k.NODE] = node
+            control[k.LOOKED_AT] += looked_at
             return k.FULL if full else k.PAUSE
         block = load64(code, k.CODE_BLOCKS + node)
         op = load64(code, block + k.OP)
@@ -502,4 +503,5 @@ def enumerate_instances(
             else:
                 node = parent
     control[k.NODE] = -1
+    control[k.LOOKED_AT] += looked_at
     return k.DONE

@@ -60,6 +60,7 @@ ENTRY_EXTRA = 3
 # directory has an entry for each page that holds rows, in their order: its number, how many rows, and the first word.
 DIRECTORY, DIRECTORY_CAPACITY, PAGES, PAGE_COUNT, PAGE_CAPACITY = 3, 4, 5, 6, 7
 DIRECTORY_ENTRY = 3
+COUNTS = 8  # the nodes of a scan tree over the pages (`lftj/scan_tree`), or 0
 PAGES_TAKEN, FREE_PAGE = 9, 11  # pages ever handed out; one to reuse, from 1, whose first word is the next
 PAGE_ROWS = 256  # a page is a column of so many words for each column of the relation, then one of lines
 
@@ -89,8 +90,9 @@ INSTANCE_LEVEL, INSTANCE_HASH, INSTANCE_EXTRA = 0, 1, 2
 
 ITERATE_UNIT, ITERATE_BATCH, ITERATE_PROBE, ITERATE_SCAN, ITERATE_FIND, ITERATE_INPUT = 0, 1, 2, 3, 4, 5
 ITERATE_LEAP = 6
-# A part of a leapfrog join (KEY_N of them at KEY_AT): a trie at one of its levels. `PART_SLOT` is where its place is
-# kept, `PART_PARENT` where that of the level is from which it is opened, through the words of some registers, or -1.
+# A part of a leapfrog join (KEY_N of them at KEY_AT, and TARGET negated ones behind them): a trie at one of its levels.
+# `PART_SLOT` is where its place is kept, `PART_PARENT` where that of the level is from which it is opened, through the
+# words of some registers, or -1.
 PART_TRIE, PART_LEVEL, PART_SLOT, PART_PARENT, PART_RELATION, PART_INSIDE, PART_CHECK = 0, 1, 2, 3, 4, 5, 6
 PART_LAST, PART_KNOWN_N, PART_KNOWN_AT, PART_WIDTH = 7, 8, 9, 10  # PART_LAST: 1 at the last level, where there are rows
 CHECK_NONE, CHECK_BEFORE, CHECK_AFTER = 0, 1, 2  # the literal stands before or after the delta's position
@@ -130,7 +132,8 @@ THREADS_THERE, BELOW = 16, 17  # the threads that may share one; the rows that w
 SHARE_FROM = 18  # from so many rows on, a wave is shared
 SHARED, RESUME = 19, 20  # the wave was shared; a sharing thread's place in it
 STOPPED = 21  # it was this thread that stopped all
-CONTROL_FIELDS = 22
+LOOKED_AT = 22  # the rows and words that joins have looked at
+CONTROL_FIELDS = 23
 
 RETRACT, INSERT = 0, 1
 STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3, 4

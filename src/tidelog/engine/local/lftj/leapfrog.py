@@ -4,6 +4,8 @@ The parts are tries, each at the level of the variable. They leap in rounds: the
 the candidate; in turn, each part that is not there seeks it, until one lands behind it, and that is the next candidate.
 Where all are there, the word is bound, and the iterators below go on. The first part then goes to its next vertex.
 
+Negated parts are asked where all have met: what they cover is passed over, run by run (`complement`).
+
 A part at the last level of its trie is at a row: the overlay's stamp is checked there, and the row's rank counts for
 the level of the instance. A vertex whose rows are all hidden by the overlay is met in vain, which does no harm.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import kernel, load64
+from tidelog.engine.local.lftj.complement import IS_OPEN, past_covered
 from tidelog.engine.local.lftj.iterators import (
     END,
     LARGEST,
@@ -80,6 +83,10 @@ def open_leap(A, code, block, registers, iterators, node):
             load64(code, part + k.PART_SLOT),
         )  # fmt: skip
         candidate = max(candidate, word)
+    for i in range(count, count + load64(code, block + k.TARGET)):
+        part = parts + i * k.PART_WIDTH
+        is_open = open_part(A, code, part, registers, iterators)
+        iterators[load64(code, part + k.PART_SLOT), IS_OPEN] = 1 if is_open else 0
     return candidate, True
 
 
@@ -251,6 +258,16 @@ def leapfrog(S, A, code, block, registers, iterators, node, level, phase, wave):
             candidate, found = meet(A, code, parts, count, iterators, candidate)
         if not found or (iterators[node, k.LEAP_OPEN] == 2 and candidate >= iterators[node, k.LEAP_BOUND]):
             return -1, met
+        if load64(code, block + k.TARGET) > 0:
+            covering = parts + count * k.PART_WIDTH
+            left, found = past_covered(
+                S, A, code, covering, load64(code, block + k.TARGET), iterators, candidate, phase, wave
+            )
+            if not found:
+                return -1, met
+            if left != candidate:
+                candidate = left
+                continue
         found_level = rows_level(S, A, code, parts, count, iterators, level, phase, wave)
         if found_level >= 0:
             if load64(code, block + k.BIND_N) > 0:

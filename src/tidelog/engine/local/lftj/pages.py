@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import kernel, load64, store64
+from tidelog.engine.local.lftj.scan_tree import count_anew, count_rows
 
 COLUMN_BYTES = k.PAGE_ROWS * 8
 ENTRY = k.DIRECTORY_ENTRY
@@ -42,6 +43,7 @@ def first_word(A, trie, place):
 @kernel
 def set_rows(A, trie, place, rows):
     """The page at a place of the directory has so many rows now, at least one."""
+    count_rows(A, trie, place, rows - rows_at(A, trie, place))
     store64(A[trie, k.DIRECTORY], ENTRY * place + 1, rows)
     store64(A[trie, k.DIRECTORY], ENTRY * place + 2, load64(page_at(A, trie, place), 0))
 
@@ -109,6 +111,7 @@ def take_page(A, trie, place):
     store64(directory, ENTRY * place, page)
     store64(directory, ENTRY * place + 1, 0)
     A[trie, k.PAGE_COUNT] = count + 1
+    count_anew(A, trie, place)
     return True
 
 
@@ -191,3 +194,4 @@ def unarrange_sorted(S, A, trie, line):
     for at in range(ENTRY * place, ENTRY * (A[trie, k.PAGE_COUNT] - 1)):
         store64(directory, at, load64(directory, at + ENTRY))
     A[trie, k.PAGE_COUNT] -= 1
+    count_anew(A, trie, place)

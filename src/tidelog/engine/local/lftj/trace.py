@@ -2,8 +2,9 @@
 
 The body is evaluated key variable by key variable. At a node (values of the variables before) the parts of a level leap
 in rounds, each seek, next and open leaving the interval to which the trace is sensitive; look-ups of rows whose
-variables are all known leave a point. What an epoch changes in the tries is matched with these intervals: that gives
-regions of nodes, and only there the old and the new body are evaluated and compared.
+variables are all known leave a point, and a negated part its interval of values that it covers (`complement`). What an
+epoch changes in the tries is matched with these intervals: that gives regions of nodes, and only there the old and the
+new body are evaluated and compared.
 
 Both versions are read from the same tries, by the overlay's stamps: OLD has the rows that leave, NEW those that come.
 
@@ -25,12 +26,14 @@ from tidelog.engine.local.kernels.memory import (
     kernel,
     load64,
 )
+from tidelog.engine.local.lftj.complement import CAME_HIDDEN, LEFT_HIDDEN, covered_until, is_seen
 from tidelog.engine.local.lftj.intervals import SMALLEST_WORD
 from tidelog.engine.local.lftj.iterators import (
     LARGEST,
     OFFSET,
     PLACE,
     key,
+    line_at,
     open_below,
     open_root,
     same_prefix,
@@ -42,15 +45,16 @@ OLD, NEW = 0, 1
 # A line of `levels`: a key variable.
 PARTS_AT, PARTS_N, TAIL_AT, TAIL_N, LOOKS_AT, LOOKS_N, KEY_REGISTER = 0, 1, 2, 3, 4, 5, 6
 LEVEL_FIELDS = 7
-# A line of `parts`, first those of tries and then look-ups: the registers of the columns before (a look-up: of all), of
-# the variables known beside them, and, without an index, the columns where the variables before stand.
+# A line of `parts`, first those of tries and then look-ups, which have no TRIE (-1), and negated tries: the registers
+# of the columns before (a look-up: of all), of the variables known beside them, and, without an index, the columns
+# where the variables before stand.
 TRIE, TRIE_LEVEL, PART_RELATION, KNOWN_AT, KNOWN_N, INDEX, OTHERS_AT, OTHERS_N = 0, 1, 2, 3, 4, 5, 6, 7
 PART_LEVEL, NEGATED, COLUMNS_AT, ORDER_AT = 8, 9, 10, 11
 PART_FIELDS = 12
 # The control words of an evaluation.
 VERSION, RECORDING, WHOLE, LEVEL, REGION, STARTED, OUT_COUNT, RECORD_COUNT = 0, 1, 2, 3, 4, 5, 6, 7
-OPERATIONS, VISITED = 8, 9
-CONTROL_FIELDS = 10
+OPERATIONS, VISITED, COVERED = 8, 9, 10  # COVERED: the last of the values that a negated part is known to have
+CONTROL_FIELDS = 11
 # What lies at a level while it is evaluated: the candidate, the end of the region, what comes next.
 CANDIDATE, UP_TO, TURN = 0, 1, 2
 OPENING, LEAPING, MET = 0, 1, 2  # whose turn it is
@@ -142,14 +146,46 @@ def record(control, parts, part, words, registers, first, last, records):
 
 
 @kernel
-def passes(S, levels, parts, words, level, registers, version, control, records, scratch):
-    """Whether conditions and look-ups of a level hold in a version, once its variable has a value."""
+def is_covered(S, A, parts, look, words, registers, places, word, version, control, records):
+    """Whether a version has the value in a negated part: then so it has all up to COVERED, and one interval is noted.
+
+    That is enough for these values: each of them fails because of this part.
+    """
+    control[OPERATIONS] += 1
+    trie = parts[look, TRIE]
+    level = parts[look, TRIE_LEVEL]
+    relation = parts[look, PART_RELATION]
+    hidden = CAME_HIDDEN if version == OLD else LEFT_HIDDEN
+    last = word
+    covered = False
+    if (
+        open_at(A, parts, look, words, registers, places, look)
+        and seek_lub(A, trie, level, places, look, word)
+        and key(A, trie, level, places, look) == word
+        and is_seen(S, relation, line_at(A, trie, places, look), hidden)
+    ):
+        covered = True
+        last = covered_until(S, A, trie, relation, level, places, look, hidden)
+        control[COVERED] = last
+    record(control, parts, look, words, registers, word, last, records)
+    return covered
+
+
+@kernel
+def passes(S, A, levels, parts, words, level, registers, places, version, control, records, scratch):
+    """Whether conditions and look-ups of a level hold in a version, once its variable has a value; where they do not,
+    they do not up to COVERED either."""
+    control[COVERED] = registers[levels[level, KEY_REGISTER]]
     tail, count = levels[level, TAIL_AT], levels[level, TAIL_N]
     if count > 0 and run_tail(S, words, tail, count, registers, k.INSERT, 0, scratch) != 1:
         return False
     word = registers[levels[level, KEY_REGISTER]]
     for i in range(levels[level, LOOKS_N]):
         look = levels[level, LOOKS_AT] + i
+        if parts[look, TRIE] >= 0:
+            if is_covered(S, A, parts, look, words, registers, places, word, version, control, records):
+                return False
+            continue
         relation = parts[look, PART_RELATION]
         for column in range(parts[look, KNOWN_N]):
             scratch[column] = registers[load64(words, parts[look, KNOWN_AT] + column)]
@@ -180,7 +216,7 @@ def matches(S, A, levels, parts, words, level, word, registers, places, version,
         if not there or found != word:
             holds = False
             break
-    holds = holds and passes(S, levels, parts, words, level, registers, version, control, records, scratch)
+    holds = holds and passes(S, A, levels, parts, words, level, registers, places, version, control, records, scratch)
     control[RECORDING] = recording
     return holds
 
@@ -342,9 +378,10 @@ def evaluate(
                 control[LEVEL] = level - 1
                 control[RECORDING] = sign
                 continue
-            holds = passes(S, levels, parts, words, level, registers, version, control, records, scratch)
+            holds = passes(S, A, levels, parts, words, level, registers, places, version, control, records, scratch)
             control[RECORDING] = sign
             if not holds:
+                states[level, CANDIDATE] = control[COVERED]
                 continue
             if level == first and control[WHOLE] == 0:
                 word = states[level, CANDIDATE]

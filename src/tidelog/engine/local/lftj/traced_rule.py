@@ -19,7 +19,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.lftj import intervals, surgery, trace
 from tidelog.engine.local.lftj.trie import Trie
 from tidelog.engine.local.store import Desk
-from tidelog.engine.local.tree import Path
+from tidelog.engine.local.tree import Path, TriePart
 from tidelog.plan.variant import Leap, Part, Variant
 
 Words = npt.NDArray[np.int64]
@@ -70,6 +70,7 @@ class TracePlan:
     def _read(self, path: Path, leaps: Sequence[Leap]) -> None:
         looks: list[list[tuple[int, list[int], int]]] = []
         tails: list[list[tuple[int, ...]]] = []
+        covering: list[list[tuple[TriePart, tuple[int, ...], Part]]] = []
         known: dict[int, list[int]] = {}
         found = iter(leaps)
         for block in path.blocks[1:]:
@@ -79,7 +80,12 @@ class TracePlan:
                 self._levels.append([len(self._parts), len(block.parts), 0, 0, 0, 0, block.binds[1]])
                 looks.append([])
                 tails.append([])
-                for part, planned in zip(block.parts, next(found).parts, strict=True):
+                leap = next(found)
+                covering.append([])
+                for part, planned in zip(block.without, leap.without, strict=True):
+                    above = tuple(block.keys[part.first_key : part.first_key + part.key_count])
+                    covering[-1].append((part, above, planned))
+                for part, planned in zip(block.parts, leap.parts, strict=True):
                     registers = known.setdefault(planned.position, [])
                     registers += block.keys[part.first_key : part.first_key + part.key_count]
                     self._part(part.trie, part.relation, level, tuple(registers), planned)
@@ -93,9 +99,13 @@ class TracePlan:
                     tails[-1].append(instruction)
         for level, (of_level, tail) in enumerate(zip(looks, tails)):
             line = self._levels[level]
-            line[trace.LOOKS_AT], line[trace.LOOKS_N] = len(self._parts), len(of_level)
+            line[trace.LOOKS_AT] = len(self._parts)
+            line[trace.LOOKS_N] = len(of_level) + len(covering[level])
             for relation, registers, negated in of_level:
                 self._look(relation, level, tuple(registers), negated)
+            for part, above, planned in covering[level]:
+                self._part(part.trie, part.relation, level, above, planned)
+                self._parts[-1][trace.NEGATED] = 1
             line[trace.TAIL_AT], line[trace.TAIL_N] = len(self._words), len(tail)
             self._words += [word for instruction in tail for word in instruction]
 
@@ -154,7 +164,7 @@ class Indices:
         self._memory: list[Trie] = []
         self._maxima: list[Words] = []
         for number, kind in enumerate(kinds):
-            self._memory.append(Trie(tuple(range(kind.width))))
+            self._memory.append(Trie(tuple(range(kind.width)), is_counted=False))
             self._maxima.append(np.empty(0, dtype=np.int64))
             self.build(number, np.empty((0, kind.width), dtype=np.int64))
 

@@ -13,14 +13,16 @@ Words = npt.NDArray[np.int64]
 
 
 class Trie:
-    """One arrangement that is sorted, and its line of A."""
+    """One arrangement that is sorted, and its line of A; where it `is_counted`, with a scan tree of counts."""
 
-    def __init__(self, order: tuple[int, ...]) -> None:
+    def __init__(self, order: tuple[int, ...], *, is_counted: bool = True) -> None:
+        self.is_counted = is_counted
         self.keys = np.array(order, dtype=np.int64)
         self.key_count = len(order)
         self.saved: Words = np.zeros(k.ARRANGEMENT_FIELDS, dtype=np.int64)
         self.pages = Growing(np.int64, width=(self.key_count + 1) * k.PAGE_ROWS)
         self.directory = Growing(np.int64, width=k.DIRECTORY_ENTRY)
+        self.counts = Growing(np.int64)
 
     def build(self, S: Words, A: Words, number: int, relation: int, lines: Words) -> None:
         """Fills the trie, which is the arrangement with this number, from the rows at these lines."""
@@ -37,8 +39,11 @@ class Trie:
         self.directory.make_room(len(self.pages))
         line[k.PAGES], line[k.PAGE_CAPACITY] = self.pages.address, len(self.pages)
         line[k.DIRECTORY], line[k.DIRECTORY_CAPACITY] = self.directory.address, len(self.directory)
+        if self.is_counted:
+            self.counts.make_room(len(self.directory) + 1)
+            line[k.COUNTS] = self.counts.address
 
     def bytes(self, line: Words) -> int:
         """The memory that it takes."""
         words = int(line[k.PAGES_TAKEN]) * (self.key_count + 1) * k.PAGE_ROWS
-        return 8 * (words + k.DIRECTORY_ENTRY * int(line[k.PAGE_COUNT]))
+        return 8 * (words + (k.DIRECTORY_ENTRY + int(self.is_counted)) * int(line[k.PAGE_COUNT]))
