@@ -90,7 +90,7 @@ def opened(rule: str, facts: dict[str, set[Row]], **options: object) -> LocalEng
 
 
 def nearly_done(days: Iterable[int], tasks: int, holes: int, rng: random.Random) -> dict[str, set[Row]]:
-    done = {(d, x) for d in days for x in range(tasks)}
+    done: set[Row] = {(d, x) for d in days for x in range(tasks)}
     done -= set(rng.sample(sorted(done), holes))
     return {"Day": {(d,) for d in days}, "Task": {(x,) for x in range(tasks)}, "Done": done, "Bad": set()}
 

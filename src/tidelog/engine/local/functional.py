@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.functional import shown_row, two_values
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.match import Matcher, unify
+from tidelog.engine.local.match import Matcher, Rows, unify
 from tidelog.engine.local.store import Desk, Store
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values, Words
-from tidelog.rules.ir import Relation, RuleProgram, Variable
+from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable
 
 # Up to so many rows that came are each looked up by their key; more of them, and all rows are sorted.
 FEW = 256
@@ -60,29 +60,26 @@ class Functions:
         return _ordered(rows[at], rows[at + 1]) if len(same) and same[at] else None
 
     def _error(self, relation: Relation, one: Row, other: Row) -> EvaluationError:
-        shown = [self._shown(relation, row) for row in (one, other)]
-        key = ", ".join(column.name for column in relation.columns[: relation.functional])
-        return EvaluationError(
-            f"`{relation.name}` is a function of ({key}), and has two values for one key:"
-            f" {shown[0]} and {shown[1]}; the last commit is intact",
-            code=Code.TWO_VALUES,
-            help="make the rules exclude one another, or declare the relation without `#[functional]`",
-        )
+        return two_values(relation, self._shown(relation, one), self._shown(relation, other))
 
     def _shown(self, relation: Relation, row: Row) -> str:
         (values,) = self._values.words_to_rows(np.array([row], dtype=np.int64), relation)
         present = _Present(self._desk, self._numbers)
-        for rule in self._program.rules:
-            words = None
-            if rule.head.relation == relation.name and rule.group is None and rule.transform is None:
-                words = unify(rule.head, row, self._values)
-            if words is None:
-                continue
-            known = [term.name for term in rule.head.terms if isinstance(term, Variable)]
-            matcher = Matcher(rule, known, present, self._values, self._program.functions)
-            if next(matcher.run(words), None) is not None:
-                return f"{values} by `{' '.join(rule.text.split())}`"
-        return f"{values} as a fact"
+        return shown_row(values, deriving_rule(self._program, relation.name, row, present, self._values))
+
+
+def deriving_rule(program: RuleProgram, relation: str, row: Row, rows: Rows, values: Values) -> Rule | None:
+    """A rule that derives a row from these rows; None where there is none, as of a fact."""
+    for rule in program.rules:
+        words = None
+        if rule.head.relation == relation and rule.group is None and rule.transform is None:
+            words = unify(rule.head, row, values)
+        if words is None:
+            continue
+        known = [term.name for term in rule.head.terms if isinstance(term, Variable)]
+        if next(Matcher(rule, known, rows, values, program.functions).run(words), None) is not None:
+            return rule
+    return None
 
 
 class _Present:

@@ -8,9 +8,11 @@ from tidelog.engine.interface import Row
 from tidelog.engine.local.ask import ask
 from tidelog.engine.local.attempts import attempts
 from tidelog.engine.local.committed import Committed
+from tidelog.engine.local.functional import deriving_rule
 from tidelog.engine.local.proofs import Proofs
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.proof import Attempt, Proof
+from tidelog.rules.ir import Rule
 from tidelog.rules.lower_query import Query
 
 
@@ -51,6 +53,11 @@ class LocalInquiry:
 
     def ask(self, query: Query) -> list[Row]:
         return ask(query, self._committed)
+
+    def rule_of(self, relation: str, row: Row) -> Rule | None:
+        """A rule that derives a row; None where there is none."""
+        committed = self._committed
+        return deriving_rule(committed.program, relation, self._words(relation, row), committed, committed.values)
 
     def _words(self, relation: str, row: Row) -> tuple[int, ...]:
         """The row as words. A value that no row has gets a word, too: rules may compute it."""

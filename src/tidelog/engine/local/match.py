@@ -339,7 +339,7 @@ def _expression(step: Filter | Let | Take) -> typed.Expression:
     return step.unfold.expression if isinstance(step, Take) else step.expression
 
 
-def _binds(step: Step) -> Iterator[str]:
+def _binds(step: Step | Run) -> Iterator[str]:
     match step:
         case Join(atom):
             yield from (term.name for term in atom.terms if isinstance(term, Variable))

@@ -37,6 +37,7 @@ from tidelog.engine.spark.delays import due, still_waiting
 from tidelog.engine.spark.directory import StateDirectory
 from tidelog.engine.spark.epoch import Epoch
 from tidelog.engine.spark.frames import Frames
+from tidelog.engine.spark.functional import check_functions
 from tidelog.engine.spark.inquiry import Source, SparkInquiry
 from tidelog.engine.spark.inspected import show_inspected
 from tidelog.engine.spark.jobs import Jobs
@@ -257,8 +258,7 @@ class SparkEngine:
 
     def inquiry(self) -> Inquiry:
         if self._inquiry is None:
-            facts = {name: written for name, written in self._written.items() if name != written}
-            source = Source(self._read, self.count, self._is_counted, facts)
+            source = Source(self._read, self.count, self._is_counted, self._facts_of_users())
             self._inquiry = SparkInquiry(self.program, source)
         return self._inquiry
 
@@ -328,6 +328,10 @@ class SparkEngine:
         read = read_weights if declared.weighted else read_rows
         return read(self._directory, declared, stored, numbers=self._is_counted(relation), where=where)
 
+    def _facts_of_users(self) -> dict[str, str]:
+        """For input relations that rules derive too: the relation with the facts of users."""
+        return {name: written for name, written in self._written.items() if name != written}
+
     def _is_counted(self, relation: str) -> bool:
         stored = self._stored(relation)
         return stored is not None and stored.counted
@@ -387,6 +391,7 @@ class SparkEngine:
                     if anew is None:
                         epoch.feed(due(self.program.feeds, waiting))
                     epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
+                    check_functions(epoch, self.program, self._facts_of_users())
             if is_empty:
                 self._directory.sweep(number, keep=())
                 if marks:

@@ -30,7 +30,7 @@ from tidelog.engine.proof import Attempt, Proof
 from tidelog.engine.spark.look_up import is_value
 from tidelog.engine.spark.pivot import find_pivots
 from tidelog.engine.spark.state import NUMBERS, TOTAL, positional
-from tidelog.rules.ir import Atom, Constant, RuleProgram
+from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram
 from tidelog.rules.lower_query import Query
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class SparkInquiry:
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
         return self._holding(names, {name: self._constants(name, atoms) for name in names}).inquiry().ask(query)
+
+    def rule_of(self, relation: str, row: Row) -> Rule | None:
+        """A rule that derives a row; None where there is none."""
+        return self._holding(self._mentioned(relation), {}).inquiry().rule_of(relation, row)
 
     def release(self) -> None:
         """Gives the memory back."""

@@ -107,8 +107,9 @@ class Cut:
 
 
 def positional(relation: Relation) -> Relation:
-    """The same relation with columns named by position."""
-    return replace(relation, columns=tuple(Column(f"c{i}", column.type) for i, column in enumerate(relation.columns)))
+    """The same relation with columns named by position; whether it is functional is not for tasks to say."""
+    columns = tuple(Column(f"c{i}", column.type) for i, column in enumerate(relation.columns))
+    return replace(relation, columns=columns, functional=0)
 
 
 def read_rows(
