@@ -39,6 +39,8 @@ def with_complements(
 ) -> Variant:
     """The variant with negated literals in its leapfrog joins where that wins; all that can be, where the rule `asked`
     for leapfrog joins. Relations in `growing` are given no tries."""
+    if variant.rule.join == "hash":
+        return variant
     steps: list[Step] = list(variant.steps)
     for step in variant.steps:
         if isinstance(step, Antijoin):

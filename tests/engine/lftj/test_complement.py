@@ -16,6 +16,7 @@ from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.lftj import complement, iterators, scan_tree
+from tidelog.engine.local.lftj.trie import Trie
 from tidelog.engine.local.traced import TraceStratum
 from tidelog.engine.local.values import Words
 from tidelog.plan.complement import MANY
@@ -110,8 +111,8 @@ def random_change(facts: dict[str, set[Row]], tasks: int, most: int, rng: random
     return made
 
 
-@pytest.mark.parametrize("rule", [RULE, LEAPING])
-@pytest.mark.parametrize("strategy", ["elastic", "trace", "recompute"])
+@pytest.mark.parametrize("rule", [RULE, LEAPING], ids=["planned", "asked"])
+@pytest.mark.parametrize("strategy", ["elastic", "trace", "recompute", "counting", "elastic-paper"])
 @pytest.mark.parametrize("most", [4, 150])
 def test_rows_are_those_of_the_set_difference_after_every_epoch(rule: str, strategy: str, most: int) -> None:
     rng = random.Random(f"{rule}{strategy}{most}")
@@ -172,6 +173,29 @@ def test_a_difference_costs_what_is_left_not_what_is_covered() -> None:
     assert found == holes
     assert rows.leaping.looked_at < left * log2(tasks)
     assert db.query("Task(x), not Done(x)").rows == sorted((x,) for x in holes)
+
+
+def test_what_is_left_of_a_new_day_is_found_by_counts() -> None:
+    tasks = 2 * int(MANY)
+    rng = random.Random(13)
+    facts = nearly_done(range(3), tasks, 9, rng)
+    engine = opened(RULE, facts)
+    assert any(isinstance(each, Trie) for each in engine._desk.stores[engine._numbers["Done"]].arrangements.values())
+    for day in (7, 8):
+        done = [(day, x) for x in range(tasks) if rng.random() > 0.001]
+        facts["Done"].update(done)
+        engine.commit([Operation("Done", +1, done)])
+        facts["Day"].add((day,))
+        engine.commit(
+            [Operation("Day", +1, [(day,)]), Operation("Done", -1, done[40:42]), Operation("Bad", +1, [(3,)])]
+        )
+        facts["Done"] -= set(done[40:42])
+        facts["Bad"].add((3,))
+        assert {row for row, _ in engine.rows("Todo")} == todo(facts)
+    engine.commit([Operation("Day", -1, [(8,)])])
+    facts["Day"].remove((8,))
+    assert {row for row, _ in engine.rows("Todo")} == todo(facts)
+    engine.close()
 
 
 def test_a_trace_notes_the_runs_that_are_covered_and_is_repaired_within_them() -> None:
