@@ -31,8 +31,8 @@ def print_record(record: dict[str, Any]) -> None:
             spread = "" if ratio["spread"] is None else " ({:.2f} to {:.2f})".format(*ratio["spread"])
             console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}{spread}", highlight=False)
         for name, memory in benchmark["memory_mb"].items():
-            told = f"{name}: at most {memory['peak']:,.0f} MB in memory, {memory['before']:,.0f} MB of it before"
-            console.print(told, highlight=False)
+            told = ", ".join(f"{what} {megabytes:,.0f} MB" for what, megabytes in memory.items())
+            console.print(f"{name}: memory, {told}", highlight=False)
         console.print(f"{len(benchmark['checks'])} checks of results passed", highlight=False)
     if record["missing"]:
         console.print(f"not installed, and so not run: {', '.join(record['missing'])}", highlight=False)

@@ -166,7 +166,7 @@ def _large_table(settings: Settings, out: Outcome) -> None:
         out.checks.append(require_equal(f"{group}: rows written", found["rows"], count))
         for name in ("ingested and joined", "written back"):
             out.cases.append(Case(group, name, (found[name],), rows=count))
-        out.memory_mb[group] = {"Python driver, peak": found["peak_mb"], "and before the table": found["before_mb"]}
+        out.memory_mb[group] = {"peak of the Python driver": found["peak_mb"], "before": found["before_mb"]}
 
 
 def _first_epoch(session: Any, table: pa.Table) -> tuple[Database, float]:
