@@ -21,6 +21,7 @@ from tidelog.dbsp.marks import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kit import Kit, Order
 from tidelog.engine.local.kit_tables import code_of
+from tidelog.engine.local.planned import PlannedStratum
 from tidelog.engine.local.rewrites import Circuit, FactDelta, Instances
 from tidelog.engine.local.store import Lines, Store
 from tidelog.engine.local.stratum import LocalStratum
@@ -44,7 +45,7 @@ class CircuitStratum(LocalStratum):
         super()._learn_reads(rules)
         self._positive = {self.numbers[atom.relation] for rule in rules for atom in rule.positives}
 
-    def go_on(self, before: LocalStratum) -> None:
+    def go_on(self, before: PlannedStratum) -> None:
         super().go_on(before)
         if isinstance(before, CircuitStratum) and before._circuit is not None:
             self._circuit = before._circuit.succeed(self.numbers, self.program.functions, self._look_at_the_clock)

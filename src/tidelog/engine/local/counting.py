@@ -19,8 +19,9 @@ import numpy as np
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.kernels import counting as c
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.planned import IN_BOOTSTRAP
 from tidelog.engine.local.store import Store
-from tidelog.engine.local.stratum import IN_BOOTSTRAP, LocalStratum
+from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
 

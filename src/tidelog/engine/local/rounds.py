@@ -15,7 +15,7 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, Run
-from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.planned import PlannedStratum
 from tidelog.engine.local.tables import Bag, Row, Table, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
@@ -58,7 +58,7 @@ class RoundsStratum(HeldStratum):
     def is_touched(self) -> bool:
         return self._is_fresh or super().is_touched()
 
-    def go_on(self, before: LocalStratum) -> None:
+    def go_on(self, before: PlannedStratum) -> None:
         super().go_on(before)
         assert isinstance(before, RoundsStratum)
         self._given = self._next_given = before._given

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.interpret import Interpreter, Run, delta_rows
-from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.planned import PlannedStratum
 from tidelog.engine.local.tables import Bag, Row, Tables, add_weight, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Words
 from tidelog.plan.estimate import FromSizes
@@ -51,7 +51,7 @@ class WeightedStratum(HeldStratum):
                 run = interpreter.run(variant, self._add, all_new=True if reads_stream else None)
                 self._runs.append((rule, variant, run))
 
-    def go_on(self, before: LocalStratum) -> None:
+    def go_on(self, before: PlannedStratum) -> None:
         super().go_on(before)
         assert isinstance(before, WeightedStratum)
         self._is_fresh = before._is_fresh
