@@ -9,48 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import repeat
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
-from tidelog.engine.local.store import Lines
+from tidelog.engine.local.arrived import Arrived
 from tidelog.engine.local.values import Values, Words
 from tidelog.rules.ir import Relation
-
-
-class Arrived:
-    """Some rows of a store, given by their lines; `words` copies them, which must have been done once they change."""
-
-    __slots__ = ("__weakref__", "_lines", "_lock", "_rows", "_words")
-
-    def __init__(self, rows: Words, lines: Lines | slice) -> None:
-        self._rows = rows
-        self._lines = lines
-        self._words: Words | None = None
-        self._lock = Lock()
-
-    @staticmethod
-    def of(words: Words) -> Arrived:
-        """Rows that are copies already."""
-        made = Arrived(words, slice(0))
-        made._words = words
-        return made
-
-    def words(self) -> Words:
-        with self._lock:
-            if self._words is None:
-                words = self._rows[self._lines]
-                self._words = words.copy() if isinstance(self._lines, slice) else words
-                self._rows, self._lines = self._words, slice(0)
-            return self._words
-
-    def __len__(self) -> int:
-        if self._words is not None:
-            return len(self._words)
-        return self._lines.stop if isinstance(self._lines, slice) else len(self._lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -19,7 +19,8 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
-from tidelog.engine.local.changes import Arrived, LocalChanges, no_session
+from tidelog.engine.local.arrived import Arrived
+from tidelog.engine.local.changes import LocalChanges, no_session
 from tidelog.engine.local.circuit import CircuitStratum
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
@@ -116,7 +117,7 @@ class LocalEngine:
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
         self._desk = Desk([])
-        self._team = Team(threads or processors())
+        self._team = self._desk.helpers = Team(threads or processors())
         self._capture: Capture | None = None
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
@@ -592,7 +593,7 @@ class LocalEngine:
                 continue
             store = self._store(relation.name)
             if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT]:
-                arrived = Arrived(store.rows[:, : store.columns], store.places_that_came())
+                arrived = store.arrived()
                 left = store.columns_of(store.lines_that_left())
                 changes[relation.name] = LocalChanges(relation, self._values, arrived, left)
         for each in changes.values():

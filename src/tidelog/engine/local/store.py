@@ -8,12 +8,13 @@ table, double by moving their slots, which hold the hashes, so rows and entries 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.arrived import Arrived
 from tidelog.engine.local.growing import SMALLEST, Growing
 from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
@@ -75,6 +76,15 @@ Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 NO_LINES: Lines = np.empty(0, dtype=np.int32)
 FEW = 64
+SHARED_SLOTS = 1 << 16  # an index with so many slots grows with all threads
+
+
+class Helpers(Protocol):
+    """Threads that share work (`team.Team`)."""
+
+    threads: int
+
+    def run(self, part: Callable[[int], int]) -> list[int]: ...
 
 
 class Desk:
@@ -92,6 +102,7 @@ class Desk:
         self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
+        self.helpers: Helpers | None = None  # for what is worth several threads
 
     def add(self, columns: Sequence[int]) -> list[int]:
         """Empty stores for more relations, and their numbers: lines that were given back, then new ones.
@@ -127,6 +138,15 @@ class Desk:
             if known >= len(self.A):
                 self.A = np.concatenate([self.A, np.zeros((len(self.A) + 8, ARRANGEMENT_FIELDS), dtype=np.int64)])
         return known
+
+    def grow_index(self, relation: int, old: Words) -> None:
+        """Fills the empty index of a relation from the slots of its old one, with all threads if they are many."""
+        if self.helpers is None or self.helpers.threads == 1 or len(old) < SHARED_SLOTS:
+            entry.grow_index(self.S, relation, old, 0, 1)
+            return
+        entry.grow_index.load()  # the first call loads a kernel, which several threads must not do at once
+        threads = self.helpers.threads
+        self.helpers.run(lambda me: entry.grow_index(self.S, relation, old, me, threads))
 
     def shadow(self, relation: int) -> int:
         """The line of S where the replaced store of a relation is kept."""
@@ -303,7 +323,7 @@ class Store:
             old, size = self._slots, 1 << (2 * (int(line[LIVE]) + rows) - 1).bit_length()
             self._slots = Growing(np.int64, size)
             line[SLOTS], line[MASK] = self._slots.address, size - 1
-            entry.grow_index(self.desk.S, self.relation, old.array)
+            self.desk.grow_index(self.relation, old.array)
 
     def make_queue_room(self, rows: int) -> None:
         """Room for `rows` more pending rows."""
@@ -432,7 +452,7 @@ class Store:
         `is_read` says that rules above read the relation, and will want to know from the rows themselves.
         """
         gone = int(old.saved[LIVE])
-        if not gone and not is_read and self.line[USED] == self.line[LIVE]:
+        if not gone and not is_read:
             # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
             settle.welcome(self.desk.S, self.relation)
@@ -484,13 +504,16 @@ class Store:
     # Reading
 
     def lines_that_came(self) -> Lines:
-        places = self.places_that_came()
-        return np.arange(places.stop, dtype=np.int32) if isinstance(places, slice) else places
+        if self._is_stamped:
+            return self._came[: int(self.line[CAME_COUNT])]
+        return self.lines().astype(np.int32)
 
-    def places_that_came(self) -> Lines | slice:
-        """The lines that came, as a slice from 0 where all came."""
-        count = int(self.line[CAME_COUNT])
-        return self._came[:count] if self._is_stamped else slice(0, count)
+    def arrived(self) -> Arrived:
+        """The rows that came, not copied yet."""
+        rows = self.rows[:, : self.columns]
+        if self._is_stamped:
+            return Arrived(rows, self.lines_that_came())
+        return Arrived.all_of(rows[: int(self.line[USED])], self.free_lines())
 
     def lines_that_left(self) -> Lines:
         return self._left[: int(self.line[LEFT_COUNT])]

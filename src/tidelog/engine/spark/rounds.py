@@ -125,6 +125,7 @@ class Derivation:
             self.rounds,
             self.watch,
             overlay=self.rows.filter(last).select(*self.slots.keys, *columns),
+            touched=new,
         )
         waves.insert(Meter(Decision("bootstrap", ""), 0), wave=self.rounds, batch=new)
         self.rounds += waves.waves

@@ -38,10 +38,17 @@ OVERLAY = (WAS, RANK, COUNT, TOTAL, DEAD, IN, MET)
 WAVE_WORK = 100_000
 """A wave costs as much as so many instances, however few it meets: a job has a price of its own."""
 
+HASHED_ROWS = 500_000
+"""Up to so many rows are hashed in the tasks that join them; more are sorted, for which a task may use its disk."""
+
 
 @dataclass(slots=True)
 class Waves:
-    """What an Update works on, and how far it is. `rows`: those of the state; `top`: the highest rank ever given."""
+    """What an Update works on, and how far it is.
+
+    `rows`: those of the state; `top`: the highest rank ever given; `touched`: the rows of the overlay; `expected`: the
+    instances that the next wave may meet.
+    """
 
     spark: Any
     stratum: Stratum
@@ -53,6 +60,7 @@ class Waves:
     watch: Watch
     overlay: Any = None
     touched: int = 0
+    expected: int = 0
     dead: int = 0
     killed: int = 0
     born: int = 0
@@ -98,6 +106,7 @@ class Waves:
         meter.begin()
         wave, batch, goes_on = 0, sum(each.left_count + each.came_count for each in self.below.values()), True
         while batch and goes_on:
+            self.expected = max(self.expected, batch)
             reading = _RetractWave(self, wave, batch)
             found = met_by_events(self.spark, self.stratum, self.slots, reading)
             waiting, met = self._take(self._killed_by(found, wave), wave, DEAD)
@@ -115,7 +124,7 @@ class Waves:
         from pyspark.sql import functions as f
 
         keys, n = self.slots.keys, f.col(MET)
-        hits = self.state.join(self._counted(found).hint("shuffle_hash"), keys)
+        hits = self.state.join(_hashed(self._counted(found), self.expected), keys)
         lower = f.when(f.col(LEVEL) < f.col(RANK), n).otherwise(0)
         hits = hits.select(*keys, *NUMBERS, n.alias(KILLED), lower.alias(LOWER), _null(DEAD), MET)
         if self.overlay is not None:
@@ -148,6 +157,7 @@ class Waves:
         first, begun, goes_on = wave, self.born, True
         batch = batch or sum(each.left_count + each.came_count for each in self.below.values())
         while batch and goes_on:
+            self.expected = max(self.expected, batch)
             found = met_by_events(self.spark, self.stratum, self.slots, _InsertWave(self, wave, batch))
             top = self.top
             waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
@@ -183,11 +193,11 @@ class Waves:
         keys = self.slots.keys
         if self.overlay is not None:
             over = self.overlay.select(*keys, *(f.col(name).alias(f"t{name}") for name in OVERLAY if name != MET))
-            met = met.join(over.hint("shuffle_hash"), keys, "left")
+            met = met.join(_hashed(over, self.touched), keys, "left")
         else:
             met = met.select(*keys, LEVEL, MET, *(_null(f"t{name}") for name in OVERLAY if name != MET))
         under = self.state.select(*keys, *(f.col(name).alias(f"s{name}") for name in NUMBERS))
-        found = met.hint("shuffle_hash").join(under, keys, "left")
+        found = _hashed(met, self.expected).join(under, keys, "left")
         is_over = _is(f"t{RANK}")
         is_present = f.when(is_over, _is(f"t{IN}") | ~_is(f"t{DEAD}")).otherwise(_is(f"s{RANK}"))
         rank, n = f.coalesce(f"t{RANK}", f"s{RANK}"), f.col(MET)
@@ -246,6 +256,7 @@ class Waves:
         release(*self.made)
         self.made = made
         self.overlay, self.touched = new, found[2]
+        self.expected = found[1] or 0
         self.top = max(self.top, found[3] or 0)
         return found[0], found[1] or 0
 
@@ -254,7 +265,12 @@ class Waves:
 
     def _without(self, rows: Any, others: Any) -> Any:
         keys = self.slots.keys
-        return rows.join(others.select(*keys).hint("shuffle_hash"), keys, "left_anti")
+        return rows.join(_hashed(others.select(*keys), self.touched), keys, "left_anti")
+
+
+def _hashed(rows: Any, count: int) -> Any:
+    """Rows that are to be joined, about so many."""
+    return rows.hint("shuffle_hash" if count <= HASHED_ROWS else "merge")
 
 
 @dataclass(frozen=True, slots=True)

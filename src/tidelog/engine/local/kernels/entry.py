@@ -33,10 +33,10 @@ def reindex(S, relation):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64, int64[::1])")
-def grow_index(S, relation, old):
-    """Fills the empty index of a relation from the slots of its old one."""
-    index.refill_index(S, relation, old.ctypes.data, old.size)
+@entry_point("int64(int64[:,::1], int64, int64[::1], int64, int64)")
+def grow_index(S, relation, old, part, parts):
+    """Fills the empty index of a relation from the slots of its old one: one part of them, of several."""
+    index.refill_index(S, relation, old.ctypes.data, old.size * part // parts, old.size * (part + 1) // parts)
     return 0
 
 

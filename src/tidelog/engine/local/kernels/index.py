@@ -10,6 +10,7 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import (
     HASH_START,
+    claim,
     hash_end,
     hash_word,
     kernel,
@@ -193,17 +194,20 @@ def rebuild_index(S, relation):
 
 
 @kernel
-def refill_index(S, relation, old, size):
-    """Fills empty slots from an older, smaller index of `size` slots, without a look at the rows."""
+def refill_index(S, relation, old, first, end):
+    """Fills slots from some of those of an older, smaller index, without a look at the rows.
+
+    Other threads may do so with others at the same time; as both indexes are in the order of the hash, they meet only
+    where their parts do.
+    """
     slots = S[relation, k.SLOTS]
     mask = S[relation, k.MASK]
-    for place in range(size):
+    for place in range(first, end):
         slot = load64(old, place)
         if slot != 0:
             at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, mask)
-            while load64(slots, at) != 0:
+            while load64(slots, at) != 0 or claim(slots, at, slot) != 0:
                 at = (at + 1) & mask
-            store64(slots, at, slot)
 
 
 @kernel

@@ -131,14 +131,16 @@ def mourn(S, A, old, new, kept):
 def welcome(S, relation):
     """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks.
 
-    There are no unused lines between them. CAME is not written.
+    CAME is not written.
     """
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     for line in range(S[relation, k.USED]):
         row = S[relation, k.ROWS] + line * stride
-        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META) & ~k.TOUCHED_BIT, 0))
-    S[relation, k.CAME_COUNT] = S[relation, k.USED]
+        meta = load64(row, columns + k.META)
+        if meta >> k.STAMP_SHIFT != k.FREED:
+            store64(row, columns + k.META, with_stamp(meta & ~k.TOUCHED_BIT, 0))
+    S[relation, k.CAME_COUNT] = S[relation, k.LIVE]
     S[relation, k.LEFT_COUNT] = 0
     return 0
 

@@ -1,0 +1,59 @@
+"""Rows that came with an epoch: still where it put them, until somebody looks or the next epoch begins.
+
+After a Bootstrap they are the whole relation, so a copy that nobody looks at would be dear.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.int32]
+
+
+class Arrived:
+    """Some rows of a store, given by their lines; `words` copies them, which must have been done once they change."""
+
+    __slots__ = ("__weakref__", "_count", "_holes", "_lines", "_lock", "_rows", "_words")
+
+    def __init__(self, rows: Words, lines: Lines) -> None:
+        self._rows = rows
+        self._lines: Lines | None = lines
+        self._holes: Words | None = None
+        self._count = len(lines)
+        self._words: Words | None = None
+        self._lock = Lock()
+
+    @staticmethod
+    def all_of(rows: Words, holes: Words) -> Arrived:
+        """All of these rows but those in some lines."""
+        made = Arrived(rows, _NO_LINES)
+        made._lines, made._holes, made._count = None, holes, len(rows) - len(holes)
+        return made
+
+    @staticmethod
+    def of(words: Words) -> Arrived:
+        """Rows that are copies already."""
+        made = Arrived(words, _NO_LINES)
+        made._words, made._count = words, len(words)
+        return made
+
+    def words(self) -> Words:
+        with self._lock:
+            if self._words is None:
+                if self._lines is not None:
+                    self._words = self._rows[self._lines]
+                else:
+                    assert self._holes is not None
+                    self._words = np.delete(self._rows, self._holes, axis=0)
+                self._rows, self._lines, self._holes = self._words, None, None
+            return self._words
+
+    def __len__(self) -> int:
+        return self._count
+
+
+_NO_LINES: Lines = np.empty(0, dtype=np.int32)
