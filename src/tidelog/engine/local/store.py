@@ -29,6 +29,7 @@ from tidelog.engine.local.kernels.layout import (
     ENTRY_CAPACITY,
     ENTRY_COUNT,
     ENTRY_EXTRA,
+    ENTRY_LENGTH,
     FIRST_ARRANGEMENT,
     FREE,
     FREE_CAPACITY,
@@ -43,6 +44,7 @@ from tidelog.engine.local.kernels.layout import (
     LOG_CAPACITY,
     LOG_COUNT,
     LOG_WIDTH,
+    LOW_MASK,
     MASK,
     META,
     NEXT_ARRANGEMENT,
@@ -206,6 +208,17 @@ class Arrangement:
         self.entries = Growing(np.int64, width=ENTRY_EXTRA + self.key_count)
         self.table = Growing(np.int64)
         self.pool = Growing(np.int32)
+
+    def bucket(self, entry: int) -> Lines:
+        """The lines in the bucket of an entry."""
+        start, length = self.entries.array[entry, :ENTRY_EXTRA].tolist()
+        lines: Lines = self.pool.array[start : start + (length & LOW_MASK)]
+        return lines
+
+    def lengths(self, count: int) -> Words:
+        """How long the buckets of the first so many entries are."""
+        lengths: Words = self.entries.array[:count, ENTRY_LENGTH // 2] & LOW_MASK
+        return lengths
 
 
 class Beside(Protocol):
@@ -393,7 +406,7 @@ class Store:
             return
         count = int(line[ENTRY_COUNT])
         if count * 2 > line[TABLE_MASK] or count == line[ENTRY_CAPACITY]:
-            if count > SMALLEST and np.count_nonzero(arrangement.entries.array[:count, 1]) * 2 < count:
+            if count > SMALLEST and np.count_nonzero(arrangement.lengths(count)) * 2 < count:
                 self._build(number, SMALLEST)
                 return
             self._make_key_room(number)
@@ -583,8 +596,7 @@ class Store:
         found = entry.find_bucket(self.desk.A, number, row)
         if found < 0:
             return np.empty(0, dtype=np.int64)
-        start, length = arrangement.entries.array[found, :2].tolist()
-        return arrangement.pool.array[start : start + length].astype(np.int64)
+        return arrangement.bucket(found).astype(np.int64)
 
     def bytes(self) -> int:
         """The memory that rows, index and arrangements take, and what a strategy keeps beside them.

@@ -1,6 +1,6 @@
 """Arrangements: multimaps from key columns to the lines of a relation's rows, kept up to date row by row.
 
-Each key has an entry (start, length, capacity, key words) and its lines lie side by side in one pool, so a probe
+Each key has an entry (start, length and room, key words) and its lines lie side by side in one pool, so a probe
 touches a slot, an entry, and then memory in order. A bucket that is full moves to the end of the pool with twice the
 room; `place` remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
 line.
@@ -87,9 +87,9 @@ def add_entry(A, arrangement, row, hashed):
     address = A[arrangement, k.ENTRIES] + entry * (k.ENTRY_EXTRA + count) * 8
     for i in range(count):
         store64(address, k.ENTRY_EXTRA + i, load64(row, load64(keys, i)))
-    store64(address, 0, 0)
-    store64(address, 1, 0)
-    store64(address, 2, 0)
+    store64(address, k.ENTRY_START, 0)
+    store32(address, k.ENTRY_LENGTH, 0)
+    store32(address, k.ENTRY_ROOM, 0)
     place_slot(A, arrangement, (hashed << k.HASH_SHIFT) | (entry + 1))
     return entry
 
@@ -147,7 +147,7 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
             slot = load64(table, load64(hashes, i) & mask)
             if slot != 0:
                 entry = entries + ((slot & k.LOW_MASK) - 1) * width * 8
-                prefetch(A[arrangement, k.POOL], (load64(entry, 0) + load64(entry, 1)) // 2)
+                prefetch(A[arrangement, k.POOL], (load64(entry, k.ENTRY_START) + load32(entry, k.ENTRY_LENGTH)) // 2)
         for i in range(piece):
             line = load32(lines, done + i)
             if not arrange_hashed(A, arrangement, line, rows + line * stride, load64(hashes, i)):
@@ -191,9 +191,9 @@ def arrange_hashed(A, arrangement, line, row, hashed):
             return False
         entry = add_entry(A, arrangement, row, hashed)
     address = A[arrangement, k.ENTRIES] + entry * (k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]) * 8
-    start = load64(address, 0)
-    length = load64(address, 1)
-    capacity = load64(address, 2)
+    start = load64(address, k.ENTRY_START)
+    length = load32(address, k.ENTRY_LENGTH)
+    capacity = load32(address, k.ENTRY_ROOM)
     pool = A[arrangement, k.POOL]
     if length == capacity:
         room = max(MIN_BUCKET, 2 * capacity)
@@ -205,10 +205,10 @@ def arrange_hashed(A, arrangement, line, row, hashed):
         for i in range(length):
             store32(pool, moved + i, load32(pool, start + i))
         start = moved
-        store64(address, 0, start)
-        store64(address, 2, room)
+        store64(address, k.ENTRY_START, start)
+        store32(address, k.ENTRY_ROOM, room)
     store32(pool, start + length, line)
-    store64(address, 1, length + 1)
+    store32(address, k.ENTRY_LENGTH, length + 1)
     store32(A[arrangement, k.PLACE], line, length + 1)
     return True
 
@@ -226,14 +226,14 @@ def unarrange_row(S, A, arrangement, line):
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
     entry = find_entry(A, arrangement, row)
     address = A[arrangement, k.ENTRIES] + entry * (k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]) * 8
-    start = load64(address, 0)
-    last = load64(address, 1) - 1
+    start = load64(address, k.ENTRY_START)
+    last = load32(address, k.ENTRY_LENGTH) - 1
     pool = A[arrangement, k.POOL]
     moved = load32(pool, start + last)
     store32(pool, start + place - 1, moved)
     store32(A[arrangement, k.PLACE], moved, place)
     store32(A[arrangement, k.PLACE], line, 0)
-    store64(address, 1, last)
+    store32(address, k.ENTRY_LENGTH, last)
 
 
 @kernel
@@ -261,8 +261,8 @@ def fetch_buckets(S, A, arrangement, lines, count):
         slot = load64(table, hash_key(A, arrangement, rows + line * stride) & mask)
         if slot != 0:
             entry = entries + ((slot & k.LOW_MASK) - 1) * width * 8
-            start = load64(entry, 0)
-            prefetch(A[arrangement, k.POOL], (start + load64(entry, 1)) // 2)
+            start = load64(entry, k.ENTRY_START)
+            prefetch(A[arrangement, k.POOL], (start + load32(entry, k.ENTRY_LENGTH)) // 2)
             prefetch(A[arrangement, k.POOL], (start + load32(A[arrangement, k.PLACE], line)) // 2)
 
 
@@ -307,14 +307,14 @@ def arrange_all(S, A, arrangement, first):
                 entry = add_entry(A, arrangement, row, hashed)
             store32(place, line, entry + 1)
             address = entries + entry * width * 8
-            store64(address, 2, load64(address, 2) + 1)
+            store32(address, k.ENTRY_ROOM, load32(address, k.ENTRY_ROOM) + 1)
         first = end
     start = 0
     for entry in range(A[arrangement, k.ENTRY_COUNT]):
         address = entries + entry * width * 8
-        store64(address, 0, start)
-        store64(address, 1, 0)
-        start += load64(address, 2)
+        store64(address, k.ENTRY_START, start)
+        store32(address, k.ENTRY_LENGTH, 0)
+        start += load32(address, k.ENTRY_ROOM)
     A[arrangement, k.POOL_USED] = start
     pool = A[arrangement, k.POOL]
     for line in range(used):
@@ -323,13 +323,13 @@ def arrange_all(S, A, arrangement, first):
         ahead = load32(place, min(line + NEAR, used - 1))
         if ahead > 0:
             address = entries + (ahead - 1) * width * 8
-            prefetch(pool, (load64(address, 0) + load64(address, 1)) // 2)
+            prefetch(pool, (load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)) // 2)
         entry = load32(place, line) - 1
         if entry < 0:
             continue
         address = entries + entry * width * 8
-        length = load64(address, 1)
-        store32(pool, load64(address, 0) + length, line)
+        length = load32(address, k.ENTRY_LENGTH)
+        store32(pool, load64(address, k.ENTRY_START) + length, line)
         store32(place, line, length + 1)
-        store64(address, 1, length + 1)
+        store32(address, k.ENTRY_LENGTH, length + 1)
     return used

@@ -350,8 +350,8 @@ def enumerate_instances(
                     iterators[node, 2] = 0
                 else:
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
-                    iterators[node, 1] = load64(address, 0)
-                    iterators[node, 2] = load64(address, 0) + load64(address, 1)
+                    iterators[node, 1] = load64(address, k.ENTRY_START)
+                    iterators[node, 2] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
                     iterators[node, 2] = S[relation, k.BATCH_COUNT]

@@ -47,14 +47,16 @@ LOG_WIDTH = 4
 # A line of A: one arrangement, a multimap from key columns to lines of the relation.
 RELATION, KEYS, KEY_COUNT = 0, 1, 2
 TABLE, TABLE_MASK = 3, 4  # slots: hash << 32 | entry + 1
-ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length, capacity, key …)
+ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length and room, key …)
 POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
 PLACE = 12  # line → its place in its bucket, from 1; 0: in none
 NEXT_ARRANGEMENT = 13
 SHAPE = 14  # one of the next two
 HASHED, SORTED = 0, 1
 ARRANGEMENT_FIELDS = 15
-ENTRY_EXTRA = 3
+# The words of an entry before its key: where its bucket starts, then, 32 bits each, its length and how long it may be.
+ENTRY_START, ENTRY_EXTRA = 0, 2
+ENTRY_LENGTH, ENTRY_ROOM = 2, 3  # as places of 32 bits
 
 # A line of A whose shape is SORTED: a trie, the rows in the order of all their columns (KEYS), page after page. The
 # directory has an entry for each page that holds rows, in their order: its number, how many rows, and the first word.
