@@ -6,12 +6,16 @@ import random
 import weakref
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.kernels import counting, entry
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.store import Desk
 from tidelog.rules.compile_rules import compile_rules
 
 JOIN = """
@@ -117,3 +121,26 @@ def test_tables_without_columns_have_rows() -> None:
     assert nothing.num_rows == 1
     made.commit([Operation("On", 1, nothing), Operation("On", 1, nothing)])
     assert made.rows("Lit") == [((), 1)]
+
+
+def test_places_that_buckets_have_left_are_used_by_others() -> None:
+    """Keys that grow one after the other: each leaves places behind that the next ones need."""
+    desk = Desk([2])
+    store = desk.stores[0]
+    store.arrange((0,))
+    (number,) = store.arrangements
+    per_key, keys = 64, 100
+    for start in range(0, keys * per_key, 16):
+        batch = np.array([[row // per_key, row % per_key] for row in range(start, start + 16)], dtype=np.int64)
+        store.make_room(len(batch))
+        entry.insert_facts(desk.S, 0, batch, 0)
+        scratch = np.empty(k.PIECE, dtype=np.int64)
+        while (full := int(counting.arrange_pending(desk.S, desk.A, 0, scratch))) >= 0:
+            store.grow_arrangement(full)
+        desk.S[0, k.PENDING_COUNT] = 0
+    for key in (0, 1, keys - 1):
+        lines = store.bucket((0,), np.array([key]))
+        assert sorted(store.columns_of(lines)[:, 1].tolist()) == list(range(per_key))
+    # Without reuse each key would have left 2 + 4 + … + 32 places.
+    left_behind = desk.A[number, k.POOL_USED] - k.POOL_LISTS - keys * per_key
+    assert left_behind < 200

@@ -33,9 +33,18 @@ def closure(settings: Settings) -> Outcome:
     large = settings.pick(0, 0, 10_000)
     if large:
         graph = random_graph(large, 2 * large)
-        named = f"random graph, {large:,} nodes, {len(graph):,} edges"
-        _bootstraps(settings, out, graph_dataset(named, graph), closure_size(graph), times=1)[0].close()
+        data = graph_dataset(f"random graph, {large:,} nodes, {len(graph):,} edges", graph)
+        _take_memory(settings, data)
+        _bootstraps(settings, out, data, closure_size(graph), times=1)[0].close()
     return out
+
+
+def _take_memory(settings: Settings, data: Dataset) -> None:
+    """A Bootstrap that is not counted: on a virtual machine, who is first to use gigabytes waits for the host."""
+    settings.say(f"{data.name}: once before, for the memory")
+    subject = Subject("closure", threads=settings.threads)
+    subject.change(inserts=data.tables)
+    subject.close()
 
 
 def _bootstraps(

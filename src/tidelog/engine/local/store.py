@@ -55,6 +55,7 @@ from tidelog.engine.local.kernels.layout import (
     PLACE,
     POOL,
     POOL_CAPACITY,
+    POOL_LISTS,
     POOL_USED,
     POOL_WASTE,
     RANK_MASK,
@@ -433,7 +434,7 @@ class Store:
         """Builds an arrangement anew from all rows, starting with room for so many keys."""
         arrangement, line = self.arrangements[number], self.desk.A[number]
         assert isinstance(arrangement, Arrangement)
-        arrangement.pool = Growing(np.int32, len(self) + (len(self) >> 2) + SMALLEST)
+        arrangement.pool = Growing(np.int32, POOL_LISTS + len(self) + (len(self) >> 2) + SMALLEST)
         line[RELATION], line[KEYS], line[KEY_COUNT] = self.relation, arrangement.keys.ctypes.data, arrangement.key_count
         line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
         line[PLACE] = arrangement.place.address

@@ -1,8 +1,9 @@
 """Arrangements: multimaps from key columns to the lines of a relation's rows, kept up to date row by row.
 
 Each key has an entry (start, length and room, key words) and its lines lie side by side in one pool, so a probe
-touches a slot, an entry, and then memory in order. A bucket that is full moves to the end of the pool with twice the
-room; `place` remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
+touches a slot, an entry, and then memory in order. A bucket that is full moves to where there is twice the room: where
+others of that size were (the pool begins with a list of such places for each size), or the end of the pool. `place`
+remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
 line.
 
 An arrangement may also be SORTED: a trie for leapfrog joins (`lftj/pages`), by all columns in some order.
@@ -25,6 +26,7 @@ from tidelog.engine.local.kernels.memory import (
 from tidelog.engine.local.lftj.pages import arrange_sorted, unarrange_sorted
 
 MIN_BUCKET = 2
+LISTED = 1 << 31  # places beyond do not fit into a list
 NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
 
 
@@ -179,6 +181,43 @@ def arrange_row(S, A, arrangement, line):
 
 
 @kernel
+def next_size(capacity):
+    """The smallest size of bucket with more room than this, and how much: 2, 4, 8 …"""
+    size, room = 0, MIN_BUCKET
+    while room <= capacity:
+        size += 1
+        room *= 2
+    return size, room
+
+
+@kernel
+def take_place(A, arrangement, size, room):
+    """A place in the pool for a bucket: one that another has left, or the end; -1 when there is none."""
+    pool = A[arrangement, k.POOL]
+    left = load32(pool, size)
+    if left != 0:
+        store32(pool, size, load32(pool, left))
+        A[arrangement, k.POOL_WASTE] -= room
+        return left
+    end = A[arrangement, k.POOL_USED]
+    if end + room > A[arrangement, k.POOL_CAPACITY]:
+        return -1
+    A[arrangement, k.POOL_USED] = end + room
+    return end
+
+
+@kernel
+def give_place(A, arrangement, start, capacity):
+    """A bucket has left its place: it is listed under the largest size that fits into it."""
+    A[arrangement, k.POOL_WASTE] += capacity
+    size, _ = next_size(capacity)
+    if size > 0 and start < LISTED:
+        pool = A[arrangement, k.POOL]
+        store32(pool, start, load32(pool, size - 1))
+        store32(pool, size - 1, start)
+
+
+@kernel
 def arrange_hashed(A, arrangement, line, row, hashed):
     """`arrange_row` for a row whose address and whose key's hash are known."""
     if load32(A[arrangement, k.PLACE], line) != 0:
@@ -196,14 +235,14 @@ def arrange_hashed(A, arrangement, line, row, hashed):
     capacity = load32(address, k.ENTRY_ROOM)
     pool = A[arrangement, k.POOL]
     if length == capacity:
-        room = max(MIN_BUCKET, 2 * capacity)
-        if A[arrangement, k.POOL_USED] + room > A[arrangement, k.POOL_CAPACITY]:
+        size, room = next_size(capacity)
+        moved = take_place(A, arrangement, size, room)
+        if moved < 0:
             return False
-        moved = A[arrangement, k.POOL_USED]
-        A[arrangement, k.POOL_USED] = moved + room
-        A[arrangement, k.POOL_WASTE] += capacity
         for i in range(length):
             store32(pool, moved + i, load32(pool, start + i))
+        if capacity > 0:
+            give_place(A, arrangement, start, capacity)
         start = moved
         store64(address, k.ENTRY_START, start)
         store32(address, k.ENTRY_ROOM, room)
@@ -309,7 +348,7 @@ def arrange_all(S, A, arrangement, first):
             address = entries + entry * width * 8
             store32(address, k.ENTRY_ROOM, load32(address, k.ENTRY_ROOM) + 1)
         first = end
-    start = 0
+    start = k.POOL_LISTS
     for entry in range(A[arrangement, k.ENTRY_COUNT]):
         address = entries + entry * width * 8
         store64(address, k.ENTRY_START, start)

@@ -49,6 +49,7 @@ RELATION, KEYS, KEY_COUNT = 0, 1, 2
 TABLE, TABLE_MASK = 3, 4  # slots: hash << 32 | entry + 1
 ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length and room, key …)
 POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
+POOL_LISTS = 32  # it begins with the lists of free places, by size
 PLACE = 12  # line → its place in its bucket, from 1; 0: in none
 NEXT_ARRANGEMENT = 13
 SHAPE = 14  # one of the next two
