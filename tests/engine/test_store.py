@@ -12,10 +12,10 @@ import pytest
 
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import counting, entry
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk
 from tidelog.rules.compile_rules import compile_rules
 
 JOIN = """

@@ -9,11 +9,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.lftj import iterators, pages
 from tidelog.engine.local.lftj.trie import Trie
-from tidelog.engine.local.store import Desk, Store, Words
+from tidelog.engine.local.store import Store, Words
 from tidelog.plan.estimate import Order
 
 Row = tuple[int, ...]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk
 from tidelog.engine.local.stratum import LocalStratum
 
 

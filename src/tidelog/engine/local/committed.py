@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.tables import Bag, Row, Table
 from tidelog.engine.local.values import Values, Words
 from tidelog.plan.estimate import Order

@@ -25,6 +25,7 @@ from tidelog.engine.local.circuit import CircuitStratum
 from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.exported import StateTables
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
@@ -43,7 +44,7 @@ from tidelog.engine.local.reclaim import Reclaim
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.rule_change import RuleChange, connect
 from tidelog.engine.local.sizes import Sizes
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.team import Team, processors

@@ -13,9 +13,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels.layout import FREED, LIVE, STAMP_SHIFT, USED
 from tidelog.engine.local.kernels.memory import HASH_STEP
-from tidelog.engine.local.store import Desk, Store, Words
+from tidelog.engine.local.store import Store, Words
 from tidelog.plan.estimate import Keys, even_bucket
 
 SAMPLE = 4096

@@ -12,9 +12,10 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Row, bag_to_words
 from tidelog.engine.local.values import Values, Words

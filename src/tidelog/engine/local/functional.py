@@ -12,9 +12,10 @@ import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.functional import shown_row, two_values
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.match import Matcher, Rows, unify
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values, Words
 from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable

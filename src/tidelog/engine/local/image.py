@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.check.types import Type
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.feeds import Delays
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.values import Value, Words

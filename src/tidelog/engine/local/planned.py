@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from tidelog.engine.local.costs import RuleCosts
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.encode import Encoded, Encoder
 from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.team import Crew, Reserves, Team
 from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.maintain.profile import (
     ArrangementProfile,

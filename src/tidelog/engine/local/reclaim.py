@@ -20,9 +20,10 @@ import numpy.typing as npt
 from tidelog.check.types import is_word
 from tidelog.engine.local import values as interning
 from tidelog.engine.local.changes import LocalChanges
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.feeds import Delays
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store
+from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.values import Pool, Values, Words

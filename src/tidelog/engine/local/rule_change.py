@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.groups import WeightedGroupStratum
 from tidelog.engine.local.held import Application, TransformStratum
 from tidelog.engine.local.rounds import RoundsStratum
-from tidelog.engine.local.store import Desk
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Tables
 from tidelog.engine.local.values import Words

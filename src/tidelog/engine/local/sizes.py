@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.engine.local.store import Desk
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.stratum import LocalStratum
 
 

@@ -8,35 +8,27 @@ table, double by moving their slots, which hold the hashes, so rows and entries 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.arrangement import Arrangement
 from tidelog.engine.local.arrived import Arrived
 from tidelog.engine.local.growing import SMALLEST, Growing
 from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
-    ARRANGEMENT_FIELDS,
     BATCH,
     BATCH_COUNT,
     CAME,
     CAME_COUNT,
     CAPACITY,
     COLUMNS,
-    ENTRIES,
-    ENTRY_CAPACITY,
-    ENTRY_COUNT,
-    ENTRY_EXTRA,
-    ENTRY_LENGTH,
     FIRST_ARRANGEMENT,
     FREE,
     FREE_CAPACITY,
     FREE_COUNT,
     FREED,
-    KEY_COUNT,
-    KEYS,
     LEFT,
     LEFT_COUNT,
     LIVE,
@@ -44,7 +36,6 @@ from tidelog.engine.local.kernels.layout import (
     LOG_CAPACITY,
     LOG_COUNT,
     LOG_WIDTH,
-    LOW_MASK,
     MASK,
     META,
     NEXT_ARRANGEMENT,
@@ -53,21 +44,13 @@ from tidelog.engine.local.kernels.layout import (
     PENDING_ROWS,
     PIECE,
     PLACE,
-    POOL,
-    POOL_CAPACITY,
-    POOL_LISTS,
-    POOL_USED,
-    POOL_WASTE,
     RANK_MASK,
     RANK_SHIFT,
-    RELATION,
     ROW_EXTRA,
     ROWS,
     SLOTS,
     STAMP_SHIFT,
     STORE_FIELDS,
-    TABLE,
-    TABLE_MASK,
     TOP,
     USED,
     WIDTH,
@@ -75,151 +58,13 @@ from tidelog.engine.local.kernels.layout import (
 from tidelog.engine.local.lftj.trie import Trie
 from tidelog.plan.estimate import Order
 
+if TYPE_CHECKING:
+    from tidelog.engine.local.desk import Desk
+
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 NO_LINES: Lines = np.empty(0, dtype=np.int32)
 FEW = 64
-SHARED_SLOTS = 1 << 16  # an index with so many slots grows with all threads
-
-
-class Helpers(Protocol):
-    """Threads that share work (`team.Team`)."""
-
-    threads: int
-
-    def run(self, part: Callable[[int], int]) -> list[int]: ...
-
-
-class Desk:
-    """The tables S and A, with a line for each relation and each arrangement that any plan asks for.
-
-    Behind the n lines of the relations S has n more, where a Bootstrap keeps the store that it is about to replace,
-    and a last one for scratch.
-    """
-
-    def __init__(self, columns: Sequence[int]) -> None:
-        self.S: Words = np.zeros((2 * len(columns) + 1, STORE_FIELDS), dtype=np.int64)
-        self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
-        self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
-        self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
-        self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
-        self._scratches: dict[int, Store] = {}
-        self._unused: list[int] = []
-        self.helpers: Helpers | None = None  # for what is worth several threads
-
-    def add(self, columns: Sequence[int]) -> list[int]:
-        """Empty stores for more relations, and their numbers: lines that were given back, then new ones.
-
-        Only between epochs: the lines of replaced stores move.
-        """
-        numbers = [self._unused.pop() for _ in range(min(len(self._unused), len(columns)))]
-        count = len(columns) - len(numbers)
-        if count:
-            before = len(self.stores)
-            lines: Words = np.zeros((2 * (before + count) + 1, STORE_FIELDS), dtype=np.int64)
-            lines[:before] = self.S[:before]
-            self.S = lines
-            self._scratches.clear()
-            numbers += range(before, before + count)
-            self.stores += [Store(self, before + place, 0) for place in range(count)]
-        for number, width in zip(numbers, columns, strict=True):
-            self.stores[number] = Store(self, number, width)
-            self.resized.add(number)
-        return numbers
-
-    def give_back(self, numbers: Iterable[int]) -> None:
-        """These relations are gone; others may have their lines."""
-        for number in numbers:
-            self.stores[number] = Store(self, number, 0)
-            self._unused.append(number)
-
-    def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
-        """The line in A for an arrangement of a relation by these columns, or for a trie; it need not be built yet."""
-        known = self._arrangements.get((relation, keys))
-        if known is None:
-            known = self._arrangements[relation, keys] = len(self._arrangements)
-            if known >= len(self.A):
-                self.A = np.concatenate([self.A, np.zeros((len(self.A) + 8, ARRANGEMENT_FIELDS), dtype=np.int64)])
-        return known
-
-    def grow_index(self, relation: int, old: Words) -> None:
-        """Fills the empty index of a relation from the slots of its old one, with all threads if they are many."""
-        if self.helpers is None or self.helpers.threads == 1 or len(old) < SHARED_SLOTS:
-            entry.grow_index(self.S, relation, old, 0, 1)
-            return
-        entry.grow_index.load()  # the first call loads a kernel, which several threads must not do at once
-        threads = self.helpers.threads
-        self.helpers.run(lambda me: entry.grow_index(self.S, relation, old, me, threads))
-
-    def shadow(self, relation: int) -> int:
-        """The line of S where the replaced store of a relation is kept."""
-        return relation + len(self.stores)
-
-    def replace(self, relation: int) -> Store:
-        """Puts a fresh, empty store in the relation's place, the old one in its shadow line; returns the old one."""
-        old = self.stores[relation]
-        old.index()
-        old.detach()
-        self.S[self.shadow(relation)] = old.line
-        self.stores[relation] = Store(self, relation, old.columns)
-        return old
-
-    def restore(self, relation: int, old: Store) -> None:
-        """Undoes `replace`."""
-        self.stores[relation] = old
-        old.attach()
-
-    def close(self) -> None:
-        """Gives the memory of all relations back; the desk is of no use after this."""
-        self.stores.clear()
-        self._scratches.clear()
-
-    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
-        self.stores[relation].index()
-        scratch = self._scratch(rows.shape[1], len(rows))
-        verdict = np.zeros(len(rows), dtype=np.int64)
-        settle.net(self.S, scratch.relation, relation, rows, signs, verdict)
-        return rows[verdict > 0], rows[verdict < 0]
-
-    def _scratch(self, columns: int, rows: int) -> Store:
-        """An empty store in the last line of S, with room for so many rows; that for few is kept and emptied."""
-        if rows > FEW:
-            scratch = Store(self, len(self.S) - 1, columns)
-            scratch.make_row_room(rows)
-            return scratch
-        kept = self._scratches.get(columns)
-        if kept is None:
-            kept = self._scratches[columns] = Store(self, len(self.S) - 1, columns)
-            kept.make_row_room(FEW)
-            kept.detach()
-        else:
-            kept.empty()
-        return kept
-
-
-class Arrangement:
-    """The memory of one arrangement; see `kernels/arrange`."""
-
-    def __init__(self, keys: tuple[int, ...], capacity: int) -> None:
-        self.keys = np.array(keys or (0,), dtype=np.int64)
-        self.key_count = len(keys)
-        self.place = Growing(np.int32, capacity)
-        self.saved = np.zeros(ARRANGEMENT_FIELDS, dtype=np.int64)
-        self.entries = Growing(np.int64, width=ENTRY_EXTRA + self.key_count)
-        self.table = Growing(np.int64)
-        self.pool = Growing(np.int32)
-
-    def bucket(self, entry: int) -> Lines:
-        """The lines in the bucket of an entry."""
-        start, length = self.entries.array[entry, :ENTRY_EXTRA].tolist()
-        lines: Lines = self.pool.array[start : start + (length & LOW_MASK)]
-        return lines
-
-    def lengths(self, count: int) -> Words:
-        """How long the buckets of the first so many entries are."""
-        lengths: Words = self.entries.array[:count, ENTRY_LENGTH // 2] & LOW_MASK
-        return lengths
 
 
 class Beside(Protocol):
@@ -381,8 +226,8 @@ class Store:
             trie = self.arrangements[number] = Trie(keys.columns)
             trie.build(self.desk.S, self.desk.A, number, self.relation, self.lines())
         else:
-            self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
-            self._build(number, SMALLEST)
+            arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
+            arrangement.build(self.desk.S, self.desk.A, number, self.relation)
         self.line[FIRST_ARRANGEMENT] = number
 
     def disarrange(self, keys: tuple[int, ...] | Order) -> None:
@@ -401,51 +246,11 @@ class Store:
 
     def grow_arrangement(self, number: int) -> None:
         """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
-        arrangement, line = self.arrangements[number], self.desk.A[number]
+        arrangement = self.arrangements[number]
         if isinstance(arrangement, Trie):
-            arrangement.make_room(line, 2 * len(arrangement.pages))
-            return
-        count = int(line[ENTRY_COUNT])
-        if count * 2 > line[TABLE_MASK] or count == line[ENTRY_CAPACITY]:
-            if count > SMALLEST and np.count_nonzero(arrangement.lengths(count)) * 2 < count:
-                self._build(number, SMALLEST)
-                return
-            self._make_key_room(number)
-        elif int(line[POOL_WASTE]) * 2 > int(line[POOL_USED]):
-            self._build(number, count)
+            arrangement.make_room(self.desk.A[number], 2 * len(arrangement.pages))
         else:
-            arrangement.pool.make_room(2 * len(arrangement.pool) + SMALLEST)
-            line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
-
-    def _make_key_room(self, number: int) -> None:
-        """Room for more keys in the entries and in the table."""
-        arrangement, line = self.arrangements[number], self.desk.A[number]
-        assert isinstance(arrangement, Arrangement)
-        count = int(line[ENTRY_COUNT])
-        arrangement.entries.make_room(count + 1)
-        line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, len(arrangement.entries)
-        if count * 2 > line[TABLE_MASK]:
-            old, size = arrangement.table, 2 * (int(line[TABLE_MASK]) + 1)
-            arrangement.table = Growing(np.int64, size)
-            line[TABLE], line[TABLE_MASK] = arrangement.table.address, size - 1
-            entry.grow_table(self.desk.A, number, old.array)
-
-    def _build(self, number: int, entries: int) -> None:
-        """Builds an arrangement anew from all rows, starting with room for so many keys."""
-        arrangement, line = self.arrangements[number], self.desk.A[number]
-        assert isinstance(arrangement, Arrangement)
-        arrangement.pool = Growing(np.int32, POOL_LISTS + len(self) + (len(self) >> 2) + SMALLEST)
-        line[RELATION], line[KEYS], line[KEY_COUNT] = self.relation, arrangement.keys.ctypes.data, arrangement.key_count
-        line[POOL], line[POOL_CAPACITY] = arrangement.pool.address, len(arrangement.pool)
-        line[PLACE] = arrangement.place.address
-        arrangement.entries = Growing(np.int64, entries, width=ENTRY_EXTRA + arrangement.key_count)
-        arrangement.table = Growing(np.int64, 1 << (2 * entries).bit_length())
-        line[ENTRIES], line[ENTRY_CAPACITY] = arrangement.entries.address, entries
-        line[TABLE], line[TABLE_MASK] = arrangement.table.address, len(arrangement.table) - 1
-        line[ENTRY_COUNT] = line[POOL_USED] = line[POOL_WASTE] = 0
-        done = 0
-        while (done := entry.build_arrangement(self.desk.S, self.desk.A, number, done)) < self.line[USED]:
-            self._make_key_room(number)
+            arrangement.grow(self.desk.S, self.desk.A, number)
 
     def arranged(self) -> list[tuple[int, ...]]:
         """The columns by which there are arrangements."""
@@ -613,5 +418,4 @@ class Store:
         arrangement, line = self.arrangements[number], self.desk.A[number]
         if isinstance(arrangement, Trie):
             return arrangement.bytes(line)
-        words = int(line[ENTRY_COUNT]) * (ENTRY_EXTRA + arrangement.key_count) + len(arrangement.table)
-        return 8 * (words + (int(self.line[USED]) + int(line[POOL_USED])) // 2)
+        return arrangement.bytes(line, int(self.line[USED]))

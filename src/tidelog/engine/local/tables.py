@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.store import Desk, Store, Words
+from tidelog.engine.local.store import Store, Words
 from tidelog.rules.ir import Kind, RuleProgram
 
 Row = tuple[int, ...]

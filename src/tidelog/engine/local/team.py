@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.encode import Encoded, Segment
 from tidelog.engine.local.kernels import entry, waves
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import team as kernels
-from tidelog.engine.local.store import Desk
 from tidelog.engine.local.values import Words
 
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)

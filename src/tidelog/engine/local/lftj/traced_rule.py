@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.encode import Encoder, Encoding
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.lftj import intervals, surgery, trace
 from tidelog.engine.local.lftj.trie import Trie
-from tidelog.engine.local.store import Desk
 from tidelog.engine.local.tree import Path, TriePart
 from tidelog.plan.variant import Leap, Part, Variant
 
