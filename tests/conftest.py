@@ -1,6 +1,7 @@
 """What tests share: one Spark session for the whole run; and which tests run only when they are asked for.
 
-Tests marked `slow` start clusters or take minutes. `make slow` runs them, and nothing else.
+Tests marked `slow` start clusters or take minutes. `make slow` runs them, and nothing else. Where several processes
+share the tests, one of them has all those that use the session.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
