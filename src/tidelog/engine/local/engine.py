@@ -38,6 +38,7 @@ from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.look_up import find_line, look_up
+from tidelog.engine.local.net import decoded, net, split
 from tidelog.engine.local.paper import PaperStratum
 from tidelog.engine.local.profiler import Profiler
 from tidelog.engine.local.reclaim import Reclaim
@@ -58,7 +59,7 @@ from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
-from tidelog.rules.ir import Kind, Relation, Role, RuleProgram, Stratum
+from tidelog.rules.ir import Kind, Role, RuleProgram, Stratum
 from tidelog.rules.rule_set import RuleSet
 
 # What is made for the rules of a program, all of it by `_arrange_for` from its strata.
@@ -214,7 +215,7 @@ class LocalEngine:
             self._inquiry.release()
             self._reclaim.before_an_epoch()
             if rules is None:
-                facts, given = self._net(operations)
+                facts, given = net(operations, self.program, self._numbers, self._weighted, self._desk, self._values)
                 is_empty = not facts and not given and not even_if_empty
                 outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
             else:
@@ -238,7 +239,7 @@ class LocalEngine:
         if name in self._weighted:
             given[name] = bag
         else:
-            facts[self._numbers[name]] = self._split(bag, self.program.relations[name])
+            facts[self._numbers[name]] = split(bag, self.program.relations[name])
 
     def _commit_rules(
         self, started: float, operations: Sequence[Operation], before_keeping: Hook, program: RuleProgram
@@ -252,7 +253,7 @@ class LocalEngine:
             self._strata = change.strata(self._stratum)
             change.connect()
             self._arrange_for(program, change.tables)
-            facts, given = self._net(operations)
+            facts, given = net(operations, self.program, self._numbers, self._weighted, self._desk, self._values)
             for name, bag in self._delays.go_on(old_delays).items():
                 self._feed(name, bag, facts, given)
             self._inspector.is_silent = before["_inspector"].is_silent
@@ -281,7 +282,7 @@ class LocalEngine:
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
         if self.program.relations[relation].kind is not Kind.SET and relation in self._weighted:
-            return self._decoded(self._tables[relation].weights, self.program.relations[relation])
+            return decoded(self._tables[relation].weights, self.program.relations[relation], self._values)
         store = self._store(relation)
         found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
         return [(row, 1) for row in found]
@@ -520,63 +521,6 @@ class LocalEngine:
                 arrived.words()
             self._arrived.clear()
 
-    def _net(self, operations: Sequence[Operation]) -> tuple[dict[int, tuple[Words, Words]], dict[str, Bag]]:
-        """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
-        grouped: dict[str, list[Operation]] = {}
-        for operation in operations:
-            grouped.setdefault(operation.relation, []).append(operation)
-        facts: dict[int, tuple[Words, Words]] = {}
-        given: dict[str, Bag] = {}
-        for name, group in grouped.items():
-            relation = self.program.relations[name]
-            words = self._words(group, relation)
-            if name in self._weighted:
-                bag = self._sum(words, [each.sign for each in group])
-                if bag:
-                    given[name] = bag
-                continue
-            rows = words[0] if len(words) == 1 else np.concatenate(words)
-            signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
-            inserted, deleted = self._desk.net(self._numbers[name], rows, signs)
-            if len(inserted) or len(deleted):
-                facts[self._numbers[name]] = (inserted, deleted)
-        return facts, given
-
-    @staticmethod
-    def _sum(words: Sequence[Words], signs: Sequence[int]) -> Bag:
-        """The weights that signed rows add up to; no zeros."""
-        bag: Bag = {}
-        for rows, sign in zip(words, signs, strict=True):
-            for row in map(tuple, rows.tolist()):
-                bag[row] = bag.get(row, 0) + sign
-        return {row: weight for row, weight in bag.items() if weight}
-
-    @staticmethod
-    def _split(bag: Bag, relation: Relation) -> tuple[Words, Words]:
-        """The rows that come and those that leave."""
-        parts = ([row for row, weight in bag.items() if (weight > 0) == came] for came in (True, False))
-        came, left = (np.array(rows, dtype=np.int64).reshape(len(rows), len(relation.columns)) for rows in parts)
-        return came, left
-
-    def _decoded(self, bag: Bag, relation: Relation) -> list[tuple[Row, int]]:
-        rows = np.array(list(bag), dtype=np.int64).reshape(len(bag), len(relation.columns))
-        return list(zip(self._values.words_to_rows(rows, relation), bag.values()))
-
-    def _words(self, operations: Sequence[Operation], relation: Relation) -> list[Words]:
-        """The rows of each operation; tables are taken together, so that what is in several is interned once."""
-        if not relation.columns:
-            # Arrow tables without columns lose their rows when they are put together.
-            counts = [each.rows.num_rows if isinstance(each.rows, pa.Table) else len(each.rows) for each in operations]
-            return [np.empty((count, 0), dtype=np.int64) for count in counts]
-        tables = [each.rows for each in operations if isinstance(each.rows, pa.Table)]
-        ends = np.cumsum([table.num_rows for table in tables])
-        whole = self._values.table_to_words(pa.concat_tables(tables), relation) if tables else None
-        parts = iter(np.split(whole, ends[:-1])) if whole is not None else iter(())
-        return [
-            next(parts) if isinstance(each.rows, pa.Table) else self._values.rows_to_words(each.rows, relation)
-            for each in operations
-        ]
-
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
@@ -587,7 +531,7 @@ class LocalEngine:
             if relation.kind is not Kind.SET and relation.name in self._weighted:
                 delta = self._tables[relation.name].delta
                 if delta:
-                    came, left = self._split(delta, relation)
+                    came, left = split(delta, relation)
                     weights = np.array(list(delta.values()), dtype=np.int64)
                     rows = (Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
                     changes[relation.name] = LocalChanges(relation, self._values, *rows)
