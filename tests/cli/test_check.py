@@ -89,7 +89,7 @@ def test_json_has_every_error_and_warning_on_standard_output(
         "notes": [],
         "help": "did you mean `Edge`?",
     }
-    assert (warning["severity"], warning["code"], len(warning["labels"])) == ("warning", "W301", 2)
+    assert (warning["severity"], warning["code"], len(warning["labels"])) == ("warning", "W301", 3)
 
 
 def test_json_of_a_right_program_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ def test_shortest_paths_follow_the_edges() -> None:
         changes = run.commit(delete={"Edge": [gone]})
         assert run.rows("Distance") == shortest(edges, 1)
         assert changes["Distance"], "each of these edges matters"
-    assert [report.strategy for report in run.report.strata] == ["rounds"]
+    assert [report.strategy for report in run.report.strata] == ["monotone"]
 
 
 def test_rounds_that_never_rest_are_an_error_and_nothing_changes() -> None:

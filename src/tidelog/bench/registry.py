@@ -77,6 +77,12 @@ def _rules(settings: Settings) -> Outcome:
     return rules(settings)
 
 
+def _paths(settings: Settings) -> Outcome:
+    from tidelog.bench.paths import paths
+
+    return paths(settings)
+
+
 def _triangles(settings: Settings) -> Outcome:
     from tidelog.bench.triangles import triangles
 
@@ -160,6 +166,17 @@ BENCHMARKS = (
             "one edge deleted, inserted (25 times), with `elastic` and with `trace`",
         ),
         _triangles,
+    ),
+    Benchmark(
+        "paths",
+        "shortest paths from one node, `min` through recursion: edges of their tree deleted, beside deriving all anew",
+        "generated",
+        (
+            "10,000 nodes loaded",
+            "an edge of the tree deleted, inserted (20 times), repaired",
+            "the same, with everything derived from nothing",
+        ),
+        _paths,
     ),
     Benchmark(
         "spark",

@@ -27,6 +27,10 @@ class StratumState(Protocol):
         """The name of the only way in which the stratum is kept up to date (through `update`), if it has only one."""
 
     @property
+    def why(self) -> str:
+        """What is to be said of that way, once it is done."""
+
+    @property
     def keeps(self) -> str:
         """The strategy whose state it has."""
 
@@ -124,6 +128,8 @@ def _bring(
     if not is_anew:
         meter = switch.meter(decision, before, recursive=stratum.recursive)
         if stratum.update(meter):
+            if stratum.fixed is not None:
+                how, reason = stratum.fixed, stratum.why
             if stratum.fixed is None and stratum.keeps == "elastic":
                 history.note_update(meter.seconds, meter.work, events, before)
         else:
@@ -156,7 +162,7 @@ def _bring(
 
 def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strategy: str, switch: Switch) -> Decision:
     if stratum.fixed is not None:
-        return Decision(stratum.fixed, "the only way for this stratum")
+        return Decision(stratum.fixed, stratum.why)
     if stratum.is_new:
         how = "recompute" if strategy == "recompute" else "bootstrap"
         return Decision(how, "the change of rules has made another stratum of it")

@@ -1,6 +1,6 @@
 """Source text → everything that the front end knows of it: the stages in their order.
 
-parse → check → lower (with stratify)
+parse → check → lower (with stratify) → judge_groups
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tidelog.check.modules import SearchPath
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import RuleProgram
+from tidelog.rules.judge_groups import judge_groups, judge_unlowered
 from tidelog.rules.lower import Options, lower
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
@@ -35,7 +36,7 @@ def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
     Modules are looked for beside the source, then on the search path, then in the library.
     """
     with _collector_paused():
-        return check(parse(source), search_path)
+        return judge_unlowered(check(parse(source), search_path))
 
 
 def compile_rules(source: Source, search_path: SearchPath = (), options: Options | None = None) -> CompiledRules:
@@ -44,7 +45,8 @@ def compile_rules(source: Source, search_path: SearchPath = (), options: Options
     with _collector_paused():
         tree = parse(source)
         typed = check(tree, search_path)
-        return CompiledRules(tree, typed, lower(typed, options or Options()))
+        rules = lower(typed, options or Options())
+        return CompiledRules(tree, judge_groups(typed, rules), rules)
 
 
 @contextmanager

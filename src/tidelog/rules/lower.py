@@ -77,9 +77,9 @@ class Options:
     output_internal: bool = False
 
 
-def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
-    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation, UsageError when
-    an extern function that a rule needs has no Python function."""
+def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> RuleProgram:
+    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation and, where it is
+    `to_run`, UsageError when an extern function that a rule needs has no Python function."""
     source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
@@ -92,7 +92,8 @@ def lower(source: program.TypedProgram, options: Options) -> RuleProgram:
         lowering.apply(application, externs)
     relations, rules = lowering.finish()
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
-    functions.require_for(*expressions_of(rules))
+    if to_run:
+        functions.require_for(*expressions_of(rules))
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     return assemble(relations, rules, functions, indexes, feeds, inspections)
 

@@ -27,6 +27,7 @@ from tidelog.diagnostics.report import diagnostic
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.change_rules import change_rules
 from tidelog.rules.ir import RuleProgram
+from tidelog.rules.judge_groups import judge_groups
 from tidelog.rules.lower import Options
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
@@ -161,7 +162,7 @@ class RuleSet:
         gone = left_out | {each.place for each in checked if each.place not in kept}
         texts = {**self.layer.texts, number: (text, gone)}
         layer = replace(self.layer, texts=texts, count=max(number, self.layer.count))
-        return replace(self, typed=typed, rules=rules, layer=layer, _found=members)
+        return replace(self, typed=judge_groups(typed, rules), rules=rules, layer=layer, _found=members)
 
     def _without(self, gone: Sequence[_Member], members: Mapping[RuleKey, _Member]) -> RuleSet:
         typed = _with_rules(self.typed, members.values())
@@ -177,7 +178,7 @@ class RuleSet:
         used = {each.text for each in members.values()}
         texts = {number: kept for number, kept in texts.items() if number in used or _declares(kept[0])}
         layer = replace(self.layer, removed=frozenset(removed), texts=texts)
-        return replace(self, typed=typed, rules=rules, layer=layer, _found=members)
+        return replace(self, typed=judge_groups(typed, rules), rules=rules, layer=layer, _found=members)
 
     def _not_there(self, absent: CheckedRule) -> Any:
         rule = absent.rule

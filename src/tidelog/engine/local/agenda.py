@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.stratum import LocalStratum
+from tidelog.engine.local.values import Words
 
 
 class Agenda:
@@ -37,6 +38,10 @@ class Agenda:
     def home(self, relation: int) -> LocalStratum:
         """The stratum that holds a relation."""
         return self._strata[self._homes[relation]]
+
+    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+        """See `LocalStratum.net`."""
+        return self.home(relation).net(relation, rows, signs)
 
     def all(self) -> Iterator[LocalStratum]:
         """Every stratum, for the first epoch."""

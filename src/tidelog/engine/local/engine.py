@@ -38,6 +38,7 @@ from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.look_up import find_line, look_up
+from tidelog.engine.local.monotone import MonotoneAnewStratum, MonotoneStratum
 from tidelog.engine.local.net import decoded, net, split
 from tidelog.engine.local.paper import PaperStratum
 from tidelog.engine.local.profiler import Profiler
@@ -60,6 +61,7 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Role, RuleProgram, Stratum
+from tidelog.rules.monotone import is_monotone
 from tidelog.rules.rule_set import RuleSet
 
 # What is made for the rules of a program, all of it by `_arrange_for` from its strata.
@@ -215,7 +217,7 @@ class LocalEngine:
             self._inquiry.release()
             self._reclaim.before_an_epoch()
             if rules is None:
-                facts, given = net(operations, self.program, self._numbers, self._weighted, self._desk, self._values)
+                facts, given = net(operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values)
                 is_empty = not facts and not given and not even_if_empty
                 outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
             else:
@@ -253,7 +255,7 @@ class LocalEngine:
             self._strata = change.strata(self._stratum)
             change.connect()
             self._arrange_for(program, change.tables)
-            facts, given = net(operations, self.program, self._numbers, self._weighted, self._desk, self._values)
+            facts, given = net(operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values)
             for name, bag in self._delays.go_on(old_delays).items():
                 self._feed(name, bag, facts, given)
             self._inspector.is_silent = before["_inspector"].is_silent
@@ -558,7 +560,9 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
     relation = program.relations[stratum.relations[0]]
     if any(rule.group for rule in stratum.rules):
         if stratum.recursive:
-            return RoundsStratum
+            if not is_monotone(stratum, program.relations):
+                return RoundsStratum
+            return MonotoneAnewStratum if strategy == "recompute" else MonotoneStratum
         (rule,) = stratum.rules
         assert rule.group is not None
         if relation.kind is Kind.STREAM:

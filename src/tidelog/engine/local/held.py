@@ -28,6 +28,7 @@ class HeldStratum(LocalStratum, ABC):
 
     fixed = "held"
     joins = False
+    why = "the only way for this stratum"
 
     def update(self, meter: Meter) -> bool:
         """Derives and exchanges the rows; see `LocalStratum.update`."""

@@ -10,7 +10,8 @@ body is taken with the epoch's changes, what stands behind it without: so every 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from operator import mul
+from typing import Any, Protocol
 
 from tidelog.check import typed
 from tidelog.check.types import Type
@@ -29,13 +30,28 @@ _Next = Callable[[_Registers, int], None]
 _Read = Callable[[_Registers], int]
 
 
-class Interpreter:
-    """Makes runs from variants, for one engine."""
+class Readable(Protocol):
+    """What a run needs of a relation; see `Table`."""
 
-    def __init__(self, tables: Mapping[str, Table], values: Values, functions: CompiledFunctions) -> None:
+    def weight(self, row: Row, *, new: bool) -> int: ...
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]: ...
+
+
+class Interpreter:
+    """Makes runs from variants, for one engine. `combine` makes the weight of a combination from those of its rows."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Readable],
+        values: Values,
+        functions: CompiledFunctions,
+        combine: Callable[[int, int], int] = mul,
+    ) -> None:
         self.tables = tables
         self.values = values
         self.functions = functions
+        self.combine = combine
 
     def run(
         self, variant: Variant, emit: Emit, *, all_new: bool | None = None
@@ -106,13 +122,14 @@ class _Run:
         table = self._interpreter.tables[atom.relation]
         reads = [self._read(atom.terms[column]) for column in keys]
         take = self._matcher(atom, keys)
+        combine = self._interpreter.combine
 
         def make(then: _Next) -> _Next:
             def run(registers: _Registers, weight: int) -> None:
                 key = tuple([read(registers) for read in reads])
                 for row, own in table.find(keys, key, new=new):
                     if take(registers, row):
-                        then(registers, weight * own)
+                        then(registers, combine(weight, own))
 
             return run
 

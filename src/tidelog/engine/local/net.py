@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from tidelog.engine.interface import Operation, Row
-from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.tables import Bag
 from tidelog.engine.local.values import Values, Words
 from tidelog.rules.ir import Relation, RuleProgram
 
 Facts = dict[int, tuple[Words, Words]]
 """By the relation's number: the facts to insert, and those to delete."""
+NetFacts = Callable[[int, Words, Words], tuple[Words, Words]]
+"""What signed rows of a relation come to: see `LocalStratum.net`."""
 
 
 def net(
@@ -22,7 +23,7 @@ def net(
     program: RuleProgram,
     numbers: Mapping[str, int],
     weighted: Collection[str],
-    desk: Desk,
+    net_facts: NetFacts,
     values: Values,
 ) -> tuple[Facts, dict[str, Bag]]:
     """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
@@ -40,7 +41,7 @@ def net(
             continue
         rows = words[0] if len(words) == 1 else np.concatenate(words)
         signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
-        inserted, deleted = desk.net(numbers[name], rows, signs)
+        inserted, deleted = net_facts(numbers[name], rows, signs)
         if len(inserted) or len(deleted):
             facts[numbers[name]] = (inserted, deleted)
     return facts, given

@@ -118,6 +118,15 @@ class RoundsStratum(HeldStratum):
         super().drop()
         self._next_given = self._given
 
+    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+        """The store has no say in it: it holds what is derived as if it were given."""
+        (name,) = (name for name in self.relations if self.numbers[name] == relation)
+        given = self._given[name]
+        last = {tuple(row): sign for row, sign in zip(rows.tolist(), signs.tolist(), strict=True)}
+        inserted = [row for row, sign in last.items() if sign > 0 and row not in given]
+        deleted = [row for row, sign in last.items() if sign < 0 and row in given]
+        return self.rows_to_words(inserted, rows.shape[1]), self.rows_to_words(deleted, rows.shape[1])
+
     def given_to(self, relation: str) -> Words:
         return bag_to_words(dict.fromkeys(self._given[relation], 1), len(self.program.relations[relation].columns))
 

@@ -120,6 +120,7 @@ class FramesStratum:
     """Implements `maintain.epoch.StratumState`."""
 
     fixed = None
+    why = ""
     keeps = "elastic"
     is_new = False  # a change of rules derives everything anew on Spark
 

@@ -1,0 +1,91 @@
+"""`oracle_*` for `min` and `max` through recursion: after every epoch the rounds from nothing, and exact numbers."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import ClassVar
+
+import pytest
+
+from tests.engine.recount_improving import mistakes_in_improving
+from tests.oracle.climb import random_climb
+from tests.oracle.history import Transaction
+from tests.oracle.instances import TooLargeError
+from tests.oracle.types import Weights
+from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
+from tidelog.engine.local import improve
+from tidelog.engine.local.monotone import OVER, REPAIRED, RETRACTED, MonotoneStratum
+
+SEEDS = range(24)
+
+
+class Recounting(EngineReplay):
+    """Counts the numbers again after every epoch, and why strata were brought up to date as they were."""
+
+    reasons: ClassVar[Counter[str]] = Counter()
+
+    def commit(self, transaction: Transaction) -> Weights | None:
+        changes = super().commit(transaction)
+        mistakes = mistakes_in_improving(self.engine)
+        assert not mistakes, "\n".join(mistakes)
+        self.reasons.update(each.why for each in self.engine._strata if isinstance(each, MonotoneStratum))
+        return changes
+
+
+def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False) -> int:
+    """How many cases were small enough; all of them agreed with the oracle."""
+    Recounting.reasons.clear()
+    tried = 0
+    for seed in seeds:
+        try:
+            case = random_climb(random.Random(seed), runs_over=runs_over)
+            language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
+            tried += 1
+        except TooLargeError:
+            continue
+    return tried
+
+
+def test_oracle_costs_that_only_get_better_are_those_of_the_rounds() -> None:
+    assert climb(SEEDS) > len(SEEDS) // 2
+    assert Recounting.reasons[REPAIRED] > 2 * len(SEEDS), "hardly any of the programs is monotone"
+
+
+def test_oracle_sums_that_run_over_the_end_of_their_type_are_those_of_the_rounds() -> None:
+    assert climb(SEEDS[:10], runs_over=True) > 4
+    assert Recounting.reasons[OVER] > 0
+    assert Recounting.reasons[REPAIRED] > 0
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "circuit", "trace"])
+def test_oracle_every_strategy_gives_the_same_costs(strategy: str) -> None:
+    assert climb(SEEDS[:3], strategy) > 1
+
+
+def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(improve, "FEW_ROWS", 1)
+    monkeypatch.setattr(improve, "RETRACTED_SHARE", 0.05)
+    assert climb(SEEDS[:10]) > 4
+    assert Recounting.reasons[RETRACTED] > 0
+
+
+def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
+    for seed in SEEDS[:5]:
+        try:
+            language_survives_failures(random_climb(random.Random(seed)))
+        except TooLargeError:
+            continue
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 2000, 100))
+def test_oracle_many_programs_with_costs_agree(start: int) -> None:
+    assert climb(range(start, start + 100)) > 50
+    assert climb(range(start, start + 50), runs_over=True) > 20
+    for seed in range(start, start + 30):
+        try:
+            language_survives_failures(random_climb(random.Random(seed)))
+        except TooLargeError:
+            continue
