@@ -217,7 +217,9 @@ class LocalEngine:
             self._inquiry.release()
             self._reclaim.before_an_epoch()
             if rules is None:
-                facts, given = net(operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values)
+                facts, given = net(
+                    operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values
+                )
                 is_empty = not facts and not given and not even_if_empty
                 outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
             else:
