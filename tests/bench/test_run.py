@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 
 from tidelog.bench.benchmark import Scale
+from tidelog.bench.inputs.dataset import number_table
 from tidelog.bench.registry import BENCHMARKS
 from tidelog.bench.run import run_benchmarks
+from tidelog.bench.triangles import count_cliques
 from tidelog.cli.main import main
 
 NAMES = [benchmark.name for benchmark in BENCHMARKS]
@@ -77,6 +81,20 @@ def test_the_ratios_of_the_elastic_workload_are_in_three_units_with_their_spread
     counted = ratios["switch / the better of the two per epoch, rule instances"]
     assert counted["spread"] == [counted["value"]] * 2
     assert all(epoch["why"] for epoch in found["epochs"])
+
+
+def test_triangles_run_beside_duckdb_and_tell_what_indices_take(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("duckdb")
+    assert main(["bench", "run", "triangles", "--scale", "tiny", "--repeat", "1", "--peers", "duckdb"]) == 0
+    out = capsys.readouterr().out
+    assert "duckdb / triangles = " in out
+    assert re.search(r"Oregon-1: memory, with elastic [\d,]+ MB, with trace [\d,]+ MB", out)
+
+
+def test_cliques_are_counted_by_sets() -> None:
+    pairs = [(x, y) for x in range(6) for y in range(x + 1, 6)]
+    assert count_cliques(number_table(np.array(pairs), "src", "dst")) == 15
+    assert count_cliques(number_table(np.array(pairs[:13]), "src", "dst")) == 6
 
 
 def test_with_threads_the_closure_also_runs_on_one() -> None:

@@ -25,7 +25,7 @@ def test_oracle_rows_changes_and_numbers_are_right_when_every_join_leaps(case: C
         reject()
 
 
-@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper"])
+@pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "trace"])
 def test_oracle_other_strategies_agree_when_every_join_leaps(strategy: str) -> None:
     for seed in range(12):
         try:
