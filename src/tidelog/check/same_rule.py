@@ -9,6 +9,7 @@ run, not what it means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -33,6 +34,11 @@ def rule_key(rule: program.Rule) -> RuleKey:
     """The key of a rule, in time linear in its size. Variables are numbered in the order of their first mention."""
     numbers: dict[str, int] = {}
     return _key(rule.heads, numbers), _key(rule.body, numbers)
+
+
+def expression_key(expression: typed.Expression, variables: Sequence[str]) -> RuleKey:
+    """The key of an expression over these variables, whose order tells them apart and not their names."""
+    return (_key(expression, {name: place for place, name in enumerate(variables)}),)
 
 
 def _key(node: Any, numbers: dict[str, int]) -> Any:

@@ -47,25 +47,26 @@ class Describer:
         """A value as the shell prints it."""
         return record_text(value, type_, self._definitions)
 
-    def row(self, name: str, row: Row) -> str:
-        """A row of any relation; of hidden ones, what it stands for."""
+    def row(self, name: str, row: Row, members: int = 0) -> str:
+        """A row of any relation; of hidden ones, what it stands for. A group is of so many members."""
         relation = self._program.relations[name]
         shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
         kind = hidden_kind(self._program, name)
         if kind == "members":
             return f"value {shown[-1]}"
         if kind == "groups":
-            return self._group(name, row, shown)
+            return self._group(name, row, shown, members)
         if relation.explicit:
             return f"{name}[{shown[0]}]"
         return f"{name.partition('#')[0]}({', '.join(shown)})"
 
-    def _group(self, name: str, row: Row, shown: Sequence[str]) -> str:
+    def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
         (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)
-        keys = [term.name for term in rule.head.terms[:-1] if isinstance(term, Variable)]
+        assert rule.group is not None
+        keys = [term.name for term in rule.group.atom.terms if isinstance(term, Variable)]
         by = ", ".join(f"{key} = {value}" for key, value in zip(keys, shown)) or "()"
-        group = row[-1]
-        count = len(group.items) if isinstance(group, GroupValue) else 0
+        group = row[-1] if row else None
+        count = len(group.items) if isinstance(group, GroupValue) else members
         return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
 
     def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:

@@ -169,7 +169,7 @@ class _Explaining:
             self._numbers[number],
             proved.relation,
             proved.row,
-            self._describe.row(proved.relation, proved.row) + self._behind(proved),
+            self._describe.row(proved.relation, proved.row, len(proved.rows)) + self._behind(proved),
             proved.origin.value,
             rule_text(rule) if rule is not None and shown else None,
             str(rule.span) if rule is not None and shown else None,
@@ -209,7 +209,8 @@ class _Explaining:
 
     def _row(self, number: int) -> Premise:
         proved = self._proof.rows[number]
-        return Premise("row", self._describe.row(proved.relation, proved.row), self._numbers[number])
+        text = self._describe.row(proved.relation, proved.row, len(proved.rows))
+        return Premise("row", text, self._numbers[number])
 
     def _row_form(self, step: Step) -> list[Any]:
         columns = self._program.relations[step.relation].columns

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidelog.check.types import BitType, FloatType, SignedType, Type, wrap
 from tidelog.library.extern import Runtime, extern
-from tidelog.values.floats import double, single
+from tidelog.values.exact_sum import ExactSum
 from tidelog.values.group import Group
 
 
@@ -17,9 +17,6 @@ def sum_of(runtime: Runtime, key: Type, value: Type, number: Type, g: Group, f: 
         case BitType() | SignedType():
             return wrap(sum(map(f, g.values)), number)
         case FloatType(width):
-            rounded, total = (single if width == 32 else double), 0.0
-            for each in g.values:
-                total = rounded(total + f(each))
-            return total
+            return ExactSum(map(f, g.values)).rounded(width)
         case _:
             return sum(map(f, g.values))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from tidelog.check import program
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules import singleton
+from tidelog.rules.aggregate import aggregate
 from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower import Lowering, Options, assemble, expressions_of, refuse_locations
 
@@ -38,7 +39,9 @@ def change_rules(
         lowering.add_named("singleton", singleton.the_fact(source.relations[singleton.NAME]))
     relations, new = lowering.finish()
     functions.require_for(*expressions_of(new))
-    kept = (*(rule for rule in rules.rules if rule.id not in removed), *new)
+    before = tuple(rule for rule in rules.rules if rule.id not in removed)
+    relations, new = aggregate(relations, new, functions, before)
+    kept = (*before, *new)
     inspections = (*rules.inspections, *lowering.inspections)
     alive = _alive(relations, kept, [index.relation for index in rules.indexes.values()])
     changed = assemble(

@@ -102,9 +102,40 @@ class Unfold:
     each: bool
 
 
+class AggregateKind(Enum):
+    """What is kept of a group; where it says `of`, of what an expression makes of each value."""
+
+    COUNT = "count"
+    COUNT_IF = "count_if"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    ARG_MIN = "arg_min"
+    ARG_MAX = "arg_max"
+    JOIN = "join"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One value that is kept of a group, in the place of the group.
+
+    `of` is an expression over `parameter`, which is one value of the group, and over the group's keys, and `read` is it
+    as a function of those; None for the value itself. Only a `JOIN` has a `separator`.
+    """
+
+    kind: AggregateKind
+    variable: Variable
+    parameter: Variable
+    of: Expression | None = None
+    read: ScalarFunction | None = None
+    separator: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The only literal of a hidden rule `G(k, …, g) :- group of H(k, …, value)`: one row for each key that H has.
+
+    With `aggregates` the rule is `G(k, …, a, …) :- a, … of H(k, …, value)`: the group itself is nowhere.
 
     `atom` has a variable for each key column and wildcards behind them. The last of those stands for the values; what
     stands before it only orders them and keeps equal ones apart. The group's own key is a tuple of the key columns, or
@@ -115,6 +146,7 @@ class Group:
     variable: Variable
     plain: bool
     weighted: bool = False
+    aggregates: tuple[Aggregate, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

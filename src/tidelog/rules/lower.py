@@ -30,6 +30,7 @@ from tidelog.functions.compile_functions import CompiledFunctions, compile_funct
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.library.extern_types import LIBRARY_TYPES
 from tidelog.library.externs import library_externs
+from tidelog.rules.aggregate import aggregate
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -94,6 +95,7 @@ def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
     if to_run:
         functions.require_for(*expressions_of(rules))
+        relations, rules = aggregate(relations, rules, functions)
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     return assemble(relations, rules, functions, indexes, feeds, inspections)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tidelog.check.show_expression import show_expression, show_pattern, show_value
 from tidelog.rules.ir import (
+    Aggregate,
+    AggregateKind,
     Assign,
     Atom,
     Condition,
@@ -64,6 +66,9 @@ def _literal(literal: Literal) -> str:
             return show_expression(expression)
         case Assign(variable, expression):
             return f"var {variable.name} = {show_expression(expression)}"
+        case Group(atom, aggregates=aggregates) if aggregates is not None:
+            kept = ", ".join(f"var {each.variable.name} = {_aggregate(each)}" for each in aggregates)
+            return f"{kept or 'keys'} of {show_atom(atom)}"
         case Group(atom, variable):
             return f"var {variable.name} = group of {show_atom(atom)}"
         case Transform(name, _, inputs, place):
@@ -72,6 +77,13 @@ def _literal(literal: Literal) -> str:
         case Unfold(_, pattern, expression, each):
             value = show_expression(expression)
             return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    """`min`, `sum of |x| 2 * x`, `join "; "`."""
+    separator = f" {show_value(aggregate.separator)}" if aggregate.kind is AggregateKind.JOIN else ""
+    read = "" if aggregate.of is None else f" of |{aggregate.parameter.name}| {show_expression(aggregate.of)}"
+    return f"{aggregate.kind.value}{separator}{read}"
 
 
 def show_atom(atom: Atom) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
+from tidelog.engine.local.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.arrived import Arrived
 from tidelog.engine.local.changes import LocalChanges, no_session
 from tidelog.engine.local.circuit import CircuitStratum
@@ -569,7 +570,9 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
         assert rule.group is not None
         if relation.kind is Kind.STREAM:
             return StreamGroupStratum
-        return WeightedGroupStratum if program.relations[rule.group.atom.relation].weighted else GroupStratum
+        if program.relations[rule.group.atom.relation].weighted:
+            return WeightedGroupStratum
+        return GroupStratum if rule.group.aggregates is None else AggregateStratum
     if any(rule.transform for rule in stratum.rules):
         return TransformStratum
     if relation.weighted:

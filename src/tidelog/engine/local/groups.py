@@ -2,7 +2,8 @@
 
 When members of a key came or left, the key's group is made anew from the members that are there now, and the old row is
 exchanged for the new one. The cost is the members of the touched keys. Where the members know their weights, the group
-takes them over; the groups of a stream are a stream.
+takes them over; the groups of a stream are a stream. In the place of a group its row may have aggregates of it
+(`aggregates.stratum` keeps those of large groups without the members).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tidelog.engine.local.aggregates.whole import aggregate_whole
 from tidelog.engine.local.held import Facts, HeldStratum
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.tables import Bag, Row, Tables
@@ -30,6 +32,7 @@ class Grouping:
         types = [column.type for column in relations[literal.atom.relation].columns]
         self._decoders = [values.decoder(type_) for type_ in types]
         self._encode = values.encoder(literal.variable.type)
+        self._encoders = [values.encoder(each.variable.type) for each in literal.aggregates or ()]
 
     def row(self, members: Iterable[tuple[Row, int]]) -> Row | None:
         """The row for members of one key, with their weights; None where there are none."""
@@ -38,14 +41,22 @@ class Grouping:
             return None
         count = len(self.keys)
         first = there[0][0]
-        own_key: Any = tuple(decode(word) for decode, word in zip(self._decoders, first[:count]))
+        own_key: Any = self.key_values(first)
         behind = self._decoders[count:]
         items = [([decode(word) for decode, word in zip(behind, row[count:])], weight) for row, weight in there]
         items.sort()
+        if self.literal.aggregates is not None:
+            values = [each[-1] for each, _ in items]
+            made = (aggregate_whole(each, own_key, values) for each in self.literal.aggregates)
+            return (*first[:count], *(encode(value) for encode, value in zip(self._encoders, made)))
         weighted = self.literal.weighted
         pairs = [(values[-1], weight if weighted else 1) for values, weight in items]
         group = GroupValue(own_key[0] if self.literal.plain else own_key, pairs)
         return (*first[:count], self._encode(group))
+
+    def key_values(self, row: Row) -> tuple[Any, ...]:
+        """The values of the keys of a row, as Python has them."""
+        return tuple(decode(word) for decode, word in zip(self._decoders, row[: len(self.keys)]))
 
     def rows(self, members: Bag) -> list[Row]:
         """The rows for all members of a relation."""
@@ -76,7 +87,7 @@ class GroupStratum(HeldStratum):
         deleted: list[Words] = []
         for key in self._touched(rule.group, grouping.keys):
             old = groups.columns_of(groups.bucket(grouping.keys, key))
-            new = grouping.row(self._members(rule.group, grouping.keys, key))
+            new = self._row(rule.group, key)
             if [tuple(row) for row in old.tolist()] != ([] if new is None else [new]):
                 deleted.append(old)
                 inserted += [] if new is None else [new]
@@ -84,17 +95,27 @@ class GroupStratum(HeldStratum):
             return {}
         return {groups.relation: (self.rows_to_words(inserted, groups.columns), np.concatenate(deleted))}
 
+    def _row(self, group: Group, key: Words) -> Row | None:
+        """The row of a key as it is with this epoch's changes; None where it has no members."""
+        return self._grouping.row(self._members(group, self._grouping.keys, key))
+
     def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
         members = self.desk.stores[self.numbers[group.atom.relation]]
         changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
+        if self.is_new:
+            changed = members.present_lines()
         touched: Words = np.unique(members.columns_of(changed)[:, : len(keys)], axis=0)
         return touched
 
     def _members(self, group: Group, keys: tuple[int, ...], key: Words) -> Iterable[tuple[Row, int]]:
+        return [(tuple(row), 1) for row in self._member_words(group, keys, key).tolist()]
+
+    def _member_words(self, group: Group, keys: tuple[int, ...], key: Words) -> Words:
+        """The members of a key that are there with this epoch's changes."""
         members = self.desk.stores[self.numbers[group.atom.relation]]
         found = members.rows[members.bucket(keys, key)]
         there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
-        return [(tuple(row), 1) for row in there[:, : members.columns].tolist()]
+        return there[:, : members.columns]
 
 
 class WeightedGroupStratum(GroupStratum):

@@ -24,7 +24,7 @@ from tidelog.engine.local.tables import Row
 from tidelog.engine.local.values import Values
 from tidelog.engine.local.weighted import WeightedStratum
 from tidelog.engine.proof import Origin, Proof, Proved
-from tidelog.rules.ir import Positive, Rule
+from tidelog.rules.ir import Positive, Rule, Variable
 from tidelog.rules.variables import variable_types
 
 # What the search for the shortest proof may look at; some seconds of work.
@@ -148,8 +148,8 @@ class Proofs:
         relation, row = key
         (rule,) = self.rules_of(relation)
         assert rule.group is not None
-        keys = tuple(range(len(row) - 1))
-        members = self.committed.find(rule.group.atom.relation, keys, row[:-1])
+        keys = tuple(range(sum(isinstance(term, Variable) for term in rule.group.atom.terms)))
+        members = self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])
         premises = tuple((0, (rule.group.atom.relation, member)) for member, weight in members if weight > 0)
         return Node(key, Origin.GROUP, rule, None, premises)
 
