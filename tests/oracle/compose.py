@@ -68,6 +68,7 @@ class Features:
     streams: bool = False
     delays: bool = False
     grouped_recursion: bool = False
+    many_groups: bool = False
 
 
 PLAIN = Features()
@@ -78,6 +79,7 @@ FEATURES = (
     Features(weights=True, multisets=True, streams=True),
     Features(weights=True, delays=True),
     Features(grouped_recursion=True),
+    Features(many_groups=True, multisets=True),
     Features(weights=True, multisets=True, streams=True, delays=True, grouped_recursion=True),
 )
 
@@ -200,7 +202,8 @@ class _Maker:
             body.append(self._atom(delayed, scope, rng.choice(("-1", "-1", "-2"))))
         for _ in range(rng.choice((0, 0, 1, 1, 2))):
             body += self._extra(scope, negated)
-        if (not recursive or self.features.grouped_recursion) and rng.random() < (0.6 if recursive else 0.3):
+        chance = 0.6 if recursive else 0.8 if self.features.many_groups else 0.3
+        if (not recursive or self.features.grouped_recursion) and rng.random() < chance:
             body += self._group(scope)
         terms = tuple(scope.expression(type_, 2) for type_ in head.columns)
         as_statement = rng.random() < 0.4 and all(isinstance(each, Positive | Condition | Assign) for each in body)
@@ -286,6 +289,7 @@ class _Maker:
         """`group_by` with some of the bound variables as its key, and what is done with the group."""
         rng = self.rng
         functions = [*words.GROUPED, *([words.WEIGHED] * 2 if self.features.weights else [])]
+        functions += [] if scope.shrinks else words.AGGREGATED
         values = {function.parameters[0].items[0] for function in functions}
         grouped = [variable for variable in scope.variables if variable.type in values]
         if not grouped:
@@ -296,7 +300,7 @@ class _Maker:
         scope.variables = [*keys]
         literals: list[Literal] = [GroupBy(group, value, keys)]
         fitting = [function for function in functions if function.parameters == (group.type,)]
-        for function in rng.sample(fitting, min(len(fitting), rng.choice((1, 1, 2)))):
+        for function in rng.sample(fitting, min(len(fitting), rng.choice((1, 1, 2, 3)))):
             fresh = scope.fresh(function.result)
             literals.append(Assign(fresh, Call(function, (group,))))
             scope.variables.append(fresh)

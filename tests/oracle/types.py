@@ -69,7 +69,8 @@ def signed(width: int) -> Type:
 class Function:
     """A function of the program, of the library, a constructor, a field: whatever makes a value from values.
 
-    `template` is how a call is written, `declaration` what the program has to declare for it.
+    `template` is how a call is written, `declaration` what the program has to declare for it, with empty lines
+    between declarations.
     """
 
     template: str

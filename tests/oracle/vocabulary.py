@@ -6,6 +6,8 @@ what they mean is said again here in plain Python.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 from tests.oracle.types import BOOL, STRING, Function, Grouped, Made, Shape, Type, Value, bit
@@ -261,6 +263,10 @@ function grown(f: Figure, n: u8): Figure { var g = f; grow(g, n); g }""",
 ]
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
 def _value(group: Grouped) -> list[Any]:
     return [value for value, _ in group.items]
 
@@ -278,6 +284,75 @@ GROUPED = [
     Function("{0}.to_vec()", (group_of(N),), VEC, lambda g: tuple(_value(g))),
     Function("{0}.to_set()", (group_of(N),), SET, lambda g: tuple(_value(g))),
     Function("{0}.to_vec()", (group_of(STRING),), WORDS, lambda g: tuple(_value(g))),
+]
+_SMALL_FUNCTIONS = """import group
+
+function mean(g: Group<'K, u8>): u64 { g.sum_of(|x| x as u64) / g.count_distinct() }
+
+function spread(g: Group<'K, u8>, least: u8): u8 { if (g.max() > least) { g.max() - g.min() } else { least } }"""
+
+
+def _exact(numbers: list[float]) -> float:
+    """The nearest number to the exact sum; the samples have no infinities."""
+    exact = sum(map(Fraction, numbers), Fraction())
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _least(values: list[Any], read: Any) -> Any:
+    return next(each for each in values if read(each) == min(map(read, values)))
+
+
+def _most(values: list[Any], read: Any) -> Any:
+    return next(each for each in values if read(each) == max(map(read, values)))
+
+
+# What is kept up to date value by value. Results may be larger than what was grouped.
+AGGREGATED = [
+    Function(template, (group_of(type_),), result, meaning, declaration)
+    for template, type_, result, meaning, declaration in (
+        ("{0}.sum_of(|x| x)", N, N, lambda g: _wrap(sum(_value(g))), "import group"),
+        ("{0}.sum_of(|x| x as u64)", N, U64, lambda g: sum(_value(g)), "import group"),
+        ("{0}.count(|x| x > 2)", N, U64, lambda g: sum(x > 2 for x in _value(g)), "import group"),
+        ("{0}.arg_min(|x| x & 3)", N, N, lambda g: _least(_value(g), lambda x: x & 3), "import group"),
+        ("{0}.arg_max(|x| x & 3)", N, N, lambda g: _most(_value(g), lambda x: x & 3), "import group"),
+        ('{0}.map(|x| "<${{x}}>").join("")', N, STRING, lambda g: "".join(f"<{x}>" for x in _value(g)), "import group"),
+        ("mean({0})", N, U64, lambda g: sum(_value(g)) // len(_value(g)), _SMALL_FUNCTIONS),
+        (
+            "spread({0}, 3)",
+            N,
+            N,
+            lambda g: _value(g)[-1] - _value(g)[0] if _value(g)[-1] > 3 else 3,
+            _SMALL_FUNCTIONS,
+        ),
+        ("{0}.min()", U64, U64, lambda g: _value(g)[0], ""),
+        ("{0}.max()", U64, U64, lambda g: _value(g)[-1], ""),
+        ("{0}.sum_of(|x| x)", U64, U64, lambda g: sum(_value(g)) % 2**64, "import group"),
+        ("{0}.arg_max(|x| x)", U64, U64, lambda g: _value(g)[-1], "import group"),
+        ("{0}.arg_min(|x| x & 1)", U64, U64, lambda g: _least(_value(g), lambda x: x & 1), "import group"),
+        ("{0}.sum_of(|x| x)", BIG, BIG, lambda g: sum(_value(g)), "import group"),
+        ("{0}.max()", BIG, BIG, lambda g: _value(g)[-1], ""),
+        ("{0}.sum_of(|x| x)", DOUBLE, DOUBLE, lambda g: _exact(_value(g)), "import group"),
+        ("{0}.sum_of(|x| x / 3.0)", DOUBLE, DOUBLE, lambda g: _exact([x / 3 for x in _value(g)]), "import group"),
+        ("{0}.min()", DOUBLE, DOUBLE, lambda g: _value(g)[0], ""),
+        ("{0}.max()", DOUBLE, DOUBLE, lambda g: _value(g)[-1], ""),
+        ('{0}.to_vec().join("; ")', STRING, STRING, lambda g: "; ".join(_value(g)), ""),
+        (
+            '{0}.map(|s| s ++ "!").join("")',
+            STRING,
+            STRING,
+            lambda g: "".join(f"{s}!" for s in _value(g)),
+            "import group",
+        ),
+        ("{0}.arg_max(|s| s.len())", STRING, STRING, lambda g: _most(_value(g), _bytes), "import group"),
+        ("{0}.sum_of(|s| s.len())", STRING, U64, lambda g: sum(map(_bytes, _value(g))), "import group"),
+        ('{0}.count(|s| s == "a")', STRING, U64, lambda g: _value(g).count("a"), "import group"),
+        ("{0}.arg_min(|p| p.1)", PAIR, PAIR, lambda g: _least(_value(g), lambda p: p[1]), "import group"),
+        ("{0}.arg_max(|p| p.0)", PAIR, PAIR, lambda g: _most(_value(g), lambda p: p[0]), "import group"),
+        ("{0}.sum_of(|p| p.0)", PAIR, N, lambda g: _wrap(sum(p[0] for p in _value(g))), "import group"),
+    )
 ]
 WEIGHED = Function(
     "weighed({0})",

@@ -65,7 +65,7 @@ def _needed(term: Term) -> Iterator[str]:
             for type_ in (*function.parameters, function.result):
                 yield from _declared(type_)
             if function.declaration:
-                yield function.declaration
+                yield from function.declaration.split("\n\n")
         case Apply(args=args):
             pass
         case Apart(shape, args):

@@ -44,7 +44,9 @@ def print_record(record: dict[str, Any]) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds from one second on, else milliseconds."""
+    """Seconds from one second on, else milliseconds, or microseconds below a tenth of one."""
+    if seconds < 0.0001:
+        return f"{seconds * 1e6:.1f} µs"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.2f} ms"
 
 

@@ -89,6 +89,12 @@ def _triangles(settings: Settings) -> Outcome:
     return triangles(settings)
 
 
+def _aggregates(settings: Settings) -> Outcome:
+    from tidelog.bench.aggregates import aggregates
+
+    return aggregates(settings)
+
+
 def _spark(settings: Settings) -> Outcome:
     from tidelog.bench.spark import spark
 
@@ -177,6 +183,17 @@ BENCHMARKS = (
             "the same, with everything derived from nothing",
         ),
         _paths,
+    ),
+    Benchmark(
+        "aggregates",
+        "aggregates of one large group, in four sizes: a change costs the logarithm of the group (paper 003)",
+        "generated",
+        (
+            "min and max in the kernel alone: a value put in, and one taken out (2,000 times)",
+            "a row deleted, inserted (20 times): min, max, count and sum; arg_min and arg_max; floats; texts",
+            "the same beside a function that goes through the group",
+        ),
+        _aggregates,
     ),
     Benchmark(
         "spark",

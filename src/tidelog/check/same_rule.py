@@ -36,9 +36,9 @@ def rule_key(rule: program.Rule) -> RuleKey:
     return _key(rule.heads, numbers), _key(rule.body, numbers)
 
 
-def expression_key(expression: typed.Expression, variables: Sequence[str]) -> RuleKey:
-    """The key of an expression over these variables, whose order tells them apart and not their names."""
-    return (_key(expression, {name: place for place, name in enumerate(variables)}),)
+def structure_key(node: Any, variables: Sequence[str] = ()) -> RuleKey:
+    """The key of an expression, or of anything made of some; these variables come first, whatever their names."""
+    return (_key(node, {name: place for place, name in enumerate(variables)}),)
 
 
 def _key(node: Any, numbers: dict[str, int]) -> Any:
@@ -66,4 +66,9 @@ def _parts(kind: type) -> tuple[tuple[str, bool], ...] | None:
     """The fields of a node that count, each with whether it is the name of a variable; None for what is no node."""
     if not is_dataclass(kind) or kind.__module__ == types.__name__:
         return None
-    return tuple((each.name, (kind, each.name) in _NAMES) for each in fields(kind) if each.name != "span")
+    return tuple((each.name, _is_variable(kind, each.name)) for each in fields(kind) if each.name != "span")
+
+
+def _is_variable(kind: type, field: str) -> bool:
+    # Flat rules, which are made of these, have nodes of their own for variables.
+    return (kind, field) in _NAMES or (kind.__name__, field) == ("Variable", "name")

@@ -6,10 +6,10 @@
     Best(s, e#0, e#1) :- G(s, g),          →     Best(s, e#0, e#1) :- G(s, a#0, a#1),
         e#0 = g.min(), e#1 = g.count_distinct().     e#0 = a#0, e#1 = a#1.
 
-Known are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and `arg_min`, `arg_max`,
-`count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`). Where anything else
-is done with a group, it stays a group, and so does one inside recursion. What the aggregates read of a value must not
-fail where the rule would not have come to it.
+Known are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and `arg_min`,
+`arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`). Where
+anything else is done with a group, it stays a group, and so does one inside recursion. What the aggregates read of a
+value must not fail where the rule would not have come to it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.check.components import strongly_connected
-from tidelog.check.same_rule import RuleKey, expression_key
+from tidelog.check.same_rule import RuleKey, structure_key
 from tidelog.check.types import FunctionType, NamedType, TupleType, Type
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
@@ -31,7 +31,6 @@ from tidelog.rules.ir import (
     Assign,
     Column,
     Condition,
-    Group,
     Literal,
     Negative,
     Positive,
@@ -63,7 +62,7 @@ _MOST_CALLS = 8  # of small functions inside one another
 Relations = Mapping[str, Relation]
 
 
-class _StaysGroup(Exception):
+class _StaysGroupError(Exception):
     """Something is done with the group that is no aggregate."""
 
 
@@ -91,7 +90,7 @@ def aggregate(
             # One of these rules may read several groups, if one group is made of another.
             found = _Uses(rule, functions)
             reading = [deeply(found.rewritten, changed[reader.id]) for reader in readers[name]]
-        except _StaysGroup:
+        except _StaysGroupError:
             continue
         made = found.grouping()
         changed[rule.id] = replace(made, text=show_rule(made))
@@ -142,14 +141,14 @@ class _Uses:
         return tuple(self._found.values())
 
     def rewritten(self, rule: Rule) -> Rule:
-        """A rule behind the group, reading aggregates. Raises _StaysGroup where it does anything else with it."""
+        """A rule behind the group, reading aggregates. Raises _StaysGroupError where it does anything else with it."""
         (atom,) = (each for each in rule.positives if each.relation == self._rule.head.relation)
         variable = atom.terms[-1]
         if not isinstance(variable, Variable):
             return rule
         self._name = variable.name
         if variable in rule.head.terms or atom.terms[:-1] != self.keys:
-            raise _StaysGroup
+            raise _StaysGroupError
         body: list[Literal] = []
         always = True
         for literal in rule.body:
@@ -162,7 +161,7 @@ class _Uses:
                     body.append(literal)
                 case _:
                     if variable in _terms(literal):
-                        raise _StaysGroup
+                        raise _StaysGroupError
                     body.append(literal)
                     always = False
         return replace(rule, body=tuple(body))
@@ -190,7 +189,7 @@ class _Uses:
         if self._name not in typed.variables(node):
             return node
         if isinstance(node, typed.Var | typed.Closure):
-            raise _StaysGroup
+            raise _StaysGroupError
         if isinstance(node, typed.Call):
             found = self._call(node, at)
             if found is not None:
@@ -207,11 +206,9 @@ class _Uses:
 
                 return _rebuilt(node, each)
             case typed.Binary(op="and" | "or" | "=>"):
-                return replace(
-                    node, left=self._changed(node.left, at), right=self._changed(node.right, conditional)
-                )
+                return replace(node, left=self._changed(node.left, at), right=self._changed(node.right, conditional))
             case typed.For() | typed.SetPlace() | typed.Return() | typed.Try():
-                raise _StaysGroup
+                raise _StaysGroupError
             case _:
                 return _rebuilt(node, lambda child: self._changed(child, at))
 
@@ -222,7 +219,7 @@ class _Uses:
         name = callees.function(id_).name
         given = node.arguments
         if self._has_duplicates and name in _ORDERED:
-            raise _StaysGroup
+            raise _StaysGroupError
         match given:
             case (first,) if self._is_group(first) and name in _OF_ALL:
                 return self._kept(_OF_ALL[name], node, None, at)
@@ -236,7 +233,7 @@ class _Uses:
             return None
         inlined = inline(node, callees) if at.calls < _MOST_CALLS else None
         if inlined is None:
-            raise _StaysGroup
+            raise _StaysGroupError
         return self._changed(inlined, replace(at, calls=at.calls + 1))
 
     def _joined(self, node: typed.Call, inner: typed.Call, separator: str, at: _At) -> typed.Expression | None:
@@ -259,7 +256,7 @@ class _Uses:
         if self._group.plain:
             return keys[0]
         if not isinstance(node.type, TupleType) or len(node.type.items) != len(keys):
-            raise _StaysGroup
+            raise _StaysGroupError
         return typed.MakeTuple(keys, node.type, node.span)
 
     def _kept(
@@ -271,17 +268,20 @@ class _Uses:
         if of is not None:
             self._functions.require_for(of)
             if typed.variables(of) - {parameter.name, *(key.name for key in self.keys)}:
-                raise _StaysGroup
+                raise _StaysGroupError
             if (typed.may_fail(of) and not at.always) or self._functions.has_side_effects(of):
-                raise _StaysGroup
+                raise _StaysGroupError
         names = (parameter.name, *(key.name for key in self.keys))
-        key = (kind, separator, () if of is None else expression_key(of, names))
-        known = self._found.get(key)
-        if known is None:
-            variable = Variable(f"a#{len(self._found)}", node.type)
-            compiled = None if of is None else compile_scalar(of, names, self._functions)
-            known = self._found[key] = Aggregate(kind, variable, parameter, of, compiled, separator)
+        read = None if of is None else compile_scalar(of, names, self._functions)
+        found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
+        known = self._found.setdefault(aggregate_key(found, self.keys), found)
         return typed.Var(known.variable.name, known.variable.type, node.span)
+
+
+def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
+    """What an aggregate is, whatever the names of its variables and of the group's keys."""
+    names = (aggregate.parameter.name, *(key.name for key in keys))
+    return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
 
 
 def _value_type(group: Type) -> Type:

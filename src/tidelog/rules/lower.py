@@ -56,6 +56,7 @@ from tidelog.rules.ir import (
     Wildcard,
 )
 from tidelog.rules.lower_body import RuleLowering
+from tidelog.rules.share_groups import share_groups
 from tidelog.rules.singleton import with_singleton
 from tidelog.rules.stratify import stratify
 from tidelog.rules.weights import reads_weights, with_weights
@@ -95,7 +96,7 @@ def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
     if to_run:
         functions.require_for(*expressions_of(rules))
-        relations, rules = aggregate(relations, rules, functions)
+        relations, rules = share_groups(*aggregate(relations, rules, functions))
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     return assemble(relations, rules, functions, indexes, feeds, inspections)
 

@@ -1,4 +1,4 @@
-"""Sums of floating-point numbers that are exact: the order of the numbers never shows, and taking one back leaves nothing.
+"""Exact sums of floating-point numbers: their order never shows, and one that is taken away leaves nothing behind.
 
 A finite number of 64 bits is a whole number of 2**-1074, so a sum is a Python integer, and it is rounded only when
 somebody asks for it: once, to the nearest number of its width. Numbers that are not finite are counted: a NaN, or

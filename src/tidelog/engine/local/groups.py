@@ -86,7 +86,8 @@ class GroupStratum(HeldStratum):
         inserted: list[Row] = []
         deleted: list[Words] = []
         for key in self._touched(rule.group, grouping.keys):
-            old = groups.columns_of(groups.bucket(grouping.keys, key))
+            # A new stratum says all that there is to be, whatever its store holds from before.
+            old = groups.columns_of(groups.bucket(grouping.keys, key)[: 0 if self.is_new else None])
             new = self._row(rule.group, key)
             if [tuple(row) for row in old.tolist()] != ([] if new is None else [new]):
                 deleted.append(old)

@@ -131,7 +131,7 @@ class ValueOrder(Part):
     def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
         for entry in came:
             self.pages.insert(entry)
-        return all([self.pages.remove(entry) for entry in left])
+        return all(self.pages.remove(entry) for entry in left)
 
     def least(self) -> Any:
         """The value that comes first."""

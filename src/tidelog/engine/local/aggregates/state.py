@@ -159,7 +159,7 @@ class GroupState:
 
     def _do(self, done: Done) -> bool:
         self.size += done.growth
-        return all([part.change(*each) for part, each in zip(self.parts, done.entries, strict=True)])
+        return all(part.change(*each) for part, each in zip(self.parts, done.entries, strict=True))
 
     def _entries(self, part: Part, members: Words) -> list[Any]:
         decode = self._shape.decode

@@ -2,9 +2,7 @@
 
 A state is made when its group is first touched, from the members that are there then: so a database that was opened, or
 loaded in a task, pays for the groups that change and for no others. It holds values and no ids, so nothing has to be
-known about it when ids are given back. A failed epoch takes back what it did to the states, change by change. Where a
-change is as large as half of its group, the state is made anew.
-"""
+known about it when ids are given back. A failed epoch takes back what it did to the states, change by change."""
 
 from __future__ import annotations
 
@@ -23,6 +21,9 @@ from tidelog.rules.ir import Group
 
 KEPT_FROM = 32
 """From so many members on a group has a state; it loses it when it has less than a quarter of them."""
+
+ANEW_FROM = 0.5
+"""A change of so large a share of a group is not worth making: the state is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class AggregateStratum(GroupStratum):
     @cached_property
     def _shape(self) -> Shape:
         (rule,) = self.stratum.rules
-        assert rule.group is not None and rule.group.aggregates is not None
+        assert rule.group is not None
+        assert rule.group.aggregates is not None
         value = self.program.relations[rule.group.atom.relation].columns[-1].type
         return Shape(rule.group.aggregates, value, self.values)
 
@@ -83,14 +85,14 @@ class AggregateStratum(GroupStratum):
         if state is None:
             return self._made(group, key, words)
         change = self._changes[words]
-        is_large = 2 * (len(change.came) + len(change.left)) > state.size
+        is_large = len(change.came) + len(change.left) > ANEW_FROM * state.size
         done = None if is_large else state.change(change.came, change.left)
         if done is None:
             # Or a function of the program gave another value this time, so that the entry of a member is not found.
             del self._states[words]
             return self._made(group, key, words)
         self._done[words] = done
-        return (*words, *state.results())
+        return (*words, *state.results()) if state.size else None
 
     def _made(self, group: Group, key: Words, words: Row) -> Row | None:
         """The row of a group that has no state, which it gets where it is large."""
