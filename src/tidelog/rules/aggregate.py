@@ -7,9 +7,9 @@
         e#0 = g.min(), e#1 = g.count_distinct().     e#0 = a#0, e#1 = a#1.
 
 Known are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and `arg_min`,
-`arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`). Where
-anything else is done with a group, it stays a group, and so does one inside recursion. What the aggregates read of a
-value must not fail where the rule would not have come to it.
+`arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`).
+Where anything else is done with a group, it stays a group, and so does one inside recursion. What the aggregates read
+of a value must not fail where the rule would not have come to it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,84 @@
+"""Randomness → a case that is all about groups: few relations, every kind of aggregate, and histories that come and go."""
+
+from __future__ import annotations
+
+import random
+
+from tests.oracle import vocabulary as words
+from tests.oracle.case import Case
+from tests.oracle.history import Transaction, Write
+from tests.oracle.program import Assign, Atom, Call, GroupBy, Literal, Positive, Program, Relation, Rule, Var
+from tests.oracle.types import Function, Row, Type
+from tests.oracle.vocabulary import N
+
+TYPES = (N, words.U64, words.BIG, words.DOUBLE, words.STRING, words.PAIR, words.FIGURE, words.INTERNED)
+KEYS = 3
+MORE: dict[Type, list[object]] = {
+    N: list(range(0, 256, 17)),
+    words.U64: [2**63 + 1, 2**63 - 1, 10, 20, 30],
+    words.BIG: [2**64, -(2**63), 5, 6],
+    words.DOUBLE: [0.1, 0.2, 0.3, 1e16, -1e16, 5e-324, 1e308, -1e308],
+    words.STRING: [f"w{number}" for number in range(8)],
+    words.PAIR: [(number % 4, f"p{number}") for number in range(8)],
+}
+
+
+def functions_of(type_: Type) -> list[Function]:
+    """All that is done with groups of such values."""
+    return [each for each in (*words.GROUPED, *words.AGGREGATED) if each.parameters == (words.group_of(type_),)]
+
+
+def random_aggregates(rng: random.Random, *, multisets: bool = False) -> Case:
+    """Two or three relations of keys and values, each with rules that group it by its key or as a whole."""
+    relations: list[Relation] = []
+    rules: list[Rule] = []
+    for number, type_ in enumerate(rng.sample(TYPES, rng.choice((2, 3)))):
+        kind = "multiset" if multisets and rng.random() < 0.5 else "relation"
+        given = Relation(f"E{number}", (N, type_), "input", kind)
+        relations.append(given)
+        # Twice the same members, with other aggregates, are kept once.
+        for by_key in rng.choices((True, False), k=rng.choice((1, 2, 3))):
+            made, rule = _rule(rng, given, f"P{len(rules)}", by_key)
+            relations.append(made)
+            rules.append(rule)
+    program = Program(tuple(relations), tuple(rules))
+    return Case(program, tuple(_history(rng, program)))
+
+
+def _rule(rng: random.Random, given: Relation, name: str, by_key: bool) -> tuple[Relation, Rule]:
+    key, value = Var("k", N), Var("v", given.columns[1])
+    group = Var("g", words.group_of(value.type))
+    keys = (key,) if by_key else ()
+    functions = functions_of(value.type)
+    chosen = rng.sample(functions, min(len(functions), rng.choice((1, 2, 3))))
+    results = [Var(f"a{place}", function.result) for place, function in enumerate(chosen)]
+    body: list[Literal] = [Positive(Atom(given.name, (key, value))), GroupBy(group, value, keys)]
+    body += [Assign(result, Call(function, (group,))) for result, function in zip(results, chosen)]
+    terms = (*keys, *results)
+    made = Relation(name, tuple(term.type for term in terms), "output")
+    return made, Rule(Atom(name, terms), tuple(body))
+
+
+def _history(rng: random.Random, program: Program) -> list[Transaction]:
+    """A load, then small transactions."""
+    held: dict[tuple[str, Row], int] = {}
+    history = []
+    inputs = program.named("input")
+    for number in range(rng.randint(5, 9)):
+        writes: dict[tuple[str, Row], int] = {}
+        for _ in range(40 if number == 0 else rng.choice((1, 1, 2, 4, 8))):
+            relation = rng.choice(inputs)
+            pool = [*words.SAMPLES[relation.columns[1]], *MORE.get(relation.columns[1], [])]
+            row = (relation.name, (rng.randrange(KEYS), rng.choice(pool)))
+            if held and rng.random() < 0.5:
+                row = rng.choice(sorted(held, key=repr))
+            if row in writes:
+                continue
+            writes[row] = -1 if held.get(row) and rng.random() < 0.7 else 1
+        fails = number > 0 and rng.random() < 0.1
+        history.append(Transaction(tuple(Write(sign, name, (row,)) for (name, row), sign in writes.items()), fails))
+        for row, sign in () if fails else writes.items():
+            kind = next(each.kind for each in inputs if each.name == row[0])
+            held[row] = held.get(row, 0) + sign if kind == "multiset" else max(sign, 0)
+        held = {row: weight for row, weight in held.items() if weight > 0}
+    return history
