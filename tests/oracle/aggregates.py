@@ -1,4 +1,4 @@
-"""Randomness → a case that is all about groups: few relations, every kind of aggregate, and histories that come and go."""
+"""Randomness → a case that is all about groups: few relations, every kind of aggregate, rows that come and go."""
 
 from __future__ import annotations
 

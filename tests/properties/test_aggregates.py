@@ -1,5 +1,5 @@
-"""`oracle_*` for aggregates: random programs full of groups, random histories with deletes and weights, in every strategy
-and through Spark's tasks. The groups are small, so here even the smallest have a state that is changed."""
+"""`oracle_*` for aggregates: random programs full of groups, histories with deletes and weights, in every strategy and
+through Spark's tasks. The groups are small, so here even the smallest have a state that is changed."""
 
 from __future__ import annotations
 
