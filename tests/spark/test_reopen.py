@@ -283,7 +283,7 @@ def test_the_text_of_the_manifest_is_checked(tmp_path: Path) -> None:
     manifest.write_text(good[: len(good) // 2])
     with pytest.raises(tidelog.DataError, match=r"E853.*cannot be read"):
         reopen(tmp_path)
-    manifest.write_text(good.replace('"format": 2', '"format": 99', 1))
+    manifest.write_text(good.replace('"format": 3', '"format": 99', 1))
     with pytest.raises(tidelog.UsageError, match=r"E857.*format 99"):
         reopen(tmp_path)
 

@@ -17,7 +17,7 @@ from tidelog.engine.marks import Marks
 from tidelog.engine.spark.delays import Waiting, waiting_from_json
 from tidelog.engine.spark.state import Stored, stored_from_json
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
