@@ -8,17 +8,17 @@ from tests.oracle import vocabulary as words
 from tests.oracle.case import Case
 from tests.oracle.history import Transaction, Write
 from tests.oracle.program import Assign, Atom, Call, GroupBy, Literal, Positive, Program, Relation, Rule, Var
-from tests.oracle.types import Function, Row, Type
+from tests.oracle.types import STRING, Function, Row, Type, Value
 from tests.oracle.vocabulary import N
 
-TYPES = (N, words.U64, words.BIG, words.DOUBLE, words.STRING, words.PAIR, words.FIGURE, words.INTERNED)
+TYPES = (N, words.U64, words.BIG, words.DOUBLE, STRING, words.PAIR, words.FIGURE, words.INTERNED)
 KEYS = 3
-MORE: dict[Type, list[object]] = {
+MORE: dict[Type, list[Value]] = {
     N: list(range(0, 256, 17)),
     words.U64: [2**63 + 1, 2**63 - 1, 10, 20, 30],
     words.BIG: [2**64, -(2**63), 5, 6],
     words.DOUBLE: [0.1, 0.2, 0.3, 1e16, -1e16, 5e-324, 1e308, -1e308],
-    words.STRING: [f"w{number}" for number in range(8)],
+    STRING: [f"w{number}" for number in range(8)],
     words.PAIR: [(number % 4, f"p{number}") for number in range(8)],
 }
 
@@ -69,7 +69,7 @@ def _history(rng: random.Random, program: Program) -> list[Transaction]:
         for _ in range(40 if number == 0 else rng.choice((1, 1, 2, 4, 8))):
             relation = rng.choice(inputs)
             pool = [*words.SAMPLES[relation.columns[1]], *MORE.get(relation.columns[1], [])]
-            row = (relation.name, (rng.randrange(KEYS), rng.choice(pool)))
+            row: tuple[str, Row] = (relation.name, (rng.randrange(KEYS), rng.choice(pool)))
             if held and rng.random() < 0.5:
                 row = rng.choice(sorted(held, key=repr))
             if row in writes:
