@@ -135,6 +135,8 @@ class _Search:
                 raise NotMonotoneError(rule.head.span, "this is not a set")
             if rule.group is not None and rule.group.weighted:
                 raise NotMonotoneError(rule.group.atom.span, "the weights of this group are read")
+            if rule.group is not None and rule.group.aggregates is not None:
+                raise NotMonotoneError(rule.group.atom.span, "this group was in no recursion when its rule came")
 
     # Groups as their best values
 

@@ -192,6 +192,28 @@ def test_a_group_is_right_when_its_recursion_is_taken_apart() -> None:
     assert set(db.relation("Least").rows()) == {(1, 3), (2, 1), (3, 3)}
 
 
+def test_aggregates_are_right_when_a_rule_makes_them_recursive() -> None:
+    text = """import group
+    input relation E(a: u32, b: u32)
+    relation W(a: u32, b: u32)
+    output relation Least(a: u32, b: u32)
+    W(a, b) :- E(a, b).
+    Least(a, g.min() + g.sum_of(|x| x & 0)) :- W(a, b), var g = b.group_by(a)."""
+    back = "W(b, a) :- Least(a, b), b < 10."
+    db = tidelog.compile(text).open()
+    with db.transaction() as tx:
+        tx.insert("E", [(1, number) for number in range(3, 60)])
+    assert set(db.relation("Least").rows()) == {(1, 3)}
+    with db.transaction() as tx:
+        tx.add_rules(back)
+        tx.insert("E", [(2, 50)])
+    assert set(db.relation("Least").rows()) == {(1, 3), (3, 1), (2, 50)}
+    with db.transaction() as tx:
+        tx.remove_rules(back)
+        tx.delete("E", [(1, 3)])
+    assert set(db.relation("Least").rows()) == {(1, 4), (2, 50)}
+
+
 def test_values_given_back_are_not_those_of_a_state() -> None:
     text = """input relation A(x: string)
     output relation B(least: string, all: string)
