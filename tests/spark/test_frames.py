@@ -133,23 +133,3 @@ def test_an_update_that_is_given_up_leaves_nothing_and_the_bootstrap_is_right(sp
     assert report.strategy == "bootstrap"
     assert report.reason.startswith("Update was given up")
     assert report.given_up_instances > 0
-
-
-@pytest.mark.slow
-def test_epochs_leave_no_more_behind_however_many_there_are(spark: Any) -> None:
-    """Neither rows that Spark keeps, nor plans that grow."""
-    pair = Pair(NON_LINEAR, spark)
-    pair.commit(({"Edge": [(1, 2), (2, 3)]}, {}))
-    seen = []
-    for epoch in range(6):
-        step: Step = ({"Edge": [(3, 1)]}, {}) if epoch % 2 == 0 else ({}, {"Edge": [(3, 1)]})
-        pair.commit(step)
-        (_, kept) = pair.spark._frames.states._states["Reach",]
-        blocks = len(spark.sparkContext._jsc.sc().getRDDStorageInfo())
-        plan = kept.rows._jdf.queryExecution().toString()
-        seen.append((blocks, len(plan)))
-    assert len({blocks for blocks, _ in seen}) == 1
-    assert max(size for _, size in seen) - min(size for _, size in seen) < 50
-    before = len(spark.sparkContext._jsc.sc().getRDDStorageInfo())
-    pair.spark.close()
-    assert len(spark.sparkContext._jsc.sc().getRDDStorageInfo()) < before

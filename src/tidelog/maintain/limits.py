@@ -68,15 +68,22 @@ class Watch:
         self._started = perf_counter() - spent
 
     @property
+    def left(self) -> float | None:
+        """The seconds until the deadline, if there is one; below 0 when it has passed."""
+        deadline = self.limits.deadline
+        return None if deadline is None else deadline - (perf_counter() - self._started)
+
+    @property
     def last_round(self) -> int:
         return NO_LIMIT if self.limits.max_rounds is None else self.limits.max_rounds
 
     def look(self, rule: Rule | None = None) -> None:
         """Raises when the time is over or somebody wants the epoch to end."""
         self._interrupt.check()
-        deadline = self.limits.deadline
-        if deadline is not None and perf_counter() - self._started > deadline:
-            raise _stopped(f"the epoch took longer than its deadline of {deadline:g} s", rule, Code.DEADLINE_PASSED)
+        left = self.left
+        if left is not None and left < 0:
+            took = f"the epoch took longer than its deadline of {self.limits.deadline:g} s"
+            raise _stopped(took, rule, Code.DEADLINE_PASSED)
 
     def rounds(self, count: int, rule: Rule | None = None) -> None:
         """Raises when a stratum needs more rounds than it may."""

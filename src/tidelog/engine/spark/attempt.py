@@ -5,7 +5,7 @@ A failed attempt leaves files that nothing names. The next one, for the same epo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,8 @@ from tidelog.maintain.limits import Interrupt, NoInterrupt
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`interrupt` says whether it has to end, `tell` is told of strata and rounds (`Engine.follow`)."""
+    """`interrupt` says whether it has to end, `tell` is told of strata and rounds (`Engine.follow`); `end_jobs` ends
+    the Spark jobs that run for it now."""
 
     spark: Any
     directory: StateDirectory
@@ -28,6 +29,7 @@ class Attempt:
     started: float = field(default_factory=perf_counter)
     interrupt: Interrupt = field(default_factory=NoInterrupt)
     tell: Follower | None = None
+    end_jobs: Callable[[], object] = lambda: None
 
     def begin(self, relations: Sequence[str], number: int = 0) -> None:
         """A stratum begins, or a round of it. Raises EvaluationError where the epoch has been cancelled."""

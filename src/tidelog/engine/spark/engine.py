@@ -373,7 +373,9 @@ class SparkEngine:
         label = uuid.uuid4().hex[:12]
         self._forget_questions()
         self._directory.make(number)
-        attempt = Attempt(self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell)
+        attempt = Attempt(
+            self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell, self._jobs.end
+        )
         old = last.relations if anew is None else anew
         old = old if change is None else change.old
         epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, self._frames, places=self._places)

@@ -122,7 +122,10 @@ class Epoch:
             before = Before(
                 self.old, self.view, self.changed, self.watch, anew=self.everything or self._is_anew(segment)
             )
+            self.watch.on_round = partial(self.attempt.begin, segment.relations)
             outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
+            for name, stored in outcome.stored.items():
+                self.watch.rows(name, stored.rows)
             if outcome.state is not None:
                 self.states[segment.relations] = outcome.state
             self.view.update(outcome.stored)

@@ -18,6 +18,7 @@ from tidelog.engine.interface import StratumReport
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Segment
 from tidelog.engine.spark.failure import spark_errors
+from tidelog.engine.spark.in_time import in_time
 from tidelog.engine.spark.kept_state import KEPT_STATE_ROWS, KeptStates, StateFrame
 from tidelog.engine.spark.parts import Written, write_parts
 from tidelog.engine.spark.rounds import Derivation
@@ -100,7 +101,8 @@ def run_frames(
 
 
 def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
-    with loop_settings(stratum.attempt.spark), spark_errors():
+    watch = stratum.watch
+    with in_time(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
         try:
             (report,) = maintain([stratum], anew=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch)
         finally:
@@ -161,6 +163,10 @@ class FramesStratum:
         self._made: list[Any] = []
 
     @property
+    def watch(self) -> Watch:
+        return self._before.watch
+
+    @property
     def relations(self) -> tuple[str, ...]:
         return self.stratum.relations
 
@@ -214,7 +220,7 @@ class FramesStratum:
             state.rows,
             state.row_count,
             state.top,
-            self._before.watch,
+            self.watch,
         )
         is_done = waves.update(meter)
         self.waves, self.work = waves.waves, waves.killed + waves.born
@@ -226,7 +232,7 @@ class FramesStratum:
         if self.is_counted:
             self.instances_before = self._loaded().instances
         derivation = self._derivation = Derivation(
-            self.attempt.spark, self.stratum, self._slots, self._below, self._before.watch
+            self.attempt.spark, self.stratum, self._slots, self._below, self.watch
         )
         derivation.run()
         written = write_parts(

@@ -49,13 +49,20 @@ class Jobs:
         if label is None:
             return False
         self._is_cancelled = True
+        self.end()
+        return True
+
+    def end(self) -> None:
+        """Ends the jobs that run for the epoch now; what becomes of it is for others to say."""
+        label = self._label
+        if label is None:
+            return
         if is_started(self._spark):
             context = _context(self._spark)
             if context is None:
                 self._spark.interruptTag(label)
             else:
                 context.cancelJobsWithTag(label)
-        return True
 
     def _tag(self, label: str) -> None:
         if is_started(self._spark):

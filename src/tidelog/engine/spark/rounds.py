@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from tidelog.engine.spark.in_time import look, look_at_rows
 from tidelog.engine.spark.instances import Events, met_by_events, met_by_rules
 from tidelog.engine.spark.settle import cut, measured, release
 from tidelog.engine.spark.slots import Slots, long
@@ -97,13 +98,13 @@ class Derivation:
         from pyspark.sql import functions as f
 
         started = perf_counter()
-        self.watch.look()
-        self.watch.rounds(self.rounds - 1)
+        look(self.watch, self.stratum, self.rounds - 1)
         is_new = f.count(f.when(f.col(RANK) == self.rounds, 1))
         self.rows, made, found = measured(rows, is_new, f.count(f.lit(1)), f.sum(TOTAL))
         release(*self.made)
         self.made = made
         self.row_count, self.instances = found[1], found[2] or 0
+        look_at_rows(self.watch, self.stratum, self.row_count)
         self.seconds.append(perf_counter() - started)
         return int(found[0])
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidelog.engine.spark.body import LEVEL
+from tidelog.engine.spark.in_time import look, look_at_rows
 from tidelog.engine.spark.instances import Events, met_by_events
 from tidelog.engine.spark.settle import measured, release
 from tidelog.engine.spark.slots import Slots, long
@@ -154,7 +155,7 @@ class Waves:
     def insert(self, meter: Meter, wave: int = 0, batch: int = 0) -> bool:
         """Brings the new instances to life, from a wave on with so many rows in it (0: what came below)."""
         meter.begin()
-        first, begun, goes_on = wave, self.born, True
+        first, begun, goes_on, came = wave, self.born, True, batch
         batch = batch or sum(each.left_count + each.came_count for each in self.below.values())
         while batch and goes_on:
             self.expected = max(self.expected, batch)
@@ -162,6 +163,8 @@ class Waves:
             top = self.top
             waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
             self.born += met
+            came += waiting
+            look_at_rows(self.watch, self.stratum, self.rows - self.dead + came)
             wave += 1
             batch = waiting if self.stratum.recursive else 0
             goes_on = meter.goes_on(self._progress(self.born - begun, wave - first, batch, waiting))
@@ -249,8 +252,7 @@ class Waves:
         """Makes this the overlay, in one job; how many rows the next wave has, and how many instances were met."""
         from pyspark.sql import functions as f
 
-        self.watch.look()
-        self.watch.rounds(wave)
+        look(self.watch, self.stratum, wave)
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
         new, made, found = measured(overlay, waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK))
         release(*self.made)
