@@ -62,6 +62,7 @@ class Outcome:
     checks: list[str] = field(default_factory=list)
     epochs: list[dict[str, Any]] = field(default_factory=list)
     memory_mb: dict[str, dict[str, float]] = field(default_factory=dict)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Subject:

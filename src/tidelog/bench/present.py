@@ -27,6 +27,8 @@ def print_record(record: dict[str, Any]) -> None:
         console.print(_cases(benchmark))
         if benchmark["epochs"]:
             console.print(_epochs(benchmark))
+        for epoch in benchmark["rounds"]:
+            console.print(_rounds(epoch), highlight=False)
         for ratio in benchmark["ratios"]:
             spread = "" if ratio["spread"] is None else " ({:.2f} to {:.2f})".format(*ratio["spread"])
             console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}{spread}", highlight=False)
@@ -79,6 +81,12 @@ def _epochs(benchmark: dict[str, Any]) -> Table:
         counted = f"{epoch['instances']['switch']:,}"
         table.add_row(first, str(epoch["epoch"]), epoch["kind"], changed, *times, counted, epoch["chosen"])
     return table
+
+
+def _rounds(epoch: dict[str, Any]) -> str:
+    rounds = ", ".join(f"{each['rows']:,} in {each['seconds']:.2f} s" for each in epoch["rounds"])
+    how = f"{epoch['strategy']}, {epoch['jobs']} Spark jobs"
+    return f"{epoch['group']}, epoch {epoch['epoch']}: {how}; rows by round: {rounds}"
 
 
 def _console() -> Console:

@@ -67,6 +67,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
             for each in outcome.ratios
         ],
         "epochs": outcome.epochs,
+        "rounds": outcome.rounds,
         "checks": list(dict.fromkeys(outcome.checks)),
         "memory_mb": outcome.memory_mb,
     }

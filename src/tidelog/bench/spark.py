@@ -47,6 +47,7 @@ def spark(settings: Settings) -> Outcome:
             _closure(settings, out, session, folder)
         _from_one(settings, out, session)
         _same_generation(settings, out, session)
+        _rings(settings, out, session)
     finally:
         if is_ours:
             session.stop()
@@ -119,6 +120,66 @@ def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
     _through_frames(settings, out, session, "same-generation", "Same", tables, f"same generation of {size:,}")
 
 
+def _rings(settings: Settings, out: Outcome, session: Any) -> None:
+    """Rings with a tail: a Bootstrap of many rounds that find equally many rows (over 20 s of them at full scale), and
+    epochs of few rows beside it, tails, which should take a fifth of it at most."""
+    import numpy as np
+
+    rings, length = settings.pick(6, 100, 1_000), settings.pick(5, 20, 40)
+    first_nodes = np.arange(rings)[:, None] * (length + 1)
+    around = np.arange(length)[None, :]
+    nodes, following = first_nodes + around, first_nodes + (around + 1) % length
+    tails = np.stack([first_nodes[:, 0], first_nodes[:, 0] + length], axis=1)
+    edges = np.concatenate([np.stack([nodes.ravel(), following.ravel()], axis=1), tails])
+    few_tails = tails[: min(CHANGED_ROWS, rings // 2)]
+    group, rows = f"{rings:,} rings of {length}", rings * length * (length + 1)
+    settings.say(f"{group}: frames")
+    first, small = list[float](), list[float]()
+    for _ in range(settings.repeat):
+        compiled = tidelog.compile(PROGRAMS / "closure.dl")
+        with compiled.open(engine="spark", spark=session, plans={"Reach": "frames"}) as database:
+            first.append(_timed(database, {"Edge": number_table(edges, "src", "dst")}, 1, session, out, group))
+            out.checks.append(require_equal(f"{group}: rows", len(database.relation("Reach")), rows))
+            few = {"Edge": number_table(few_tails, "src", "dst")}
+            small.append(_timed(database, few, -1, session, out, group))
+            left = rows - len(few_tails) * length
+            out.checks.append(require_equal(f"{group}: rows without tails", len(database.relation("Reach")), left))
+            small.append(_timed(database, few, 1, session, out, group))
+            out.checks.append(require_equal(f"{group}: rows afterwards", len(database.relation("Reach")), rows))
+    whole = Case(group, f"first epoch: {_spread(out)}", tuple(first), rows=rows, note=_spread(out))
+    part = Case(group, f"an epoch of {len(few_tails)} rows", tuple(small))
+    out.cases += [whole, part]
+    name = f"first epoch / epoch of {len(few_tails)} rows (where the first takes 20 s, 5 at least)"
+    out.ratios.append(ratio_of(group, name, whole, part))
+
+
+def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: Any, out: Outcome, group: str) -> float:
+    """Seconds of one epoch on frames; what its rounds found and took, and its Spark jobs, go to the outcome."""
+    before, started = _jobs(session), perf_counter()
+    _change(database, tables, sign)
+    seconds = perf_counter() - started
+    for stratum in database.report.strata:
+        rounds = [{"rows": rows, "seconds": round(each, 3)} for rows, each in stratum.by_round]
+        out.rounds.append(
+            {
+                "group": group,
+                "epoch": database.report.epoch,
+                "strategy": stratum.strategy,
+                "jobs": _jobs(session) - before,
+                "rounds": rounds,
+            }
+        )
+    return seconds
+
+
+def _spread(out: Outcome) -> str:
+    """How even the rounds of the last Bootstrap on frames were, and how many jobs they took."""
+    last = next(each for each in reversed(out.rounds) if each["strategy"] == "bootstrap")
+    times = sorted(each["seconds"] for each in last["rounds"][1:]) or [0.0]
+    count, middle = len(last["rounds"]), times[len(times) // 2]
+    return f"{count} rounds of {times[0]:.2g} to {times[-1]:.2g} s, half below {middle:.2g}; {last['jobs']} jobs"
+
+
 def _through_frames(
     settings: Settings,
     out: Outcome,
@@ -140,14 +201,13 @@ def _through_frames(
         seconds = {}
         for title, changed, sign in (("first epoch", tables, 1), ("few rows leave", {name: few}, -1)):
             _change(local, changed, sign)
-            started = perf_counter()
-            _change(remote, changed, sign)
-            seconds[title] = perf_counter() - started
+            seconds[title] = _timed(remote, changed, sign, session, out, group)
             expected, found = _sorted(local, relation), _sorted(remote, relation)
             out.checks.append(require_equal(f"{group}: {title}", found.equals(expected), True))
             (stratum,) = remote.report.strata
             each = stratum.seconds / max(stratum.rounds, 1)
-            note = f"{stratum.strategy}, {stratum.rounds} rounds of {each:.2g} s"
+            jobs = out.rounds[-1]["jobs"]
+            note = f"{stratum.strategy}, {stratum.rounds} rounds of {each:.2g} s, {jobs} jobs"
             rows = expected.num_rows
             out.cases.append(Case(group, f"{title}: {note}", (seconds[title],), rows=rows, note=note))
 

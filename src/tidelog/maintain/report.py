@@ -26,6 +26,7 @@ class StratumReport:
     given_up: float = 0.0  # seconds spent in an Update that was given up; they are part of `seconds`
     given_up_instances: int = 0  # what that Update had born or killed; not part of `instances`
     regret: float | None = None  # seconds above the better of the two that were expected; None where none was
+    by_round: tuple[tuple[int, float], ...] = ()  # on frames: the rows that each round (or wave) found, its seconds
 
 
 def regret(seconds: float, *expected: float | None) -> float | None:

@@ -114,6 +114,7 @@ def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
         place=segment.plan.value,
         reason=f"{report.reason}; {segment.reason}",
         impact=report.instances / max(stratum.instances_before, 1),
+        by_round=stratum.by_round,
     )
     return replace(stratum.outcome, report=report)
 
@@ -161,6 +162,7 @@ class FramesStratum:
         self._rounds = kept.rounds if kept is not None else 0
         self._result = 0  # instances after this epoch
         self._made: list[Any] = []
+        self.by_round: tuple[tuple[int, float], ...] = ()
 
     @property
     def watch(self) -> Watch:
@@ -224,6 +226,7 @@ class FramesStratum:
         )
         is_done = waves.update(meter)
         self.waves, self.work = waves.waves, waves.killed + waves.born
+        self.by_round = tuple(waves.by_round)
         if is_done:
             self._store_update(waves, state)
         return is_done
@@ -235,6 +238,7 @@ class FramesStratum:
             self.attempt.spark, self.stratum, self._slots, self._below, self.watch
         )
         derivation.run()
+        self.by_round = tuple(derivation.by_round)
         written = write_parts(
             self.attempt, self._by_relation(self._beside_old(derivation.rows)), self._relations, with_gone=False
         )

@@ -36,7 +36,7 @@ THIN_SHARE, THIN_FROM = 20, 200_000
 
 @dataclass(slots=True)
 class Derivation:
-    """A stratum as it is derived: the rows so far, how many instances, and what each round took."""
+    """A stratum as it is derived: the rows so far, how many instances, and what each round found and took."""
 
     spark: Any
     stratum: Stratum
@@ -48,7 +48,7 @@ class Derivation:
     instances: int = 0
     top: int = 0
     rounds: int = 0
-    seconds: list[float] = field(default_factory=list)
+    by_round: list[tuple[int, float]] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
     laid: list[Any] = field(default_factory=list)
 
@@ -105,14 +105,13 @@ class Derivation:
         self.made = made
         self.row_count, self.instances = found[1], found[2] or 0
         look_at_rows(self.watch, self.stratum, self.row_count)
-        self.seconds.append(perf_counter() - started)
+        self.by_round.append((int(found[0]), perf_counter() - started))
         return int(found[0])
 
     def _finish_in_waves(self, new: int) -> None:
         """Leaves the rest to the waves of INSERT; if they become many again, all that they do is still right."""
         from pyspark.sql import functions as f
 
-        started = perf_counter()
         last = f.col(RANK) == self.rounds
         named = {WAS: long(0), DEAD: f.lit(None).cast("long"), IN: f.col(RANK), MET: long(0)}
         columns = [named[name].alias(name) if name in named else f.col(name) for name in OVERLAY]
@@ -137,7 +136,7 @@ class Derivation:
         waves.drop()
         release(*self.made)
         self.rows, self.row_count, self.made = merged, count, [merged]
-        self.seconds.append(perf_counter() - started)
+        self.by_round += waves.by_round
 
     def _arranged(self, versions: Versions) -> Versions:
         """The relation read once for all rounds, its rows where the stratum's own rows look for them."""

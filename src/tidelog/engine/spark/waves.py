@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from tidelog.engine.spark.body import LEVEL
@@ -66,6 +67,7 @@ class Waves:
     killed: int = 0
     born: int = 0
     waves: int = 0
+    by_round: list[tuple[int, float]] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
 
     def update(self, meter: Meter) -> bool:
@@ -253,6 +255,7 @@ class Waves:
         from pyspark.sql import functions as f
 
         look(self.watch, self.stratum, wave)
+        started = perf_counter()
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
         new, made, found = measured(overlay, waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK))
         release(*self.made)
@@ -260,6 +263,7 @@ class Waves:
         self.overlay, self.touched = new, found[2]
         self.expected = found[1] or 0
         self.top = max(self.top, found[3] or 0)
+        self.by_round.append((found[0], perf_counter() - started))
         return found[0], found[1] or 0
 
     def _progress(self, instances: int, wave: int, batch: int, waiting: int) -> Progress:
