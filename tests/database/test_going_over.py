@@ -226,7 +226,7 @@ def at_every_step(look: Callable[[], None]) -> Iterator[None]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_that_is_killed_on_the_way_leaves_one_of_the_two_whole(engine: str, tmp_path: Path) -> None:
-    check_images(engine, tmp_path, lambda images: todays(images, 4))
+    check_images(engine, tmp_path, lambda images: todays(images, 3))
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.spark
 
 CHAIN = [(i, i + 1) for i in range(4)]
 RULE = "Reach(x, z) :- Reach(x, y), Edge(y, z)"
-PLANS = ("frames", "single task")
 
 
 @contextmanager
@@ -72,7 +71,13 @@ def test_frames_need_as_many_rounds_as_the_local_engine_and_say_which_rule_needs
 
 
 @pytest.mark.parametrize(
-    ("limits", "code"), [({"max_rounds": 2}, "E605"), ({"max_rows": 2}, "E606"), ({"deadline": 3.0}, "E607")], ids=str
+    ("limits", "code"),
+    [
+        pytest.param({"max_rounds": 2}, "E605", marks=pytest.mark.slow),
+        pytest.param({"max_rows": 2}, "E606", marks=pytest.mark.slow),
+        ({"deadline": 3.0}, "E607"),
+    ],
+    ids=str,
 )
 def test_a_program_that_diverges_on_frames_is_stopped_and_the_last_commit_stays(
     limits: dict[str, Any], code: str, spark: Any, tmp_path: Path
@@ -102,7 +107,7 @@ def when_it_runs(database: tidelog.Database, plan: str, path: Path, action: Call
     follow(database, tell)
 
 
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("plan", ["frames", pytest.param("single task", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_cancelled", [True, False], ids=["cancel", "ctrl-c"])
 def test_an_epoch_is_ended_by_ctrl_c_or_another_thread_and_leaves_nothing(
     plan: str, is_cancelled: bool, spark: Any, tmp_path: Path

@@ -435,5 +435,7 @@ def _read_answer(text: str) -> TaskOutcome:
         name: BucketRelation(**{**found, "bucket": bucket_from_json(found["bucket"])})
         for name, found in value["relations"].items()
     }
-    strata = tuple(StratumReport(**{**found, "relations": tuple(found["relations"])}) for found in value["strata"])
+    strata = tuple(
+        StratumReport(**{**found, "relations": tuple(found["relations"]), "by_round": ()}) for found in value["strata"]
+    )
     return TaskOutcome(value["bucket"], relations, strata, value["process"])
