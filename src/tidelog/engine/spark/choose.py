@@ -25,6 +25,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.pivot import Decomposition, find_pivots
 from tidelog.engine.spark.place import Places
 from tidelog.engine.spark.separate import separate
+from tidelog.engine.spark.words import types_of, without_words
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
 
 SINGLE_TASK_ROWS = 200_000
@@ -81,16 +82,22 @@ class Segment:
 
 class Chooser:
     """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata. With
-    `places` strata may run in this process.
+    `places` strata may run in this process. With `circuit` what rules as rows can say runs on frames.
 
     Raises UsageError when a wish names no derived relation or a plan that cannot be.
     """
 
     def __init__(
-        self, program: RuleProgram, wishes: Mapping[str, str] | None = None, places: Places | None = None
+        self,
+        program: RuleProgram,
+        wishes: Mapping[str, str] | None = None,
+        places: Places | None = None,
+        *,
+        circuit: bool = False,
     ) -> None:
         self._program = program
         self._places = places
+        self._circuit = circuit
         self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
         self._wishes = self._checked(wishes or {})
 
@@ -125,6 +132,8 @@ class Chooser:
         if wish is not None:
             pivots = (decomposition.pivots or {}) if wish is Plan.DECOMPOSED else {}
             return Segment((stratum,), wish, pivots, "`plans` asks for it", is_wish=True)
+        if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
+            return Segment((stratum,), Plan.FRAMES, {}, "rules are rows that are joined with facts")
         if size <= limit:
             return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
         if decomposition.pivots is not None:
@@ -171,6 +180,9 @@ class Chooser:
             or rule.head.relation in inspected
             for rule in stratum.rules
         )
+
+    def _has_words(self, stratum: Stratum) -> bool:
+        return without_words(types_of(stratum, stratum.rules, self._program.relations)) is None
 
     def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
         names = tuple(name for stratum in strata for name in stratum.relations)

@@ -147,7 +147,7 @@ class SparkEngine:
         self._jobs = Jobs(self._spark)
         self._tell: Follower | None = None
         self._take(program)
-        self._chooser = Chooser(self._separated.rules, plans, self._places)  # a wish that cannot be is an error here
+        self._chooser = self._new_chooser(self._plans)  # a wish that cannot be is an error here
 
     def _take(self, program: RuleProgram) -> None:
         """Takes the rules of a program for those of the epochs to come."""
@@ -159,7 +159,11 @@ class SparkEngine:
         self._relations = without_keys(separated.rules.relations)
         self._setting = Setting.of(separated.rules, self._asked)
         wishes = {name: plan for name, plan in self._plans.items() if name in separated.derived}
-        self._chooser = Chooser(separated.rules, wishes, self._places)
+        self._chooser = self._new_chooser(wishes)
+
+    def _new_chooser(self, wishes: Mapping[str, str]) -> Chooser:
+        is_circuit = self._asked.strategy == "circuit"
+        return Chooser(self._separated.rules, wishes, self._places, circuit=is_circuit)
 
     def open(self) -> Outcome:
         """The state of the last commit; for a new directory, what the program's own facts imply."""
@@ -382,7 +386,7 @@ class SparkEngine:
         try:
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             if change is not None:
-                epoch.anew = change.anew
+                epoch.anew, epoch.other_rules = change.anew, change.other_rules
                 writes += [each for name in change.emptied for each in self._all_rows(name, name, -1)]
                 writes += [each for name, source in change.delayed.items() for each in self._all_rows(source, name, +1)]
             new_marks = marked(last.marks, marks)

@@ -24,6 +24,7 @@ from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Cut, Stored, read_changes
 from tidelog.engine.spark.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
 from tidelog.engine.spark.touched import EXAMINED_ROWS, Examined
+from tidelog.engine.spark.waves import THE_SAME_RULES, OtherRules
 from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Relation, Stratum
 
@@ -50,6 +51,7 @@ class Epoch:
     everything: bool = False
     places: Places | None = None
     anew: frozenset[str] = frozenset()
+    other_rules: Mapping[frozenset[str], OtherRules] = field(default_factory=dict)
     states: dict[tuple[str, ...], StateFrame] = field(default_factory=dict)
     behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
 
@@ -119,9 +121,9 @@ class Epoch:
     def _run(self, segment: Segment) -> None:
         self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
-            before = Before(
-                self.old, self.view, self.changed, self.watch, anew=self.everything or self._is_anew(segment)
-            )
+            other = self.other_rules.get(frozenset(segment.relations))
+            anew = self.everything or (self._is_anew(segment) and other is None)
+            before = Before(self.old, self.view, self.changed, self.watch, anew, other or THE_SAME_RULES)
             self.watch.on_round = partial(self.attempt.begin, segment.relations)
             outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
             for name, stored in outcome.stored.items():

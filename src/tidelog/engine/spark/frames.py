@@ -17,8 +17,10 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import StratumReport
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Segment
+from tidelog.engine.spark.circuit import Circuit
 from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.in_time import in_time
+from tidelog.engine.spark.instances import Finder, Joins
 from tidelog.engine.spark.kept_state import KEPT_STATE_ROWS, KeptStates, StateFrame
 from tidelog.engine.spark.parts import Written, write_parts
 from tidelog.engine.spark.rounds import Derivation
@@ -37,12 +39,13 @@ from tidelog.engine.spark.state import (
     write_delta,
 )
 from tidelog.engine.spark.versions import Versions
-from tidelog.engine.spark.waves import WAS, WAVE_WORK, Waves
+from tidelog.engine.spark.waves import THE_SAME_RULES, WAS, WAVE_WORK, OtherRules, Waves
+from tidelog.engine.spark.words import types_of, without_words
 from tidelog.maintain.epoch import maintain
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Meter, Switch, Touched
-from tidelog.rules.ir import Relation
+from tidelog.rules.ir import Relation, Stratum
 
 USUAL_ROUNDS = 5
 """The rounds of a Bootstrap that nobody saw."""
@@ -61,7 +64,7 @@ class Frames:
 class Before:
     """What an epoch finds: what was stored by the last one, what is stored by now, and what changed so far.
 
-    `anew`: what was stored is not to be trusted.
+    `anew`: what was stored is not to be trusted. `other`: what is stored is of other rules.
     """
 
     old: Mapping[str, Stored]
@@ -69,6 +72,7 @@ class Before:
     changed: Mapping[str, Changed]
     watch: Watch
     anew: bool = False
+    other: OtherRules = THE_SAME_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +95,13 @@ def run_frames(
     label = labels.pop() if len(labels) == 1 else None
     kept = frames.states.find(stratum.relations, label) if label is not None else None
     try:
-        return _run(FramesStratum(attempt, segment, relations, before, kept), frames)
+        return _run(FramesStratum(attempt, segment, relations, before, kept, frames.strategy), frames)
     except EvaluationError as error:
         if kept is None or error.code != Code.SPARK_JOB_FAILED:
             raise
     # What Spark kept may be lost with an executor; the files are not.
     frames.states.forget(stratum.relations)
-    return _run(FramesStratum(attempt, segment, relations, before, None), frames)
+    return _run(FramesStratum(attempt, segment, relations, before, None, frames.strategy), frames)
 
 
 def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
@@ -124,8 +128,7 @@ class FramesStratum:
 
     fixed = None
     why = ""
-    keeps = "elastic"
-    is_new = False  # a change of rules derives everything anew on Spark
+    is_new = False  # what a change of rules makes another stratum is derived anew by the epoch
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class FramesStratum:
         relations: Mapping[str, Relation],
         before: Before,
         kept: StateFrame | None,
+        strategy: str = DEFAULT_STRATEGY,
     ) -> None:
         (self.stratum,) = segment.strata
         self.attempt = attempt
@@ -148,8 +152,9 @@ class FramesStratum:
             name: Versions(
                 attempt, relations[name], before.old.get(name), before.new.get(name), before.changed.get(name)
             )
-            for name in segment.reads
+            for name in dict.fromkeys([*segment.reads, *_read_below(before.other, self.stratum)])
         }
+        self._finder, self.keeps = self._chosen_finder(strategy)
         self._old = [before.old.get(name) for name in self.stratum.relations]
         # What weights changed by does not say which rows came and which went.
         is_clear = not before.anew and not any(changed.weighted for changed in before.changed.values())
@@ -167,6 +172,13 @@ class FramesStratum:
     @property
     def watch(self) -> Watch:
         return self._before.watch
+
+    def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
+        """How rule instances are found, and the strategy that this is."""
+        spark, rules = self.attempt.spark, (*self.stratum.rules, *self._before.other.removed)
+        if strategy == "circuit" and without_words(types_of(self.stratum, rules, self._relations)) is None:
+            return Circuit(spark, self.stratum, self._slots, self._relations, rules), "circuit"
+        return Joins(spark, self.stratum, self._slots), "elastic"
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -215,7 +227,7 @@ class FramesStratum:
         state = self._loaded()
         self.instances_before = state.instances
         waves = self._waves = Waves(
-            self.attempt.spark,
+            self._finder,
             self.stratum,
             self._slots,
             self._below,
@@ -223,6 +235,7 @@ class FramesStratum:
             state.row_count,
             state.top,
             self.watch,
+            self._before.other,
         )
         is_done = waves.update(meter)
         self.waves, self.work = waves.waves, waves.killed + waves.born
@@ -234,9 +247,7 @@ class FramesStratum:
     def bootstrap(self) -> None:
         if self.is_counted:
             self.instances_before = self._loaded().instances
-        derivation = self._derivation = Derivation(
-            self.attempt.spark, self.stratum, self._slots, self._below, self.watch
-        )
+        derivation = self._derivation = Derivation(self._finder, self.stratum, self._slots, self._below, self.watch)
         derivation.run()
         self.by_round = tuple(derivation.by_round)
         written = write_parts(
@@ -262,6 +273,7 @@ class FramesStratum:
         for made in (self._waves, self._derivation):
             if made is not None:
                 made.drop()
+        self._finder.release()
         if self._is_mine and self._state is not None:
             self._state.release()
         if self.outcome is None:
@@ -361,3 +373,9 @@ class FramesStratum:
         changed = {name: each.changed for name, each in written.items() if each.changed is not None}
         unknown = StratumReport(self.relations, "", "", "", 0, 0, 0.0)
         self.outcome = FramesOutcome(stored, changed, unknown, state)
+
+
+def _read_below(other: OtherRules, stratum: Stratum) -> list[str]:
+    """What rules that go have read below the stratum."""
+    mentioned = (atom.relation for rule in other.removed for atom in rule.atoms)
+    return [name for name in mentioned if name not in stratum.relations]

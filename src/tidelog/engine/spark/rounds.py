@@ -15,12 +15,12 @@ still go over all of them; such rounds are left to the waves of `waves`, which l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from tidelog.engine.spark.in_time import look, look_at_rows
-from tidelog.engine.spark.instances import Events, met_by_events, met_by_rules
+from tidelog.engine.spark.instances import Events, Finder
 from tidelog.engine.spark.settle import cut, measured, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
@@ -28,7 +28,7 @@ from tidelog.engine.spark.versions import Versions
 from tidelog.engine.spark.waves import COUNT, DEAD, IN, MET, OVERLAY, RANK, TOTAL, WAS, Waves
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.switch import Decision, Meter
-from tidelog.rules.ir import Stratum, Variable
+from tidelog.rules.ir import Stratum
 
 THIN_SHARE, THIN_FROM = 20, 200_000
 """A round is thin when it has less than one in so many of all rows, of which there are at least so many."""
@@ -38,7 +38,7 @@ THIN_SHARE, THIN_FROM = 20, 200_000
 class Derivation:
     """A stratum as it is derived: the rows so far, how many instances, and what each round found and took."""
 
-    spark: Any
+    finder: Finder
     stratum: Stratum
     slots: Slots
     below: Mapping[str, Versions]
@@ -50,29 +50,30 @@ class Derivation:
     rounds: int = 0
     by_round: list[tuple[int, float]] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
-    laid: list[Any] = field(default_factory=list)
 
     def run(self) -> None:
         """Derives everything. Without recursion nothing runs yet: `rows` is a plan."""
-        found = met_by_rules(self.spark, self.stratum, self.slots, _Round(self, 0))
+        inside = {*self.stratum.relations}
+        first = [rule for rule in self.stratum.rules if inside.isdisjoint(atom.relation for atom in rule.positives)]
+        found = self.finder.met(_Round(self, 0), (), first)
         self.rounds = 1
         rows = self._numbered(found)
         if not self.stratum.recursive:
             self.rows, self.top = rows, 1
             return
-        self.below = {name: self._arranged(versions) for name, versions in self.below.items()}
+        self.below = self.finder.arrange(self.below)
         new = self._take(rows)
         while new:
             if self.row_count >= THIN_FROM and new * THIN_SHARE < self.row_count:
                 self._finish_in_waves(new)
                 return
-            found = met_by_events(self.spark, self.stratum, self.slots, _Round(self, new))
+            found = self.finder.met(_Round(self, new), self.stratum.rules)
             self.rounds += 1
             new = self._take(self._numbered(found))
         self.top = self.rounds - 1
 
     def drop(self) -> None:
-        release(*self.made, *self.laid)
+        release(*self.made)
         self.made.clear()
 
     def _numbered(self, found: Any) -> Any:
@@ -116,7 +117,7 @@ class Derivation:
         named = {WAS: long(0), DEAD: f.lit(None).cast("long"), IN: f.col(RANK), MET: long(0)}
         columns = [named[name].alias(name) if name in named else f.col(name) for name in OVERLAY]
         waves = Waves(
-            self.spark,
+            self.finder,
             self.stratum,
             self.slots,
             self.below,
@@ -138,14 +139,6 @@ class Derivation:
         self.rows, self.row_count, self.made = merged, count, [merged]
         self.by_round += waves.by_round
 
-    def _arranged(self, versions: Versions) -> Versions:
-        """The relation read once for all rounds, its rows where the stratum's own rows look for them."""
-        columns = _probed(self.stratum, versions.relation.name)
-        rows = versions.after.repartition(*(f"c{i}" for i in columns)) if columns else versions.after
-        laid = cut(rows)
-        self.laid.append(laid)
-        return replace(versions, laid=laid)
-
 
 @dataclass(frozen=True, slots=True)
 class _Round:
@@ -153,36 +146,36 @@ class _Round:
 
     derivation: Derivation
     batch: int
+    steady: str | None = "after"
+
+    @property
+    def below(self) -> Mapping[str, Versions]:
+        return self.derivation.below
+
+    @property
+    def inside_rows(self) -> int:
+        return self.derivation.row_count
+
+    def inside_events(self) -> Events | None:
+        return Events(self._ranked(_rank() == self.derivation.rounds), self.batch)
+
+    def inside_front(self) -> Any:
+        return self.derivation.rows
+
+    def inside_behind(self) -> Any:
+        return self._ranked(_rank() < self.derivation.rounds)
 
     def events(self, relation: str, negated: bool) -> Events | None:
-        if relation in self.derivation.below:
-            return None
-        return Events(self._inside(relation, _rank() == self.derivation.rounds), self.batch)
+        return None
 
     def front(self, relation: str, negated: bool) -> Any:
-        if relation in self.derivation.below:
-            return self.derivation.below[relation].after
-        return self._inside(relation, None)
+        return self.derivation.below[relation].after
 
     def behind(self, relation: str, negated: bool) -> Any:
-        if relation in self.derivation.below:
-            return self.derivation.below[relation].after
-        return self._inside(relation, _rank() < self.derivation.rounds)
+        return self.derivation.below[relation].after
 
-    def _inside(self, relation: str, condition: Any | None) -> Any:
-        rows = self.derivation.rows if condition is None else self.derivation.rows.filter(condition)
-        return self.derivation.slots.rows_of(rows, relation, [RANK])
-
-
-def _probed(stratum: Stratum, relation: str) -> tuple[int, ...]:
-    """The columns by which rules look rows of a relation below up, from rows of the stratum; the first such rule's."""
-    for rule in stratum.rules:
-        inside = {term for atom in rule.positives if atom.relation in stratum.relations for term in atom.terms}
-        for atom in rule.positives:
-            columns = tuple(i for i, term in enumerate(atom.terms) if isinstance(term, Variable) and term in inside)
-            if atom.relation == relation and columns:
-                return columns
-    return ()
+    def _ranked(self, condition: Any) -> Any:
+        return self.derivation.rows.filter(condition)
 
 
 def _rank() -> Any:

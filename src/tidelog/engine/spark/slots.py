@@ -18,7 +18,7 @@ from tidelog.rules.ir import Relation, Stratum
 
 HASH, MEMBER = "hash", "member"
 
-_EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
+EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
 
 
 class Slots:
@@ -30,50 +30,59 @@ class Slots:
         self.functions = functions
         self._spark = spark
         self._partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        self._members = {name: number for number, name in enumerate(stratum.relations)}
-        self._places: dict[str, list[str]] = {}
+        self.members = {name: number for number, name in enumerate(stratum.relations)}
+        self.places: dict[str, list[str]] = {}
         types: dict[str, str] = {}
         for name in stratum.relations:
             used: dict[str, int] = {}
-            self._places[name] = []
+            self.places[name] = []
             for column in relations[name].columns:
                 type_ = frame_type(column.type)
                 slot = f"{type_[:2]}{used.get(type_, 0)}"
                 used[type_] = used.get(type_, 0) + 1
                 types[slot] = type_
-                self._places[name].append(slot)
-        self._types = dict(sorted(types.items()))
+                self.places[name].append(slot)
+        self.types = dict(sorted(types.items()))
 
     @property
     def keys(self) -> list[str]:
-        return [HASH, MEMBER, *self._types]
+        return [HASH, MEMBER, *self.types]
 
     def nothing(self, longs: Sequence[str] = ()) -> Any:
         """A common frame without rows, with more columns of type long."""
-        types = {HASH: "long", MEMBER: "long", **self._types, **dict.fromkeys(longs, "long")}
+        types = {HASH: "long", MEMBER: "long", **self.types, **dict.fromkeys(longs, "long")}
         return self._spark.createDataFrame([], ", ".join(f"{name} {type_}" for name, type_ in types.items()))
 
     def placed(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
         """Rows of one relation, columns `c0`, ..., in the common frame; `more` are columns that come along."""
         from pyspark.sql import functions as f
 
-        column_of = {slot: f"c{i}" for i, slot in enumerate(self._places[name])}
+        column_of = {slot: f"c{i}" for i, slot in enumerate(self.places[name])}
         values = {
-            MEMBER: long(self._members[name]),
+            MEMBER: long(self.members[name]),
             **{
-                slot: f.col(column_of[slot]) if slot in column_of else f.lit(_EMPTY[type_]).cast(type_)
-                for slot, type_ in self._types.items()
+                slot: f.col(column_of[slot]) if slot in column_of else f.lit(EMPTY[type_]).cast(type_)
+                for slot, type_ in self.types.items()
             },
         }
         named = [value.alias(slot) for slot, value in values.items()]
         return rows.select(f.xxhash64(*values.values()).alias(HASH), *named, *more)
 
+    def gathered(self, values: Mapping[str, Any], rows: Any, more: Sequence[str] = ()) -> Any:
+        """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots."""
+        from pyspark.sql import functions as f
+
+        named = [f.col(MEMBER), *(value.alias(slot) for slot, value in values.items())]
+        return rows.select(*named, *more).select(
+            f.xxhash64(MEMBER, *self.types).alias(HASH), MEMBER, *self.types, *more
+        )
+
     def rows_of(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
         """The rows of one relation, columns `c0`, ...; `more` are columns that come along."""
         from pyspark.sql import functions as f
 
-        rows = frame.filter(f.col(MEMBER) == self._members[name])
-        return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self._places[name])), *more)
+        rows = frame.filter(f.col(MEMBER) == self.members[name])
+        return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self.places[name])), *more)
 
     def spread(self, frame: Any) -> Any:
         """The same rows, spread over partitions by their hash."""

@@ -23,14 +23,14 @@ from typing import Any
 
 from tidelog.engine.spark.body import LEVEL
 from tidelog.engine.spark.in_time import look, look_at_rows
-from tidelog.engine.spark.instances import Events, met_by_events
+from tidelog.engine.spark.instances import Events, Finder
 from tidelog.engine.spark.settle import measured, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.switch import Meter, Progress
-from tidelog.rules.ir import Stratum
+from tidelog.rules.ir import Rule, Stratum
 
 RANK, COUNT, TOTAL = NUMBERS
 KILLED, LOWER, WAS, DEAD, IN, MET = "_killed", "_lower", "_was", "_dead", "_in", "_met"
@@ -44,15 +44,34 @@ HASHED_ROWS = 500_000
 """Up to so many rows are hashed in the tasks that join them; more are sorted, for which a task may use its disk."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherRules:
+    """The rules of a stratum that go in an epoch, and those that come; the latter are among its rules already."""
+
+    removed: tuple[Rule, ...] = ()
+    added: tuple[Rule, ...] = ()
+
+    def stay(self, stratum: Stratum) -> list[Rule]:
+        """The rules that were there and still are."""
+        came = {id(rule) for rule in self.added}
+        return [rule for rule in stratum.rules if id(rule) not in came]
+
+
+THE_SAME_RULES = OtherRules()
+
+
 @dataclass(slots=True)
 class Waves:
     """What an Update works on, and how far it is.
 
     `rows`: those of the state; `top`: the highest rank ever given; `touched`: the rows of the overlay; `expected`: the
     instances that the next wave may meet.
+
+    A rule that goes is met in wave 0 of RETRACT, one that comes in wave 0 of INSERT, with all of its instances; in
+    front of that the former is there like any other, behind it the latter is.
     """
 
-    spark: Any
+    finder: Finder
     stratum: Stratum
     slots: Slots
     below: Mapping[str, Versions]
@@ -60,6 +79,7 @@ class Waves:
     rows: int
     top: int
     watch: Watch
+    other: OtherRules = THE_SAME_RULES
     overlay: Any = None
     touched: int = 0
     expected: int = 0
@@ -75,7 +95,7 @@ class Waves:
         if not self._retract(meter):
             return False
         # What died may still have instances, so that it returns; otherwise only what came can bring any.
-        return self.insert(meter) if self.dead or self._has_events(went=False) else True
+        return self.insert(meter) if self.dead or self.other.added or self._has_events(went=False) else True
 
     def drop(self) -> None:
         """Throws the overlay away."""
@@ -104,14 +124,16 @@ class Waves:
 
     def _retract(self, meter: Meter) -> bool:
         """Kills the instances that hold something gone; then the overlay has the form of INSERT."""
-        if not self._has_events(went=True):
+        removed, stay = self.other.removed, self.other.stay(self.stratum)
+        if not removed and not self._has_events(went=True):
             return True
         meter.begin()
-        wave, batch, goes_on = 0, sum(each.left_count + each.came_count for each in self.below.values()), True
+        wave, batch, goes_on = 0, self._changed_below() + len(removed), True
         while batch and goes_on:
-            self.expected = max(self.expected, batch)
             reading = _RetractWave(self, wave, batch)
-            found = met_by_events(self.spark, self.stratum, self.slots, reading)
+            rules, entire = (stay, ()) if wave else ([*stay, *removed], removed)
+            self.expected = max(self.expected, batch, self.rows if entire else 0)
+            found = self.finder.met(reading, rules, entire)
             waiting, met = self._take(self._killed_by(found, wave), wave, DEAD)
             self.dead += waiting
             self.killed += met
@@ -158,10 +180,12 @@ class Waves:
         """Brings the new instances to life, from a wave on with so many rows in it (0: what came below)."""
         meter.begin()
         first, begun, goes_on, came = wave, self.born, True, batch
-        batch = batch or sum(each.left_count + each.came_count for each in self.below.values())
+        # Without a change below, what died may return all the same.
+        batch = batch or self._changed_below() + len(self.other.removed) + len(self.other.added)
         while batch and goes_on:
-            self.expected = max(self.expected, batch)
-            found = met_by_events(self.spark, self.stratum, self.slots, _InsertWave(self, wave, batch))
+            rules, entire = (self.stratum.rules, ()) if wave else (self.other.stay(self.stratum), self.other.added)
+            self.expected = max(self.expected, batch, self.rows if entire else 0)
+            found = self.finder.met(_InsertWave(self, wave, batch), rules, entire)
             top = self.top
             waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
             self.born += met
@@ -236,12 +260,15 @@ class Waves:
 
     def _has_events(self, *, went: bool) -> bool:
         """Whether an instance may die (live): a row that rules read left (came), or one whose absence they read."""
-        for rule in self.stratum.rules:
+        for rule in (*self.other.stay(self.stratum), *(self.other.removed if went else ())):
             for atoms, is_went in ((rule.positives, went), (rule.negatives, not went)):
                 read = [self.below[atom.relation] for atom in atoms if atom.relation in self.below]
                 if any(each.left_count if is_went else each.came_count for each in read):
                     return True
         return False
+
+    def _changed_below(self) -> int:
+        return sum(each.left_count + each.came_count for each in self.below.values())
 
     def _counted(self, found: Any) -> Any:
         """Instances that were met, where their heads' rows are: how many of each level."""
@@ -287,31 +314,39 @@ class _RetractWave:
     wave: int
     batch: int
 
-    def events(self, relation: str, negated: bool) -> Events | None:
+    @property
+    def below(self) -> Mapping[str, Versions]:
+        return self.waves.below
+
+    @property
+    def inside_rows(self) -> int:
+        return self.waves.rows
+
+    @property
+    def steady(self) -> str | None:
+        return "retract" if self.wave else None
+
+    def inside_events(self) -> Events | None:
         waves = self.waves
-        if relation in waves.below:
-            return None if self.wave else _changes(waves.below[relation], went=not negated)
-        return self._inside(relation, _number(DEAD) == self.wave) if self.wave else None
+        return Events(waves.overlay.filter(_number(DEAD) == self.wave), self.batch) if self.wave else None
+
+    def inside_front(self) -> Any:
+        return self.waves.alive()
+
+    def inside_behind(self) -> Any:
+        waves = self.waves
+        if self.wave <= 1:
+            return waves.state
+        return waves._without(waves.state, waves.overlay.filter(_number(DEAD) < self.wave))
+
+    def events(self, relation: str, negated: bool) -> Events | None:
+        return None if self.wave else _changes(self.below[relation], went=not negated)
 
     def front(self, relation: str, negated: bool) -> Any:
-        waves = self.waves
-        if relation in waves.below:
-            below = waves.below[relation]
-            return below.either if negated else below.kept
-        return waves.slots.rows_of(waves.alive(), relation, [RANK])
+        return self.below[relation].either if negated else self.below[relation].kept
 
     def behind(self, relation: str, negated: bool) -> Any:
-        waves = self.waves
-        if relation in waves.below:
-            return self.front(relation, negated) if self.wave else waves.below[relation].before
-        if self.wave <= 1:
-            return waves.slots.rows_of(waves.state, relation, [RANK])
-        dead = waves.overlay.filter(_number(DEAD) < self.wave)
-        return waves.slots.rows_of(waves._without(waves.state, dead), relation, [RANK])
-
-    def _inside(self, relation: str, condition: Any) -> Events:
-        rows = self.waves.slots.rows_of(self.waves.overlay.filter(condition), relation, [RANK])
-        return Events(rows, self.batch)
+        return self.front(relation, negated) if self.wave else self.below[relation].before
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,36 +357,48 @@ class _InsertWave:
     wave: int
     batch: int
 
-    def events(self, relation: str, negated: bool) -> Events | None:
+    @property
+    def below(self) -> Mapping[str, Versions]:
+        return self.waves.below
+
+    @property
+    def inside_rows(self) -> int:
+        return self.waves.rows + self.waves.touched
+
+    @property
+    def steady(self) -> str | None:
+        return "insert" if self.wave else None
+
+    def inside_events(self) -> Events | None:
         waves = self.waves
-        if relation in waves.below:
-            return None if self.wave else _changes(waves.below[relation], went=negated)
-        if not self.wave:
-            return None
-        rows = waves.slots.rows_of(waves.overlay.filter(_number(IN) == self.wave), relation, [RANK])
-        return Events(rows, self.batch)
+        return Events(waves.overlay.filter(_number(IN) == self.wave), self.batch) if self.wave else None
+
+    def inside_front(self) -> Any:
+        return self._there(self.wave)
+
+    def inside_behind(self) -> Any:
+        return self._there(self.wave - 1)
+
+    def events(self, relation: str, negated: bool) -> Events | None:
+        return None if self.wave else _changes(self.below[relation], went=negated)
 
     def front(self, relation: str, negated: bool) -> Any:
-        if relation in self.waves.below:
-            return self.waves.below[relation].after
-        return self._inside(relation, self.wave)
+        return self.below[relation].after
 
     def behind(self, relation: str, negated: bool) -> Any:
-        if relation in self.waves.below:
-            below = self.waves.below[relation]
-            if self.wave:
-                return below.after
-            return below.either if negated else below.kept
-        return self._inside(relation, self.wave - 1)
+        below = self.below[relation]
+        if self.wave:
+            return below.after
+        return below.either if negated else below.kept
 
-    def _inside(self, relation: str, last: int) -> Any:
+    def _there(self, last: int) -> Any:
         """The rows that did not die and those that came by this wave."""
         waves = self.waves
-        alive = waves.slots.rows_of(waves.alive(), relation, [RANK])
+        columns = [*waves.slots.keys, RANK]
+        alive = waves.alive().select(*columns)
         if waves.overlay is None or last < 1:
             return alive
-        came = waves.slots.rows_of(waves.overlay.filter(_number(IN) <= last), relation, [RANK])
-        return alive.unionByName(came)
+        return alive.unionByName(waves.overlay.filter(_number(IN) <= last).select(*columns))
 
 
 def _changes(versions: Versions, *, went: bool) -> Events | None:
