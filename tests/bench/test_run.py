@@ -18,6 +18,7 @@ from tidelog.bench.triangles import count_cliques
 from tidelog.cli.main import main
 
 NAMES = [benchmark.name for benchmark in BENCHMARKS]
+ON_SPARK = ("spark", "circuit-spark")
 
 
 def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,11 +32,11 @@ def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.spark, pytest.mark.slow]) if name == "spark" else name for name in NAMES],
+    [pytest.param(name, marks=[pytest.mark.spark, pytest.mark.slow]) if name in ON_SPARK else name for name in NAMES],
 )
 def test_a_benchmark_runs_checks_its_results_and_records_everything(name: str, request: pytest.FixtureRequest) -> None:
     talk: list[str] = []
-    if name == "spark":
+    if name in ON_SPARK:
         request.getfixturevalue("spark")
     record = run_benchmarks([name], repeat=2, scale=Scale.TINY, say=talk.append)
     assert record["scale"] == "tiny"

@@ -131,7 +131,7 @@ def test_the_circuit_keeps_the_numbers_of_the_local_engine(text: str, relation: 
         report = pair.commit(({**inserts, **blocks}, {**deletes, **gone}))[relation]
         assert report.strategy == ("circuit" if number else "bootstrap")
         assert report.place == "frames"
-    assert max(rank for rank, _, _ in pair.on_spark(relation).values()) > 3
+    assert max(rank for rank, _, _ in pair.on_spark(relation).values()) >= 3
 
 
 VALUES = """

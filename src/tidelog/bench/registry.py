@@ -65,6 +65,12 @@ def _circuit(settings: Settings) -> Outcome:
     return circuit(settings)
 
 
+def _circuit_spark(settings: Settings) -> Outcome:
+    from tidelog.bench.circuit_spark import circuit_spark
+
+    return circuit_spark(settings)
+
+
 def _lubm(settings: Settings) -> Outcome:
     from tidelog.bench.lubm import lubm
 
@@ -161,6 +167,17 @@ BENCHMARKS = (
             "the paper's circuits, with and without index, on a graph of a few nodes",
         ),
         _circuit,
+    ),
+    Benchmark(
+        "circuit-spark",
+        "rules as rows on Spark: what a round costs with 5 rules and with 100, beside a union of joins",
+        "generated",
+        (
+            "a round of the first epoch, and a wave of a small one",
+            "a rule that comes, and goes",
+            "a round of 100 rules as a union of joins (not at tiny scale)",
+        ),
+        _circuit_spark,
     ),
     Benchmark(
         "triangles",

@@ -25,7 +25,7 @@ from tidelog.engine.spark.circuit_steps import compute
 from tidelog.engine.spark.instances import SMALL_DELTA, Reading, positions_of
 from tidelog.engine.spark.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
 from tidelog.engine.spark.settle import cut, release
-from tidelog.engine.spark.slots import MEMBER, Slots, long
+from tidelog.engine.spark.slots import MEMBER, Slots
 from tidelog.engine.spark.versions import Versions
 from tidelog.engine.spark.words import Words, facts_inside, facts_of, heads_inside, types_of
 from tidelog.rules.ir import Relation, Rule, Stratum
@@ -51,6 +51,7 @@ class Circuit:
         read = (atom.relation for rule in rules for atom in rule.atoms)
         self._codes = {name: code for code, name in enumerate(dict.fromkeys([*stratum.relations, *read]))}
         self._known: dict[tuple[tuple[int, int | None, frozenset[str]], ...], tuple[RuleRows, Any]] = {}
+        self._heads = heads_inside(slots, self._words)
         self._steady: dict[tuple[str, int], Any] = {}
 
     def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
@@ -97,94 +98,77 @@ class Circuit:
 
     def _taken_on(self, rewrites: Any, rows: RuleRows, table: Any, depth: int, reading: Reading) -> Any:
         """Rewrites (None: the root) that have been taken through one more literal."""
-        from pyspark.sql import functions as f
-
-        keys = [f"k{i}" for i in range(rows.keys)]
+        keys, word = [f"k{i}" for i in range(rows.keys)], self._words.type
+        slots = [f"s{i}" for i in range(rows.slots)]
         left = self._gatekept(rewrites, rows, table, depth)
+        others = [name for name in left.columns if name not in ("number", "k0")]
         if rows.has(depth, Kind.ANTI):
             absent = self._indexed(rows, table, depth, Kind.ANTI, reading).select("number", *keys)
             left = left.join(self._sized(absent, rows, depth, reading), ["number", *keys], "left_anti")
-            passes = f.col("kind") == int(Kind.ANTI)
-            left = left.withColumn("number", f.when(passes, f.lit(UNIT)).otherwise(f.col("number")))
-        has_units = depth > 0 and (rows.has(depth, Kind.PASS) or rows.has(depth, Kind.ANTI))
-        slots = [f"s{i}" for i in range(rows.slots)]
+            number = f"if(kind = {int(Kind.ANTI)}, {UNIT}, number) as number"
+            left = left.selectExpr(number, "k0", *others)
+        is_passed = rows.has(depth, Kind.PASS) or rows.has(depth, Kind.ANTI)
         if rows.has(depth, Kind.JOIN):
             facts = self._indexed(rows, table, depth, Kind.JOIN, reading)
-            if has_units or rows.has(depth, Kind.PASS):
+            if is_passed:
                 facts = facts.unionByName(self._units(rows))
-            if has_units:
-                salt = f.pmod(f.xxhash64(*slots), f.lit(UNITS)).cast(self._words.type)
-                left = left.withColumn("k0", f.when(f.col("number") == UNIT, salt).otherwise(f.col("k0")))
-            if depth == 0:
-                left = f.broadcast(left)
-            elif depth == 1 and self._is_small(rows, reading):
+                salt = f"cast(pmod(xxhash64({', '.join(slots)}), {UNITS}) as {word})"
+                left = left.selectExpr("number", f"if(number = {UNIT}, {salt}, k0) as k0", *others)
+            if depth == 0 or (depth == 1 and self._is_small(rows, reading)):
                 left = left.hint("broadcast")
             else:
                 facts = self._sized(facts, rows, depth, reading)
             joined = left.join(facts, ["number", *keys])
         else:
-            joined = left.select(*left.columns, *self._no_fact(rows))
-        fact = f.array(*(f.col(f"w{i}") for i in range(rows.columns)))
-        bound = [f.coalesce(f.get(fact, f.col(f"b{i}")), f.col(slot)).alias(slot) for i, slot in enumerate(slots)]
-        level = f.greatest("level", "rank").alias("level")
-        after = joined.select(f.col("target").alias("prefix"), level, *bound)
+            joined = left.selectExpr("*", *self._no_fact(rows))
+        fact = _array("w", rows.columns)
+        bound = [f"coalesce(get({fact}, b{i}), {slot}) as {slot}" for i, slot in enumerate(slots)]
+        after = joined.selectExpr("target as prefix", "greatest(level, rank) as level", *bound)
         steps = rows.steps.get(depth)
         if not steps:
             return after
-        schema = ", ".join(["prefix int", "level long", *(f"{slot} {self._words.type}" for slot in slots)])
+        schema = ", ".join(["prefix int", "level long", *(f"{slot} {word}" for slot in slots)])
         return compute(after, steps, self._words, schema)
 
     def _gatekept(self, rewrites: Any, rows: RuleRows, table: Any, depth: int) -> Any:
         """Each rewrite with every direction that leads on from its prefix, and the key of what it looks for."""
-        from pyspark.sql import functions as f
-
-        ways = table.filter((f.col("row") == int(Row.DIRECTION)) & (f.col("depth") == depth))
+        ways = table.filter(f"row = {int(Row.DIRECTION)} and depth = {depth}")
         slots = [f"s{i}" for i in range(rows.slots)]
-        binds = [f"b{i}" for i in range(rows.slots)]
-        named = ["kind", "target", "number", *binds]
+        named = ["kind", "target", "number", *(f"b{i}" for i in range(rows.slots))]
         if rewrites is None:
-            nothing = [f.lit(None).cast(self._words.type).alias(slot) for slot in slots]
-            return ways.select(*named, *(f"k{i}" for i in range(rows.keys)), long(0).alias("level"), *nothing)
-        met = rewrites.join(f.broadcast(ways.withColumnRenamed("origin", "prefix")), "prefix")
-        return met.select(*named, "level", *slots, *self._picked(slots, rows.keys))
-
-    def _picked(self, slots: Sequence[str], count: int, name: str = "k") -> list[Any]:
-        """The words that rows of rules name: of the rewrite, or constants."""
-        from pyspark.sql import functions as f
-
-        rewrite = f.array(*map(f.col, slots))
-        return [f.coalesce(f.get(rewrite, f.col(f"y{i}")), f.col(f"k{i}")).alias(f"{name}{i}") for i in range(count)]
+            nothing = [f"cast(null as {self._words.type}) as {slot}" for slot in slots]
+            return ways.selectExpr(*named, *(f"k{i}" for i in range(rows.keys)), "0L as level", *nothing)
+        met = rewrites.join(ways.withColumnRenamed("origin", "prefix").hint("broadcast"), "prefix")
+        return met.selectExpr(*named, "level", *slots, *_picked(rows.slots, rows.keys, "k"))
 
     def _grounded(self, rewrites: Any, rows: RuleRows, table: Any) -> Any:
         """The heads of rewrites that have come to the end of a body, in the common frame."""
-        from pyspark.sql import functions as f
-
-        signals = table.filter(f.col("row") == int(Row.SIGNAL)).withColumnRenamed("origin", "prefix")
-        met = rewrites.join(f.broadcast(signals), "prefix")
-        heads = self._picked([f"s{i}" for i in range(rows.slots)], rows.terms, "h")
+        signals = table.filter(f"row = {int(Row.SIGNAL)}").withColumnRenamed("origin", "prefix")
+        met = rewrites.join(signals.hint("broadcast"), "prefix")
+        heads = _picked(rows.slots, rows.terms, "h")
         # No rule at hand may have the widest head.
-        width = max((len(self._relations[name].columns) for name in self._stratum.relations), default=0)
-        heads += [f.lit(None).cast(self._words.type).alias(f"h{i}") for i in range(rows.terms, width)]
-        named = met.select(f.col("target").cast("long").alias(MEMBER), f.col("level").alias(LEVEL), *heads)
-        return self._slots.gathered(heads_inside(self._slots, self._words), named, [LEVEL])
+        width = max(len(places) for places in self._slots.places.values())
+        heads += [f"cast(null as {self._words.type}) as h{i}" for i in range(rows.terms, width)]
+        named = met.selectExpr(f"cast(target as long) as {MEMBER}", f"level as {LEVEL}", *heads)
+        return self._slots.gathered(self._heads, named, [LEVEL])
 
     # Facts
 
     def _indexed(self, rows: RuleRows, table: Any, depth: int, kind: Kind, reading: Reading) -> Any:
         """Each fact under every order that is asked of it at a depth: order, key, rank and words."""
-        from pyspark.sql import functions as f
-
-        is_order = (f.col("row") == int(Row.ORDER)) & (f.col("depth") == depth) & (f.col("kind") == int(kind))
-        orders = table.filter(is_order).drop("kind", *(f"k{i}" for i in range(rows.keys)))
+        fact, filler = _array("w", rows.columns), f"cast({self._words.filler!r} as {self._words.type})"
+        orders = table.filter(f"row = {int(Row.ORDER)} and depth = {depth} and kind = {int(kind)}")
+        asked = [
+            name
+            for letter, count in (("y", rows.keys), ("x", rows.pairs), ("z", rows.pairs))
+            for name in _names(letter, count)
+        ]
+        orders = orders.select("code", "number", "side", *asked)
         facts = self._facts(rows, rows.reads(depth, kind), reading)
-        met = facts.join(f.broadcast(orders), "code").filter(f.col("sides").bitwiseAND(f.col("side")) != 0)
-        fact = f.array(*(f.col(f"w{i}") for i in range(rows.columns)))
-        for i in range(rows.pairs):
-            same = f.get(fact, f.col(f"x{i}")) == f.get(fact, f.col(f"z{i}"))
-            met = met.filter(f.coalesce(same, f.lit(True)))
-        filler = f.lit(self._words.filler).cast(self._words.type)
-        keys = [f.coalesce(f.get(fact, f.col(f"y{i}")), filler).alias(f"k{i}") for i in range(rows.keys)]
-        return met.select("number", *keys, "rank", *(f"w{i}" for i in range(rows.columns)))
+        equal = [f"coalesce(get({fact}, x{i}) = get({fact}, z{i}), true)" for i in range(rows.pairs)]
+        met = facts.join(orders.hint("broadcast"), "code").filter(" and ".join(["sides & side != 0", *equal]))
+        keys = [f"coalesce(get({fact}, y{i}), {filler}) as k{i}" for i in range(rows.keys)]
+        return met.selectExpr("number", *keys, "rank", *_names("w", rows.columns))
 
     def _facts(self, rows: RuleRows, reads: set[tuple[str, bool, Side]], reading: Reading) -> Any:
         """The rows that are read, each with its code and the version that it is of."""
@@ -194,7 +178,7 @@ class Circuit:
         for side in sides:
             frame = self._inside(reading, side)
             columns = facts_inside(self._slots, self._words, rows.columns)
-            parts.append(frame.select((2 * _col(MEMBER)).cast("int").alias("code"), _int(side, "sides"), *columns))
+            parts.append(frame.selectExpr(f"cast(2 * {MEMBER} as int) as code", f"{int(side)} as sides", *columns))
         below = sorted((each for each in reads if each[0] not in own), key=lambda each: (each[0], each[1:]))
         if below and reading.steady is not None:
             parts.append(self._kept(rows, reading, reading.steady))
@@ -218,7 +202,7 @@ class Circuit:
         else:
             frame = (reading.front if side is Side.FRONT else reading.behind)(relation, negated)
         columns = facts_of(self._relations[relation], self._words, rows.columns)
-        return frame.select(_int(rows.code(relation, negated), "code"), _int(side, "sides"), *columns)
+        return frame.selectExpr(f"{rows.code(relation, negated)} as code", f"{int(side)} as sides", *columns)
 
     def _kept(self, rows: RuleRows, reading: Reading, name: str) -> Any:
         """All facts below that any depth reads, made once for all waves that read the same."""
@@ -237,17 +221,12 @@ class Circuit:
 
     def _units(self, rows: RuleRows) -> Any:
         """The rows by which what has to wait passes."""
-        from pyspark.sql import functions as f
+        filler = f"cast({self._words.filler!r} as {self._words.type})"
+        keys = [f"cast(id as {self._words.type}) as k0", *(f"{filler} as k{i}" for i in range(1, rows.keys))]
+        return self._spark.range(UNITS).selectExpr(f"{UNIT} as number", *keys, *self._no_fact(rows))
 
-        words, filler = self._words, f.lit(self._words.filler).cast(self._words.type)
-        keys = [f.col("id").cast(words.type).alias("k0"), *(filler.alias(f"k{i}") for i in range(1, rows.keys))]
-        return self._spark.range(UNITS).select(_int(UNIT, "number"), *keys, *self._no_fact(rows))
-
-    def _no_fact(self, rows: RuleRows) -> list[Any]:
-        from pyspark.sql import functions as f
-
-        nothing = f.lit(None).cast(self._words.type)
-        return [long(0).alias("rank"), *(nothing.alias(f"w{i}") for i in range(rows.columns))]
+    def _no_fact(self, rows: RuleRows) -> list[str]:
+        return ["0L as rank", *(f"cast(null as {self._words.type}) as {name}" for name in _names("w", rows.columns))]
 
     # Sizes
 
@@ -273,13 +252,14 @@ class Circuit:
         return facts.hint("broadcast") if is_few else facts
 
 
-def _col(name: str) -> Any:
-    from pyspark.sql import functions as f
-
-    return f.col(name)
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{i}" for i in range(count)]
 
 
-def _int(value: int, name: str) -> Any:
-    from pyspark.sql import functions as f
+def _array(letter: str, count: int) -> str:
+    return f"array({', '.join(_names(letter, count))})"
 
-    return f.lit(int(value)).cast("int").alias(name)
+
+def _picked(slots: int, count: int, name: str) -> list[str]:
+    """The words that rows of rules name: of the rewrite, or constants."""
+    return [f"coalesce(get({_array('s', slots)}, y{i}), k{i}) as {name}{i}" for i in range(count)]

@@ -18,7 +18,7 @@ from tidelog.rules.ir import Relation, Stratum
 
 HASH, MEMBER = "hash", "member"
 
-EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
+_EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
 
 
 class Slots:
@@ -61,21 +61,18 @@ class Slots:
         values = {
             MEMBER: long(self.members[name]),
             **{
-                slot: f.col(column_of[slot]) if slot in column_of else f.lit(EMPTY[type_]).cast(type_)
+                slot: f.col(column_of[slot]) if slot in column_of else f.lit(_EMPTY[type_]).cast(type_)
                 for slot, type_ in self.types.items()
             },
         }
         named = [value.alias(slot) for slot, value in values.items()]
         return rows.select(f.xxhash64(*values.values()).alias(HASH), *named, *more)
 
-    def gathered(self, values: Mapping[str, Any], rows: Any, more: Sequence[str] = ()) -> Any:
-        """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots."""
-        from pyspark.sql import functions as f
-
-        named = [f.col(MEMBER), *(value.alias(slot) for slot, value in values.items())]
-        return rows.select(*named, *more).select(
-            f.xxhash64(MEMBER, *self.types).alias(HASH), MEMBER, *self.types, *more
-        )
+    def gathered(self, values: Mapping[str, str], rows: Any, more: Sequence[str] = ()) -> Any:
+        """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots, in
+        SQL."""
+        placed = rows.selectExpr(MEMBER, *(f"{value} as {slot}" for slot, value in values.items()), *more)
+        return placed.selectExpr(f"xxhash64({', '.join([MEMBER, *self.types])}) as {HASH}", "*")
 
     def rows_of(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
         """The rows of one relation, columns `c0`, ...; `more` are columns that come along."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tidelog.check.types import Type
 from tidelog.engine.spark.body import RANK
 from tidelog.engine.spark.encode import decode_values, encode_values, frame_type
-from tidelog.engine.spark.slots import EMPTY, MEMBER, Slots, long
+from tidelog.engine.spark.slots import MEMBER, Slots
 from tidelog.rules.ir import Assign, Relation, Rule, Stratum, Unfold
 from tidelog.values import Definitions
 
@@ -43,17 +43,17 @@ class Words:
         """The word that stands where none is needed."""
         return 0 if self._are_longs else ""
 
-    def of_column(self, column: Any, type_: str) -> Any:
-        """A column of frames, of that Spark type, as words."""
-        from pyspark.sql import functions as f
+    def of_column(self, column: str, type_: str) -> str:
+        """A column of frames, of that Spark type, as words: both in SQL."""
+        if type_ == "binary":
+            return f"hex({column})"
+        return column if type_ == self.type else f"cast({column} as {self.type})"
 
-        return f.hex(column) if type_ == "binary" else column.cast(self.type)
-
-    def to_column(self, words: Any, type_: str) -> Any:
-        """Words as a column of frames of that Spark type."""
-        from pyspark.sql import functions as f
-
-        return f.unhex(words) if type_ == "binary" else words.try_cast(type_)
+    def to_column(self, words: str, type_: str) -> str:
+        """Words as a column of frames of that Spark type: both in SQL."""
+        if type_ == "binary":
+            return f"unhex({words})"
+        return words if type_ == self.type else f"try_cast({words} as {type_})"
 
     def of_values(self, values: list[Any], type_: Type) -> list[Any]:
         """Python values as words."""
@@ -82,51 +82,51 @@ class Words:
         return decode_values(encoded, type_, self._definitions)
 
 
-def facts_of(relation: Relation, words: Words, width: int) -> list[Any]:
+def facts_of(relation: Relation, words: Words, width: int) -> list[str]:
     """The columns of facts, of so many words, that rows of a relation below are: they have rank 0."""
-    from pyspark.sql import functions as f
-
     types = [frame_type(column.type) for column in relation.columns]
-    found = [words.of_column(f.col(f"c{i}"), type_) for i, type_ in enumerate(types)]
-    nothing = f.lit(None).cast(words.type)
-    values = [*found, *(nothing for _ in range(len(found), width))]
-    return [long(0).alias("rank"), *(value.alias(f"w{i}") for i, value in enumerate(values))]
+    found = [words.of_column(f"c{i}", type_) for i, type_ in enumerate(types)]
+    values = [*found, *(f"cast(null as {words.type})" for _ in range(len(found), width))]
+    return ["0L as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def facts_inside(slots: Slots, words: Words, width: int) -> list[Any]:
+def facts_inside(slots: Slots, words: Words, width: int) -> list[str]:
     """The same for the common frame of a stratum, whose rows have ranks."""
-    from pyspark.sql import functions as f
-
     values = []
     for i in range(width):
         owners: dict[str, list[int]] = {}
         for name, places in slots.places.items():
             if i < len(places):
                 owners.setdefault(places[i], []).append(slots.members[name])
-        value = f.lit(None).cast(words.type)
-        for slot, members in owners.items():
-            word = words.of_column(f.col(slot), slots.types[slot])
-            # What a shorter row has there is never looked at.
-            value = word if len(owners) == 1 else f.when(f.col(MEMBER).isin(members), word).otherwise(value)
-        values.append(value)
-    return [f.col(RANK).alias("rank"), *(value.alias(f"w{i}") for i, value in enumerate(values))]
+        ways = {slot: words.of_column(slot, slots.types[slot]) for slot in owners}
+        if len(ways) == 1:  # what a shorter row has there is never looked at
+            values += ways.values()
+        else:
+            cases = "".join(f" when {_is_one_of(owners[slot])} then {way}" for slot, way in ways.items())
+            nothing = f"cast(null as {words.type})"
+            values.append(f"case{cases} else {nothing} end" if cases else nothing)
+    return [f"{RANK} as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def heads_inside(slots: Slots, words: Words) -> dict[str, Any]:
-    """The slots of heads (`member`, words `h0`, ...) in the common frame."""
-    from pyspark.sql import functions as f
-
+def heads_inside(slots: Slots, words: Words) -> dict[str, str]:
+    """What stands in the slots of the common frame for heads (`member`, words `h0`, ...)."""
     values = {}
     for slot, type_ in slots.types.items():
         owners: dict[int, list[int]] = {}
         for name, places in slots.places.items():
             if slot in places:
                 owners.setdefault(places.index(slot), []).append(slots.members[name])
-        value = f.lit(EMPTY[type_]).cast(type_)
-        for i, members in owners.items():
-            value = f.when(f.col(MEMBER).isin(members), words.to_column(f.col(f"h{i}"), type_)).otherwise(value)
-        values[slot] = value
+        ways = [f"when {_is_one_of(members)} then {words.to_column(f'h{i}', type_)}" for i, members in owners.items()]
+        values[slot] = f"case {' '.join(ways)} else {_EMPTY[type_]} end"
     return values
+
+
+_EMPTY = {"boolean": "false", "long": "0L", "string": "''", "binary": "X''"}
+"""What `slots` has where a row needs no slot, in SQL."""
+
+
+def _is_one_of(members: list[int]) -> str:
+    return f"{MEMBER} in ({', '.join(map(str, members))})"
 
 
 def types_of(stratum: Stratum, rules: Iterable[Rule], relations: Mapping[str, Relation]) -> set[Type]:
