@@ -2,7 +2,8 @@
 
 As in paper 002: 99% of the triples are materialised, the last 1% is added, and removed again; then once more, because
 the first change of a database has to plan how rules are updated. What is said about classes and properties always
-stays. Each step is checked against a database that is given the same triples at once.
+stays. Each step is checked against a database that is given the same triples at once. Then a rule that concerns a
+class of few things comes and goes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from random import Random
 
 import pyarrow as pa
 
+from tidelog import compile
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED
 from tidelog.bench.inputs.lubm import is_schema
@@ -37,6 +39,8 @@ def lubm(settings: Settings) -> Outcome:
     _measure(settings, out, f"{name}: RDFS", (PROGRAMS / "rdfs.dl").read_text(), ("Triple",), most, last)
     owl = (*names.classes.values(), *names.properties.values())
     _measure(settings, out, f"{name}: OWL 2 RL", owl_program(ontology), owl, most, last)
+    classes = tuple(names.classes.values())
+    _change_rules(settings, out, f"{name}: OWL 2 RL", owl_program(ontology), classes, triples)
     return out
 
 
@@ -74,6 +78,53 @@ def _measure(
     cases = [Case(group, name, tuple(times), rows=rows) for name, times in seconds.items()]
     out.cases += cases
     out.ratios += [ratio_of(group, f"{case.name} / 99% of the triples", case, cases[0]) for case in cases[1:]]
+
+
+def _change_rules(
+    settings: Settings, out: Outcome, group: str, program: str, classes: tuple[str, ...], triples: list[Triple]
+) -> None:
+    """One rule of little effect comes and goes, beside deriving everything anew."""
+    repeat, everything = max(settings.repeat, 5), _table(triples)
+    settings.say(f"{group}: a rule comes and goes")
+    anew = []
+    for _ in range(settings.repeat):
+        subject = Subject(program, "recompute", settings.threads)
+        subject.change(inserts=everything)
+        anew.append(subject.change(deletes=_table(triples[:1])))
+        subject.close()
+    subject = Subject(program, threads=settings.threads)
+    subject.change(inserts=everything)
+    rule, head, more = _small_rule(program, {name: _members(subject, name) for name in classes})
+    seconds: dict[str, list[float]] = {"a rule comes": [], "the rule goes": []}
+    for _ in range(repeat):
+        before = subject.count(head)
+        seconds["a rule comes"].append(subject.change_rules(add=rule))
+        out.checks.append(require_equal(f"{group}: rows of {head} with the rule", subject.count(head), before + more))
+        seconds["the rule goes"].append(subject.change_rules(remove=rule))
+        out.checks.append(require_equal(f"{group}: rows of {head} without it", subject.count(head), before))
+    subject.close()
+    all_anew = Case(group, "everything derived anew", tuple(anew))
+    cases = [Case(group, f"{name}, {rule}", tuple(times)) for name, times in seconds.items()]
+    out.cases += [all_anew, *cases]
+    for name, case in zip(seconds, cases, strict=True):
+        out.ratios.append(ratio_of(group, f"{name} / everything derived anew", case, all_anew))
+
+
+def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, int]:
+    """A rule from the class with the fewest things to one that no rule reads, that class, and what it gains."""
+    rules = [rule for stratum in compile(program).stages.rules.strata for rule in stratum.rules]
+    read = {atom.relation for rule in rules for atom in rule.atoms}
+    by_size = sorted(members, key=lambda name: (len(members[name]), name))
+    return next(
+        (f"{head}(x) :- {source}(x).", head, len(members[source] - members[head]))
+        for source in by_size
+        for head in by_size
+        if head not in read and members[source] - members[head]
+    )
+
+
+def _members(subject: Subject, name: str) -> set[str]:
+    return set(subject.table(name).column(0).to_pylist())
 
 
 def _counts(program: str, results: tuple[str, ...], tables: Tables) -> dict[str, int]:
