@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.oracle.history import History, RuleCall, RuleTransaction, Transaction
 from tests.oracle.program import Program
-from tests.oracle.write import write, write_rule
+from tests.oracle.write import write, write_call
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +49,7 @@ def _script_of(transaction: Transaction, rules: tuple[RuleCall, ...] = ()) -> li
         f"    tx.{'insert' if write.sign > 0 else 'delete'}({write.relation!r}, {list(write.rows)!r})"
         for write in transaction.writes
     ]
-    calls += [f"    tx.{'add' if call.sign > 0 else 'remove'}_rules({write_rule(call.rule)!r})" for call in rules]
+    calls += [f"    tx.{'add' if call.sign > 0 else 'remove'}_rules({write_call(call)!r})" for call in rules]
     calls = calls or ["    pass"]
     if not transaction.fails:
         return ["with db.transaction() as tx:", *calls]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tests.oracle.program import Program, Rule, nameless
+from tests.oracle.program import Program, Relation, Rule, nameless
 from tests.oracle.types import Relations, Row, Weights
 
 
@@ -36,10 +36,11 @@ History = tuple[Transaction, ...]
 
 @dataclass(frozen=True, slots=True)
 class RuleCall:
-    """`add_rules` (+1) or `remove_rules` (-1) with one rule."""
+    """`add_rules` (+1) or `remove_rules` (-1) with one rule, and the relations that come with it."""
 
     sign: int
     rule: Rule
+    declares: tuple[Relation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,15 @@ class RuleTransaction:
 
     def change(self, program: Program) -> Program:
         """The program after the transaction."""
-        rules = list(program.rules)
+        rules, relations = list(program.rules), list(program.relations)
         for call in () if self.writes.fails else self.calls:
+            relations += call.declares
             others = [rule for rule in rules if nameless(rule) != nameless(call.rule)]
             if call.sign < 0:
                 rules = others
             elif len(others) == len(rules):
                 rules.append(call.rule)
-        return replace(program, rules=tuple(rules))
+        return replace(program, relations=tuple(relations), rules=tuple(rules))
 
 
 def apply(facts: Relations, transaction: Transaction) -> Relations:

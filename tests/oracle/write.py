@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tests.oracle.history import RuleCall
 from tests.oracle.program import (
     Apart,
     Apply,
@@ -37,6 +38,11 @@ def write(program: Program) -> str:
     """The text of a program: its declarations, then its rules, one on a line."""
     relations, rules = map(write_relation, program.relations), map(write_rule, (*program.rules, *program.repeated))
     return "\n".join([*dict.fromkeys(_declarations(program)), *relations, "", *rules, ""])
+
+
+def write_call(call: RuleCall) -> str:
+    """The text that a call adds or removes: a rule, and the relations that come with it."""
+    return "\n".join([*map(write_relation, call.declares), write_rule(call.rule)])
 
 
 def _declarations(program: Program) -> Iterator[str]:

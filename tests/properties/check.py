@@ -46,7 +46,7 @@ def difference_of_outputs(program: Program, before: Relations, after: Relations)
     """What `changes` has to be: per output relation that changed, the rows that came and those that went."""
     changes = {}
     for relation in program.named("output"):
-        old, new = before[relation.name], after[relation.name]
+        old, new = before.get(relation.name, frozenset()), after[relation.name]
         if old != new:
             changes[relation.name] = (new - old, old - new)
     return changes

@@ -11,7 +11,7 @@ from tests.oracle.history import RuleCall, Transaction
 from tests.oracle.program import Program
 from tests.oracle.recount import RowState
 from tests.oracle.types import Relations, Row, Type, Value
-from tests.oracle.write import write, write_rule
+from tests.oracle.write import write, write_call
 from tidelog.database.database import Database
 from tidelog.engine.interface import Engine
 from tidelog.rules.ir import RuleProgram
@@ -68,7 +68,7 @@ class Replay:
                 for call in transaction.writes[:middle]:
                     (tx.insert if call.sign > 0 else tx.delete)(call.relation, list(call.rows))
                 for change in rules:
-                    (tx.add_rules if change.sign > 0 else tx.remove_rules)(write_rule(change.rule))
+                    (tx.add_rules if change.sign > 0 else tx.remove_rules)(write_call(change))
                 for call in transaction.writes[middle:]:
                     (tx.insert if call.sign > 0 else tx.delete)(call.relation, list(call.rows))
                 if transaction.fails:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,13 @@ def rules_agree_with_oracle(case: RuleCase, strategies: Sequence[str] = STRATEGI
     with ExitStack() as stack:
         replays = {name: stack.enter_context(Replay(case.program, strategy=name)) for name in strategies}
         _follow(case, list(replays.values()), recounted=recounted)
+
+
+def rules_agree_on_spark(case: RuleCase, spark: Any, strategy: str) -> Replay:
+    """The same for rows and changes on Spark."""
+    with Replay(case.program, "spark", spark=spark, strategy=strategy) as replay:
+        _follow(case, [replay], recounted=False)
+        return replay
 
 
 def rules_survive_reopening(case: RuleCase, seed: int, strategies: Sequence[str] = STRATEGIES) -> None:

@@ -71,11 +71,9 @@ class Subject:
 
     def __init__(self, program: str, strategy: str = "elastic", threads: int | None = None) -> None:
         import tidelog
-        from tidelog.database.database import Database
-        from tidelog.engine.local.engine import LocalEngine
 
-        rules = tidelog.compile(program if "\n" in program else PROGRAMS / f"{program}.dl").stages.rules
-        self._db = Database(rules, LocalEngine(rules, strategy=strategy, threads=threads))
+        compiled = tidelog.compile(program if "\n" in program else PROGRAMS / f"{program}.dl")
+        self._db = compiled.open(strategy=strategy, threads=threads)
         self.report: EpochReport | None = None
         self.cpu_seconds = 0.0
 
