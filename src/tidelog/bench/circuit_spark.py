@@ -8,6 +8,7 @@ after two of them.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -55,10 +56,10 @@ def _measure(settings: Settings, out: Outcome, session: Any) -> None:
     if settings.scale == "tiny":
         return
     settings.say(f"{group}: {MANY} rules as a union of joins, two rounds of it")
-    taken = _joined(session, MANY, things)
-    out.cases.append(Case(group, f"{MANY} rules, a round of a union of joins", (taken,)))
+    of_joins = _joined(session, MANY, things)
+    out.cases.append(Case(group, f"{MANY} rules, a round of a union of joins", (of_joins,)))
     of_rows = median(seconds[MANY, "a round of the first epoch"])
-    out.ratios.append(Ratio(group, f"a round of a union of joins / of the circuit, {MANY} rules", taken / of_rows))
+    out.ratios.append(Ratio(group, f"a round of a union of joins / of the circuit, {MANY} rules", of_joins / of_rows))
 
 
 def _run(
@@ -73,12 +74,13 @@ def _run(
     program, triples = tidelog.compile(ontology(rules)), triples_about(things, rules)
     change = CHANGE.format(rules - 1)
     with program.open() as local, program.open("spark", spark=session, strategy="circuit") as remote:
-        for what, do in (
-            ("a round of the first epoch", lambda tx: tx.insert("Given", triples)),
-            ("a wave of a small epoch", lambda tx: tx.delete("Given", triples[:5])),
-            ("a wave for a rule that comes", lambda tx: tx.add_rules(change)),
-            ("a wave for a rule that goes", lambda tx: tx.remove_rules(change)),
-        ):
+        steps: dict[str, Callable[[tidelog.Transaction], object]] = {
+            "a round of the first epoch": lambda tx: tx.insert("Given", triples),
+            "a wave of a small epoch": lambda tx: tx.delete("Given", triples[:5]),
+            "a wave for a rule that comes": lambda tx: tx.add_rules(change),
+            "a wave for a rule that goes": lambda tx: tx.remove_rules(change),
+        }
+        for what, do in steps.items():
             for db in (local, remote):
                 with db.transaction() as tx:
                     do(tx)

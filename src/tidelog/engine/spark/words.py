@@ -92,7 +92,7 @@ def facts_of(relation: Relation, words: Words, width: int) -> list[str]:
 
 def facts_inside(slots: Slots, words: Words, width: int) -> list[str]:
     """The same for the common frame of a stratum, whose rows have ranks."""
-    values = []
+    values: list[str] = []
     for i in range(width):
         owners: dict[str, list[int]] = {}
         for name, places in slots.places.items():
