@@ -10,26 +10,29 @@ compared row by row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from tidelog.plan.complement import with_complements
 from tidelog.plan.estimate import Estimates, Keys, Order
 from tidelog.plan.leapfrog import plan_leapfrog
-from tidelog.plan.variant import Join, Leap, Step, Variant, deltas
+from tidelog.plan.variant import Delta, Join, Leap, Step, Variant, deltas
 from tidelog.rules.ir import Rule
 
 # What keeping one more arrangement costs, in rows looked at per probe: as much as two rows more in every bucket.
 UPKEEP = 2.0
 
 
-def plan_rules(rules: Sequence[Rule], estimates: Estimates) -> list[Variant]:
-    """The variants of all rules, in the order of the rules and of `deltas`."""
+def plan_rules(
+    rules: Sequence[Rule], estimates: Estimates, runs: Callable[[Rule, Delta], bool] = lambda *_: True
+) -> list[Variant]:
+    """The variants of all rules that are to run, in the order of the rules and of `deltas`."""
     wanted = _Wanted(estimates)
     variants = []
     growing = {rule.head.relation for rule in rules}
     for rule in rules:
-        for delta in deltas(rule):
+        for delta in filter(partial(runs, rule), deltas(rule)):
             variant = plan_leapfrog(rule, delta, wanted, growing)
             variant = with_complements(variant, wanted, growing, asked=rule.join == "leapfrog")
             wanted.add(variant)

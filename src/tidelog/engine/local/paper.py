@@ -28,6 +28,7 @@ from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
+from tidelog.plan.variant import Delta
 from tidelog.rules.ir import Rule
 
 # Bits of layout.ACTIVE: DELETED is wave 0 of RETRACT, INSERTED wave 0 of INSERT, REDISCOVERED wave 1 of RETRACT.
@@ -130,6 +131,10 @@ class PaperStratum(LocalStratum):
         return not self.has_changed and all(
             isinstance(store.beside, Rounds) or not len(store) for store in self.stores()
         )
+
+    def _runs_in_update(self, rule: Rule, delta: Delta) -> bool:
+        """All of them: in round 1 rules are joined as a whole to find rows again."""
+        return True
 
     def update(self, meter: Meter) -> bool:
         """Algorithm 3; never gives up."""

@@ -21,7 +21,7 @@ from tidelog.engine.local.values import Values, Words
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.switch import Touched
 from tidelog.plan.plan_rules import plan_rules
-from tidelog.plan.variant import Variant
+from tidelog.plan.variant import Delta, DeltaKind, Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 # When each kind of variant runs (bits of layout.ACTIVE).
@@ -259,11 +259,16 @@ class PlannedStratum:
         if earlier is not None and not is_bootstrap and self._are_good(earlier):
             self._encode_change(earlier, removed)
         else:
-            planned = plan_rules((*self._rules, *removed), self._estimates)
+            runs = _always if is_bootstrap else self._runs_in_update
+            planned = plan_rules((*self._rules, *removed), self._estimates, runs)
             self._variants = self._encoder.encode(planned, self.relations, self._lacks_rows, self._apart)
             self._planned = planned
             self._cursors = sum(encoded.cursors for encoded in self._variants)
         self._lay_out()
+
+    def _runs_in_update(self, rule: Rule, delta: Delta) -> bool:
+        """Whether an Update may run a variant: as a whole, only a rule that comes or goes is joined."""
+        return delta.kind is not DeltaKind.RULE or id(rule) in self._apart
 
     def _are_good(self, earlier: PlannedStratum) -> bool:
         """Whether the plans of before other rules can go on: they are for Update, for relations of these sizes, and
@@ -286,6 +291,9 @@ class PlannedStratum:
             else:
                 variants += [variant for variant in each.variants if id(variant.rule) in known]
         variants += plan_rules(self.added, self._estimates)
+        whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
+        unplanned = [rule for rule in removed if id(rule) not in whole]
+        variants += plan_rules(unplanned, self._estimates, lambda _, delta: delta.kind is DeltaKind.RULE)
         new = self._encoder.encode(
             variants, self.relations, self._lacks_rows, self._apart, len(earlier._planned), earlier._cursors
         )
@@ -315,3 +323,7 @@ class PlannedStratum:
             cursors=self._cursors,
             variants=len(self._planned),
         )
+
+
+def _always(rule: Rule, delta: Delta) -> bool:
+    return True
