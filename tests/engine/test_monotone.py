@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,26 @@ def test_rules_that_come_and_go_and_a_reopening(tmp_path: Path) -> None:
         with db.transaction() as tx:
             tx.insert("Edge", [("d", "a", 7)])
         assert sorted(tx.changes["Best"].inserted) == [("a", 7), ("b", 8), ("c", 8)]
+
+
+def test_a_rule_that_is_not_monotone_comes_and_goes() -> None:
+    worse = "Way(n, d) :- Best(n, d), d > 100."
+    with tidelog.compile(SHORTEST.format("u64")).open() as db:
+        with db.transaction() as tx:
+            tx.insert("Source", [("a",)])
+            tx.insert("Edge", RING)
+        for way in ("rounds", "monotone"):
+            with db.transaction() as tx:
+                tx.add_rules(worse) if way == "rounds" else tx.remove_rules(worse)
+                tx.insert("Edge", [("d", way, 1)])
+            assert [each.strategy for each in tx.report.strata] == [way]
+            assert list(tx.changes["Best"].inserted) == [(way, 4)]
+        with suppress(KeyboardInterrupt), db.transaction() as tx:
+            tx.add_rules(worse)
+            raise KeyboardInterrupt
+        with db.transaction() as tx:
+            tx.delete("Edge", [("c", "d", 2)])
+        assert sorted(db.relation("Best").rows()) == [("a", 0), ("b", 1), ("c", 1)]
 
 
 def test_a_best_value_is_explained() -> None:

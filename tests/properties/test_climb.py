@@ -15,6 +15,7 @@ from tests.oracle.history import Transaction
 from tests.oracle.instances import TooLargeError
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
+from tests.properties.language_on_spark import language_agrees_through_tasks
 from tidelog.engine.local import improve
 from tidelog.engine.local.monotone import OVER, REPAIRED, RETRACTED, MonotoneStratum
 
@@ -62,6 +63,11 @@ def test_oracle_sums_that_run_over_the_end_of_their_type_are_those_of_the_rounds
 @pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "circuit", "trace"])
 def test_oracle_every_strategy_gives_the_same_costs(strategy: str) -> None:
     assert climb(SEEDS[:3], strategy) > 1
+
+
+def test_oracle_tasks_of_spark_give_the_same_costs() -> None:
+    for seed in SEEDS[:4]:
+        language_agrees_through_tasks(random_climb(random.Random(seed)), seed)
 
 
 def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,8 @@ def test_the_widest_and_the_longest_way_are_monotone_under_max() -> None:
         ("Way(m, d) :- Best(n, d), Edge(n, m, d).", "Edge(n, m, d)", "joined on", "bigint"),
         ("Way(m, d) :- Best(n, d), Edge(n, m, l), l == d.", "l == d", "equality", "bigint"),
         ("Way(m, d) :- Best(n, d), Edge(n, m, _), d > 3.", "d > 3", "no longer hold", "bigint"),
+        ("Way(m, e) :- Best(n, d), Edge(n, m, _), var e = d + 1, e > 3.", "e > 3", "no longer hold", "bigint"),
+        ("Way(m, e) :- Best(n, d), Edge(n, m, l), var e = d + 1, Best(m, e).", "Best(m, e)", "joined on", "bigint"),
         ("Way(m, d % 5) :- Best(n, d), Edge(n, m, _).", "d % 5", "may get worse", "bigint"),
         ("Way(m, d * l) :- Best(n, d), Edge(n, m, l).", "d * l", "factor", "bigint"),
         ("Way(m, d + e) :- Best(n, d), Best(m, e).", "d + e", "two costs", "u64"),

@@ -211,12 +211,12 @@ class _Search:
     def _bends_of(self, rule: Rule) -> Bends:
         """The bends of a rule's variables, as far as costs have come."""
         bends = Bends(self._read_costs(rule))
+        for assign in _in_order(rule):
+            bends.of[assign.variable.name] = bends.bend(assign.expression)
         for literal in rule.body:
             match literal:
                 case Condition(expression):
                     bends.require_lasting(expression)
-                case Assign(variable, expression):
-                    bends.of[variable.name] = bends.bend(expression)
                 case Unfold(expression=expression) if bends.reads(expression):
                     raise NotMonotoneError(expression.span, "the value is taken apart here")
                 case _:
@@ -251,13 +251,11 @@ class _Search:
     def _refuse_computed_joins(self, rule: Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
         """A value made of costs must not be looked up, either."""
         made = set(costs)
-        for literal in rule.body:
-            if isinstance(literal, Assign) and typed.variables(literal.expression) & made:
-                made.add(literal.variable.name)
-                if literal.variable.name in spans:
-                    raise NotMonotoneError(
-                        spans[literal.variable.name][0], "what is made of the value is joined on here"
-                    )
+        for assign in _in_order(rule):
+            if typed.variables(assign.expression) & made:
+                made.add(assign.variable.name)
+                if assign.variable.name in spans:
+                    raise NotMonotoneError(spans[assign.variable.name][0], "what is made of the value is joined on")
 
     def _require_key(self, best: Best) -> None:
         if any(column < best.keys for column in self._costs[best.members]):
@@ -295,6 +293,15 @@ class _Search:
                 if rule.head.relation == cycle[1] and atom.relation == cycle[0]
             )
             raise NotMonotoneError(atom.span, "the value goes round here without a group") from None
+
+
+def _in_order(rule: Rule) -> list[Assign]:
+    """The assignments of a rule, each after those that it reads; they may be written in another order."""
+    waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, Assign)}
+    sorter: TopologicalSorter[str] = TopologicalSorter(
+        {name: typed.variables(literal.expression) & waiting.keys() for name, literal in waiting.items()}
+    )
+    return [waiting[name] for name in sorter.static_order()]
 
 
 def _watched(rule: Rule, bends: Bends) -> MonotoneRule:

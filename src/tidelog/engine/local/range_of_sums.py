@@ -35,7 +35,7 @@ class Room:
         sums = [each for rule in monotone.rules for each in rule.sums if each.falls]
         ends = [integer_range(each.type)[1] for each in sums if isinstance(each.type, BitType | SignedType)]
         self._end = min(ends, default=None)
-        self._relations = relations
+        self._sums = relations * max((len(rule.sums) for rule in monotone.rules), default=0)
         self._values = values
         self._highest = 0
         self._largest = 0
@@ -47,7 +47,7 @@ class Room:
 
     def require(self, keys: int) -> None:
         """Raises OutOfRangeError where the rounds might run over the end of a type."""
-        if self._end is not None and self._highest + (keys + 2) * self._relations * self._largest > self._end:
+        if self._end is not None and self._highest + (keys + 2) * self._sums * self._largest > self._end:
             raise OutOfRangeError
 
     def with_parts(
