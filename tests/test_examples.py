@@ -21,7 +21,7 @@ def test_the_network_demo_runs_on_the_local_engine(tmp_path: Path) -> None:
 
 
 def test_the_fastest_ways_follow_the_roads() -> None:
-    demo = EXAMPLES / "paths" / "demo.py"
+    demo = EXAMPLES / "paths" / "roads.py"
     run = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "the bridge to the ford is closed (monotone)\n  - ford: 15\n  - hill: 35\n  + hill: 60\n" in run.stdout

@@ -1,6 +1,6 @@
 """Roads close, open and get faster; each time only what that reaches is computed again.
 
-python examples/paths/demo.py
+python examples/paths/roads.py
 """
 
 from __future__ import annotations
