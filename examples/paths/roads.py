@@ -42,7 +42,8 @@ def main() -> None:
 
 def show(what: str, tx: tidelog.Transaction) -> None:
     """Prints the changes of one epoch, and how they were found."""
-    print(f"{what} ({', '.join(each.strategy for each in tx.report.strata)})")
+    strata = tx.report.strata if tx.report is not None else ()
+    print(f"{what} ({', '.join(each.strategy for each in strata)})")
     for row, weight in sorted(tx.changes.get("Fastest", ()), key=lambda change: (change[0][0], change[1])):
         town, minutes = row
         print(f"  {'+' if weight > 0 else '-'} {town}: {minutes}")

@@ -180,6 +180,7 @@ def test_a_rule_that_is_not_monotone_comes_and_goes() -> None:
             with db.transaction() as tx:
                 tx.add_rules(worse) if way == "rounds" else tx.remove_rules(worse)
                 tx.insert("Edge", [("d", way, 1)])
+            assert tx.report is not None
             assert [each.strategy for each in tx.report.strata] == [way]
             assert list(tx.changes["Best"].inserted) == [(way, 4)]
         with suppress(KeyboardInterrupt), db.transaction() as tx:
