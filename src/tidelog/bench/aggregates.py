@@ -95,7 +95,7 @@ def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str)
     """One row deleted, and inserted again, each in a transaction of its own."""
     data = _prices(size)
     settings.say(f"{data.name}: {name}")
-    count = settings.pick(2, 10, 20)
+    count = settings.pick(2, 3, 3) if rules == _ANEW else settings.pick(2, 10, 20)
     chosen = np.random.default_rng(SEED + 1).choice(size, size=min(count, size), replace=False)
     rows = take(data.tables["Sale"], chosen)
     subject = Subject(_HEAD + rules, threads=settings.threads)
