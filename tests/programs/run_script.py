@@ -30,7 +30,7 @@ def run_script(folder: Path, monkeypatch: pytest.MonkeyPatch, open_with: Mapping
     if open_with is not None:
         opened = Program.open
 
-        def open_there(program: Program, **options: Any) -> Database:
+        def open_there(program: Program, _: str = "local", **options: Any) -> Database:
             del options["path"]
             return opened(program, **{**options, **open_with})
 
