@@ -27,6 +27,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch,
     store64,
 )
+from tidelog.engine.local.lftj.emit import emit_meets, is_plain
 from tidelog.engine.local.lftj.leapfrog import leapfrog, shares
 
 FETCH_AHEAD = 6
@@ -419,6 +420,7 @@ def enumerate_instances(
         emit_at = load64(code, block + k.EMIT_AT)
         child = load64(code, block + k.CHILD)
         descended = False
+        plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
         looked_at -= cursor
         if (
             op == k.ITERATE_PROBE
@@ -444,6 +446,12 @@ def enumerate_instances(
                     iterators[node, k.LEAP_OPEN] = 0
                     break
                 cursor = position
+                if plain and iterators[node, k.LEAP_OPEN] == 1:
+                    found, full = emit_meets(
+                        A, code, block, registers, iterators, found_level, threads, buffers, counts, tally
+                    )
+                    looked_at += found
+                    continue
             elif op == k.ITERATE_UNIT:
                 pass
             elif op == k.ITERATE_INPUT:

@@ -207,6 +207,17 @@ def meet(A, code, parts, count, places, candidate):
 
 
 @kernel
+def sees_all(S, code, part, phase, wave):
+    """Whether the overlay hides no row of a part from this pass: then its rows need not be looked at."""
+    relation = load64(code, part + k.PART_RELATION)
+    if S[relation, k.CHANGED] == 0:
+        return True
+    if phase == k.RETRACT or load64(code, part + k.PART_INSIDE) != 0 or S[relation, k.LEFT_COUNT] > 0:
+        return False
+    return wave > 0 or load64(code, part + k.PART_CHECK) == k.CHECK_BEFORE
+
+
+@kernel
 def rows_level(S, A, code, parts, count, places, level, phase, wave):
     """The level of the instance with the rows at which parts are at their last level; -1 where one is hidden."""
     for i in range(count):
@@ -215,7 +226,7 @@ def rows_level(S, A, code, parts, count, places, level, phase, wave):
             continue
         relation = load64(code, part + k.PART_RELATION)
         inside = load64(code, part + k.PART_INSIDE)
-        is_changed = S[relation, k.CHANGED] != 0
+        is_changed = not sees_all(S, code, part, phase, wave)
         if not is_changed and inside == 0:
             continue
         line = line_at(A, load64(code, part + k.PART_TRIE), places, load64(code, part + k.PART_SLOT))
