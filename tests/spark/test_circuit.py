@@ -154,6 +154,22 @@ Any_() :- Seen(x, _, _), Seen(x, _, n), n != 3.
 
 
 @on_spark
+def test_a_negation_with_several_columns_passes_beside_longer_bodies(spark: Any) -> None:
+    text = """
+    input relation E(x: u32, y: u32)
+    output relation P(x: u32)
+    P(1) :- not E(7, 8).
+    P(2) :- not E(8, 7).
+    P(y) :- E(x, y), E(y, x).
+    """
+    with tidelog.compile(text).open("spark", spark=spark, strategy="circuit") as db:
+        assert db.relation("P").rows() == [(1,), (2,)]
+        with db.transaction() as tx:
+            tx.insert("E", [(7, 8), (3, 3)])
+        assert (tx.changes["P"].inserted, tx.changes["P"].deleted) == ([(3,)], [(1,)])
+
+
+@on_spark
 @pytest.mark.slow
 def test_values_of_all_kinds_expressions_and_relations_without_columns(spark: Any) -> None:
     program = tidelog.compile(VALUES)

@@ -101,19 +101,23 @@ class Circuit:
         keys, word = [f"k{i}" for i in range(rows.keys)], self._words.type
         slots = [f"s{i}" for i in range(rows.slots)]
         left = self._gatekept(rewrites, rows, table, depth)
-        others = [name for name in left.columns if name not in ("number", "k0")]
+        others = [name for name in left.columns if name not in ("number", *keys)]
         if rows.has(depth, Kind.ANTI):
             absent = self._indexed(rows, table, depth, Kind.ANTI, reading).select("number", *keys)
             left = left.join(self._sized(absent, rows, depth, reading), ["number", *keys], "left_anti")
             number = f"if(kind = {int(Kind.ANTI)}, {UNIT}, number) as number"
-            left = left.selectExpr(number, "k0", *others)
+            left = left.selectExpr(number, *keys, *others)
         is_passed = rows.has(depth, Kind.PASS) or rows.has(depth, Kind.ANTI)
         if rows.has(depth, Kind.JOIN):
             facts = self._indexed(rows, table, depth, Kind.JOIN, reading)
             if is_passed:
                 facts = facts.unionByName(self._units(rows))
                 salt = f"cast(pmod(xxhash64({', '.join(slots)}), {UNITS}) as {word})"
-                left = left.selectExpr("number", f"if(number = {UNIT}, {salt}, k0) as k0", *others)
+                # What passes may have come through a negation, with a key of its own.
+                none = f"cast({self._words.filler!r} as {word})"
+                passing = zip(keys, [salt, *(none for _ in keys[1:])], strict=True)
+                own = [f"if(number = {UNIT}, {other}, {key}) as {key}" for key, other in passing]
+                left = left.selectExpr("number", *own, *others)
             if depth == 0 or (depth == 1 and self._is_small(rows, reading)):
                 left = left.hint("broadcast")
             else:
