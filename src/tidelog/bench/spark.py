@@ -113,7 +113,7 @@ def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
 def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
     import numpy as np
 
-    size = settings.pick(40, 1_500, 6_000)
+    size = settings.pick(40, 1_500, 3_000)
     children = np.arange(1, size)
     up = distinct(np.stack([children, (children - 1) // 3], axis=1))
     tables = {"Up": number_table(up, "child", "parent")}
