@@ -80,7 +80,7 @@ def test_json_is_the_only_thing_on_standard_output(folder: Path, capsys: pytest.
     ]
     assert list(document["seconds"]) == ["compile", "open", "read", "evaluate", "write"]
     fields = {"relations", "strategy", "place", "reason", "rounds", "instances", "seconds", "events", "impact"}
-    fields |= {"expected_update", "expected_bootstrap", "given_up", "given_up_instances", "regret"}
+    fields |= {"expected_update", "expected_bootstrap", "given_up", "given_up_instances", "regret", "by_round"}
     assert fields == set(document["strata"][0])
     assert (document["epoch"], document["engine"]) == (1, "local")
 
