@@ -210,6 +210,8 @@ def _joined_by_leapfrog(rule: Rule, growing: Collection[str]) -> tuple[list[int]
         return [], False
     if rule.join == "leapfrog":
         return places, True
+    if len(places) < 3:  # two cannot make a circle
+        return [], False
     atoms = [literal.atom for literal in (rule.body[place] for place in places) if isinstance(literal, Positive)]
     if any(atom.relation in growing for atom in atoms):
         return [], False

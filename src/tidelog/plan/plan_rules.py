@@ -85,6 +85,8 @@ class _Wanted:
         """The variant with each arrangement that does not exist replaced by one with fewer columns, where one is
         wanted whose buckets are hardly longer."""
         probes = _probes(variant)
+        if not probes:
+            return variant
         steps: list[Step] = [self._coarsened(step) if step in probes else step for step in variant.steps]
         return replace(variant, steps=tuple(steps))
 

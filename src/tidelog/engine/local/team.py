@@ -64,8 +64,7 @@ class Hand:
         self.control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         self.registers: Words = np.zeros(registers, dtype=np.int64)
         self.iterators: Words = np.zeros((blocks, k.ITERATOR_WORDS), dtype=np.int64)
-        columns = max((store.columns for store in desk.stores), default=1)
-        self.scratch: Words = np.empty(max(columns + 1, k.PIECE), dtype=np.int64)
+        self.scratch: Words = np.empty(max(int(desk.S[:, k.COLUMNS].max()) + 1, k.PIECE), dtype=np.int64)
         self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
