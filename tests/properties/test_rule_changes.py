@@ -43,7 +43,7 @@ def test_oracle_many_groups_negations_and_relations_that_come_with_rules(strateg
 @pytest.mark.parametrize(
     ("strategy", "seed", "steps"),
     [
-        pytest.param("circuit", 201, 2, id="circuit, seed 201, in short"),
+        pytest.param("circuit", 201, 2, marks=pytest.mark.slow, id="circuit, seed 201, in short"),
         *(
             pytest.param(strategy, seed, 4, marks=pytest.mark.slow, id=f"{strategy}, seed {seed}")
             for strategy in ("elastic", "circuit", "recompute")

@@ -236,7 +236,7 @@ CHANGES: list[tuple[Step, str, str]] = [
 @pytest.mark.parametrize(
     ("strategy", "steps"),
     [
-        pytest.param("circuit", 3, id="circuit"),
+        pytest.param("circuit", 2, id="circuit"),
         pytest.param("circuit", 5, id="circuit, more of them", marks=pytest.mark.slow),
         pytest.param("update", 5, id="update", marks=pytest.mark.slow),
     ],

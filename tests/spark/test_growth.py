@@ -77,6 +77,7 @@ def check_growth(spark: Any, directory: Path, epochs: int) -> None:
     assert len(spark.sparkContext._jsc.getPersistentRDDs()) < seen[-1].frames, "closing gives back what Spark keeps"
 
 
+@pytest.mark.slow
 def test_twelve_epochs_leave_no_more_behind_than_six(spark: Any, tmp_path: Path) -> None:
     check_growth(spark, tmp_path, epochs=12)
 

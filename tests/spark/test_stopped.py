@@ -125,3 +125,14 @@ def test_a_failed_job_is_an_error_that_says_what_spark_says(raised: str, reason:
     with pytest.raises(tidelog.EvaluationError, match=re.escape(reason)) as caught, spark_errors():
         raise PySparkException(raised)
     assert caught.value.code == "E704"
+
+
+def test_an_interrupt_that_pyspark_hides_is_an_interrupt() -> None:
+    """It comes while PySpark opens the socket of a result, which PySpark then wants to close."""
+    with pytest.raises(KeyboardInterrupt), spark_errors():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise UnboundLocalError("sockfile")
+    with pytest.raises(UnboundLocalError), spark_errors():
+        raise UnboundLocalError("another")

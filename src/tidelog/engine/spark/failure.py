@@ -68,6 +68,11 @@ def spark_errors() -> Iterator[None]:
             code=Code.SPARK_JOB_FAILED,
             help=None,
         ) from error
+    except UnboundLocalError as error:
+        # PySpark hides an interrupt that comes while it opens the socket of a result: it closes what is not there yet.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 def _failures() -> tuple[type[Exception], ...]:
