@@ -129,10 +129,14 @@ def test_a_failed_job_is_an_error_that_says_what_spark_says(raised: str, reason:
 
 def test_an_interrupt_that_pyspark_hides_is_an_interrupt() -> None:
     """It comes while PySpark opens the socket of a result, which PySpark then wants to close."""
-    with pytest.raises(KeyboardInterrupt), spark_errors():
+
+    def interrupted() -> None:
         try:
             raise KeyboardInterrupt
         finally:
             raise UnboundLocalError("sockfile")
+
+    with pytest.raises(KeyboardInterrupt), spark_errors():
+        interrupted()
     with pytest.raises(UnboundLocalError), spark_errors():
         raise UnboundLocalError("another")
