@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
+NO_LINES: Lines = np.empty(0, dtype=np.int32)
 
 
 class Arrived:
@@ -30,14 +31,14 @@ class Arrived:
     @staticmethod
     def all_of(rows: Words, holes: Words) -> Arrived:
         """All of these rows but those in some lines."""
-        made = Arrived(rows, _NO_LINES)
+        made = Arrived(rows, NO_LINES)
         made._lines, made._holes, made._count = None, holes, len(rows) - len(holes)
         return made
 
     @staticmethod
     def of(words: Words) -> Arrived:
         """Rows that are copies already."""
-        made = Arrived(words, _NO_LINES)
+        made = Arrived(words, NO_LINES)
         made._words, made._count = words, len(words)
         return made
 
@@ -54,6 +55,3 @@ class Arrived:
 
     def __len__(self) -> int:
         return self._count
-
-
-_NO_LINES: Lines = np.empty(0, dtype=np.int32)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.arrangement import Arrangement
-from tidelog.engine.local.arrived import Arrived
+from tidelog.engine.local.arrived import NO_LINES, Arrived
 from tidelog.engine.local.growing import SMALLEST, Growing
 from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
-NO_LINES: Lines = np.empty(0, dtype=np.int32)
 FEW = 64
 
 

@@ -307,8 +307,8 @@ def _hashed(rows: Any, count: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _RetractWave:
-    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not before."""
+class _Wave:
+    """One wave of an Update, with so many rows in it."""
 
     waves: Waves
     wave: int
@@ -317,6 +317,11 @@ class _RetractWave:
     @property
     def below(self) -> Mapping[str, Versions]:
         return self.waves.below
+
+
+@dataclass(frozen=True, slots=True)
+class _RetractWave(_Wave):
+    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not before."""
 
     @property
     def inside_rows(self) -> int:
@@ -350,16 +355,8 @@ class _RetractWave:
 
 
 @dataclass(frozen=True, slots=True)
-class _InsertWave:
+class _InsertWave(_Wave):
     """What a wave of INSERT reads: in front of an event what is there by now, behind it what was there before."""
-
-    waves: Waves
-    wave: int
-    batch: int
-
-    @property
-    def below(self) -> Mapping[str, Versions]:
-        return self.waves.below
 
     @property
     def inside_rows(self) -> int:
