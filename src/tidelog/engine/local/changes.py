@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.local.arrived import Arrived
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.net import split
+from tidelog.engine.local.store import Store
+from tidelog.engine.local.tables import Bag
 from tidelog.engine.local.values import Values, Words
 from tidelog.rules.ir import Relation
 
@@ -61,6 +66,22 @@ class LocalChanges:
 
     def deleted_frame(self) -> Any:
         raise no_session()
+
+
+def row_changes(relation: Relation, values: Values, store: Store) -> LocalChanges | None:
+    """What the epoch under way has changed in the rows of a store, if anything."""
+    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+        return None
+    return LocalChanges(relation, values, store.arrived(), store.columns_of(store.lines_that_left()))
+
+
+def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:
+    """What the epoch under way adds to the weights of a relation, if anything."""
+    if not delta:
+        return None
+    came, left = split(delta, relation)
+    weights = np.array(list(delta.values()), dtype=np.int64)
+    return LocalChanges(relation, values, Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
 
 
 def no_session() -> UsageError:

@@ -19,41 +19,33 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.agenda import Agenda
-from tidelog.engine.local.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.arrived import Arrived
-from tidelog.engine.local.changes import LocalChanges, no_session
-from tidelog.engine.local.circuit import CircuitStratum
+from tidelog.engine.local.changes import LocalChanges, no_session, row_changes, weight_changes
 from tidelog.engine.local.committed import Committed
-from tidelog.engine.local.counting import CountingStratum
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.exported import StateTables
 from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
 from tidelog.engine.local.functional import Functions
-from tidelog.engine.local.groups import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, table_to_bag
-from tidelog.engine.local.held import TransformStratum
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kinds import kind_of
 from tidelog.engine.local.look_up import find_line, look_up
-from tidelog.engine.local.monotone import MonotoneAnewStratum, MonotoneStratum
 from tidelog.engine.local.net import decoded, net, split
-from tidelog.engine.local.paper import PaperStratum
 from tidelog.engine.local.profiler import Profiler
 from tidelog.engine.local.reclaim import Reclaim
-from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.rule_change import RuleChange, connect
 from tidelog.engine.local.sizes import Sizes
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.team import Team, processors
-from tidelog.engine.local.traced import AskedTraceStratum, TraceStratum, is_traceable
 from tidelog.engine.local.values import Values, Words
-from tidelog.engine.local.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
+from tidelog.engine.local.weighted import WeightedStratum
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
@@ -62,7 +54,6 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Role, RuleProgram, Stratum
-from tidelog.rules.monotone import is_monotone
 from tidelog.rules.rule_set import RuleSet
 
 # What is made for the rules of a program, all of it by `_arrange_for` from its strata.
@@ -84,12 +75,6 @@ _OF_THE_RULES = (
     "_profiler",
     "_exported",
 )
-# The strategies with a state of their own.
-STATEFUL: Mapping[str, type[LocalStratum]] = {
-    "circuit": CircuitStratum,
-    "counting": CountingStratum,
-    "elastic-paper": PaperStratum,
-}
 
 
 class LocalEngine:
@@ -534,18 +519,11 @@ class LocalEngine:
             if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
             if relation.kind is not Kind.SET and relation.name in self._weighted:
-                delta = self._tables[relation.name].delta
-                if delta:
-                    came, left = split(delta, relation)
-                    weights = np.array(list(delta.values()), dtype=np.int64)
-                    rows = (Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
-                    changes[relation.name] = LocalChanges(relation, self._values, *rows)
-                continue
-            store = self._store(relation.name)
-            if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT]:
-                arrived = store.arrived()
-                left = store.columns_of(store.lines_that_left())
-                changes[relation.name] = LocalChanges(relation, self._values, arrived, left)
+                found = weight_changes(relation, self._values, self._tables[relation.name].delta)
+            else:
+                found = row_changes(relation, self._values, self._store(relation.name))
+            if found is not None:
+                changes[relation.name] = found
         for each in changes.values():
             self._arrived.add(each.arrived)
             self._reclaim.hold(each)
@@ -556,33 +534,3 @@ class LocalEngine:
 
     def _store(self, relation: str) -> Store:
         return self._desk.stores[self._numbers[relation]]
-
-
-def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[LocalStratum]:
-    """How a stratum is kept up to date."""
-    relation = program.relations[stratum.relations[0]]
-    if any(rule.group for rule in stratum.rules):
-        if stratum.recursive:
-            if not is_monotone(stratum, program.relations):
-                return RoundsStratum
-            return MonotoneAnewStratum if strategy == "recompute" else MonotoneStratum
-        (rule,) = stratum.rules
-        assert rule.group is not None
-        if relation.kind is Kind.STREAM:
-            return StreamGroupStratum
-        if program.relations[rule.group.atom.relation].weighted:
-            return WeightedGroupStratum
-        return GroupStratum if rule.group.aggregates is None else AggregateStratum
-    if any(rule.transform for rule in stratum.rules):
-        return TransformStratum
-    if relation.weighted:
-        is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
-        return LatestStratum if is_latest else WeightedStratum
-    if not stratum.rules:
-        return LocalStratum
-    traceable = [rule for rule in stratum.rules if is_traceable(rule, stratum)]
-    if strategy == "trace":
-        return TraceStratum if traceable else LocalStratum
-    if strategy not in STATEFUL and any(rule.maintain == "trace" for rule in traceable):
-        return AskedTraceStratum
-    return STATEFUL.get(strategy, LocalStratum)
