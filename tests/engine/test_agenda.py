@@ -127,3 +127,28 @@ def test_many_rows_and_few_rows_are_netted_alike() -> None:
         assert run.commit({"R": rows}) is None
         run.commit(delete={"R": [*rows, (1, 1_000)]})
         assert run.rows("R") == {}
+
+
+def test_after_other_rules_an_epoch_comes_to_what_they_concern_and_no_further() -> None:
+    with tidelog.compile(CHAINS).open() as db:
+        with db.transaction() as tx:
+            tx.insert("A", [(1, 2), (2, 3)])
+        with db.transaction() as tx:
+            tx.add_rules("A2(x, y) :- B(x, y).")
+        assert _came_to(db, [(1, 2)]) == ["B", "A2", "B1", "C"]
+        with db.transaction() as tx:
+            tx.remove_rules("A2(x, y) :- B(x, y).")
+        assert _came_to(db, [(3, 4)]) == ["B", "B1", "C"]
+        with db._session.engine() as engine:
+            assert isinstance(engine, LocalEngine)
+            assert db.report.bytes == {name: engine.bytes(name) for name in db.report.bytes}
+            assert db.report.rows == {name: engine.count(name) for name in db.report.rows}
+
+
+def _came_to(db: tidelog.Database, rows: list[tuple[int, int]]) -> list[str]:
+    """The relations of the strata that an epoch with these rows of B comes to."""
+    with db.transaction() as tx:
+        tx.insert("B", rows)
+    with db._session.engine() as engine:
+        assert isinstance(engine, LocalEngine)
+        return [name for stratum in engine._agenda.visited for name in stratum.relations]

@@ -105,7 +105,9 @@ class _Checking:
         warnings = _in_order(recursion.warnings(), self._modules)
 
         sources = {module.name: module.program.span.source for module in self._own}
-        trees = program.Trees(tuple(tree for _, tree in rules), tuple(applied))
+        if len(rules) < len(plain):
+            recursion = Recursion([tree for _, tree in rules], applied)
+        trees = program.Trees(tuple(tree for _, tree in rules), recursion)
         return replace(assembled, warnings=warnings, environment=environment, sources=sources, trees=trees)
 
     def _declare(self) -> None:

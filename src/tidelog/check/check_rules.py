@@ -20,9 +20,9 @@ from tidelog.check.declare_relations import declare_relations
 from tidelog.check.declare_types import declare_types
 from tidelog.check.endless import report_endless
 from tidelog.check.reachable import Reachable
-from tidelog.check.recursion import Recursion
+from tidelog.check.recursion import Recursion, Tree
 from tidelog.check.rule.check_rule import check_rule
-from tidelog.check.scope import Environment, Module
+from tidelog.check.scope import Environment
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
@@ -44,7 +44,7 @@ class CheckedRule:
     """A rule of the text: its place among the rules there, what was parsed, and what it means."""
 
     place: int
-    tree: tuple[ast.Rule, Module]
+    tree: Tree
     rule: program.Rule
 
 
@@ -66,10 +66,9 @@ def check_removed(tree: ast.Program, source: program.TypedProgram) -> list[Check
         return deeply(_check_removed, tree, source)
 
 
-def report_circles(source: program.TypedProgram) -> tuple[Diagnostic, ...]:
+def report_circles(recursion: Recursion) -> tuple[Diagnostic, ...]:
     """The warnings of a program whose rules have changed. Raises ProgramError where one stands on a circle on which it
     must not."""
-    recursion = Recursion(source.trees.rules, source.trees.applications)
     diagnostics: list[Diagnostic] = []
     recursion.report(diagnostics)
     if diagnostics:
@@ -171,7 +170,8 @@ def _checked(
 ) -> list[CheckedRule]:
     module = environment.modules[""]
     trees = [(place, (rule, module)) for place, rule in enumerate(rules_of(tree)) if place not in left_out]
-    recursion = Recursion((*source.trees.rules, *(each for _, each in trees)), source.trees.applications)
+    assert source.trees.recursion is not None, "a checked program has one"
+    recursion = source.trees.recursion.changed([each for _, each in trees], ())
     found = []
     for place, (rule, home) in trees:
         is_recursive = recursion.is_recursive(rule, home)

@@ -5,10 +5,10 @@ Tarjan's algorithm, without recursion: a chain of ten thousand relations is an o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 
-def strongly_connected(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:
+def strongly_connected(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """The strongly connected components of a graph, each after those that it points to."""
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}

@@ -21,8 +21,8 @@ from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source, Span
 
 if TYPE_CHECKING:
-    from tidelog.check.scope import Environment, Module
-    from tidelog.syntax import ast
+    from tidelog.check.recursion import Recursion, Tree
+    from tidelog.check.scope import Environment
 
 # Types
 
@@ -291,10 +291,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Rules and applications as they were parsed, each with its module."""
+    """Rules as they were parsed, each with its module, and how they and the applications depend on one another."""
 
-    rules: tuple[tuple[ast.Rule, Module], ...] = ()
-    applications: tuple[tuple[ast.Apply, Module], ...] = ()
+    rules: tuple[Tree, ...] = ()
+    recursion: Recursion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +303,8 @@ class TypedProgram:
 
     `warnings` are about a program that is right, and perhaps not as was meant. `environment` is what its names mean,
     for queries and rules that are checked later. `sources` are the texts that it was read from, by the names of their
-    modules; that of the main one is empty. The library's are not among them. `trees` are what the rules, one by one,
-    and the applications were read from, each with its module.
+    modules; that of the main one is empty. The library's are not among them. `trees` are what the rules were read from,
+    one by one.
     """
 
     relations: Mapping[str, Relation]

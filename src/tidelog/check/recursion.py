@@ -7,8 +7,9 @@ but it is worth a warning.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from tidelog.check.components import strongly_connected
@@ -32,26 +33,94 @@ class Step:
     span: Span
 
 
-class Recursion:
-    """The dependencies of all relations, and their circles."""
+Tree = tuple[ast.Rule, Module]  # a rule as it was parsed, and where its names are looked up
 
-    def __init__(self, rules: Sequence[tuple[ast.Rule, Module]], applications: Sequence[tuple[ast.Apply, Module]]):
-        self.steps: list[Step] = []
-        self._rules = rules
-        for rule, module in rules:
-            heads = [entry for head in rule.heads if (entry := _relation(module, head.relation)) is not None]
-            for literal in rule.body:
-                if isinstance(literal, ast.Positive | ast.Negative) and not literal.atom.delay:
-                    self._add(heads, literal, module)
-        for application, module in applications:
-            self._add_application(application, module)
-        graph: dict[str, list[str]] = {}
-        for step in self.steps:
-            graph.setdefault(step.head, []).append(step.body)
-            graph.setdefault(step.body, [])
-        self._circle = {
-            name: number for number, component in enumerate(strongly_connected(graph)) for name in component
-        }
+
+class Recursion:
+    """The dependencies of all relations, and their circles. It never changes: other rules make another one."""
+
+    def __init__(self, rules: Sequence[Tree], applications: Sequence[tuple[ast.Apply, Module]] = ()) -> None:
+        self._trees = {id(tree[0]): tree for tree in rules}
+        self._steps = {id(rule): tuple(_steps_of(rule, module)) for rule, module in rules}
+        self._applied = [step for each, module in applications for step in _steps_of_application(each, module)]
+        self._graph: dict[str, Counter[str]] = {}
+        self._learn(self._all_steps())
+        self._find_circles()
+
+    def changed(self, added: Sequence[Tree], removed: Sequence[Tree]) -> Recursion:
+        """With other rules. Costs little where no circle opens or closes: then only rules that come are looked at."""
+        other = copy(self)
+        other._trees, other._steps, other._graph = dict(self._trees), dict(self._steps), dict(self._graph)
+        gone: list[Step] = []
+        for rule, _ in removed:
+            del other._trees[id(rule)]
+            gone += other._steps.pop(id(rule))
+        for tree in added:
+            other._trees[id(tree[0])] = tree
+            other._steps[id(tree[0])] = tuple(_steps_of(*tree))
+        come = [step for rule, _ in added for step in other._steps[id(rule)]]
+        for head in {step.head for step in (*gone, *come)} & other._graph.keys():
+            other._graph[head] = Counter(other._graph[head])
+        for step in gone:
+            other._forget(step)
+        other._learn(come)
+        if any(self._closes_circle(step) for step in gone) or any(map(other._joins_circles, come)):
+            other._find_circles()
+            return other
+        other._circle = dict(self._circle)
+        for step in come:
+            for name in (step.head, step.body):
+                other._circle.setdefault(name, len(other._circle))
+        other._new_steps = come
+        # A way along a circle may be shorter now, and then others are shown.
+        other._new_rules = None if self.warnings() else list(added)
+        other._warnings = None
+        return other
+
+    def _all_steps(self) -> Iterator[Step]:
+        for steps in self._steps.values():
+            yield from steps
+        yield from self._applied
+
+    def _learn(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._graph.setdefault(step.head, Counter())[step.body] += 1
+            self._graph.setdefault(step.body, Counter())
+
+    def _forget(self, step: Step) -> None:
+        bodies = self._graph[step.head]
+        bodies[step.body] -= 1
+        if not bodies[step.body]:
+            del bodies[step.body]
+
+    def _find_circles(self) -> None:
+        components = strongly_connected(self._graph)
+        self._circle = {name: number for number, component in enumerate(components) for name in component}
+        # What was not looked at before: None for all.
+        self._new_steps: list[Step] | None = None
+        self._new_rules: list[Tree] | None = None
+        self._warnings: list[Diagnostic] | None = None
+
+    def _closes_circle(self, step: Step) -> bool:
+        """Whether it leads from one relation to another on the same circle."""
+        return step.head != step.body and self._circle[step.head] == self._circle[step.body]
+
+    def _joins_circles(self, step: Step) -> bool:
+        """Whether a step that has come makes a circle of relations that were on none, or on others."""
+        if step.head == step.body:
+            return False
+        here = self._circle.get(step.head)
+        if here is not None and here == self._circle.get(step.body):
+            return False
+        waiting, seen = [step.body], {step.body}
+        while waiting:
+            for name in self._graph[waiting.pop()]:
+                if name == step.head:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        return False
 
     def is_recursive(self, rule: ast.Rule, module: Module) -> bool:
         """Whether a head of the rule depends on itself through this rule."""
@@ -65,9 +134,9 @@ class Recursion:
         )
 
     def report(self, diagnostics: list[Diagnostic]) -> None:
-        """Reports what stands on a circle and must not."""
+        """Reports what stands on a circle and must not; the rules that others were added to are taken to be right."""
         streams: set[int] = set()
-        for step in self.steps:
+        for step in self._all_steps() if self._new_steps is None else self._new_steps:
             circle = self._circle[step.head]
             if circle != self._circle[step.body]:
                 continue
@@ -79,8 +148,15 @@ class Recursion:
 
     def warnings(self) -> list[Diagnostic]:
         """A warning for each `group_by` that groups what depends on it."""
+        if self._warnings is None:
+            self._warnings = self._warn_of(self._trees.values() if self._new_rules is None else self._new_rules)
+        return self._warnings
+
+    def _warn_of(self, rules: Iterable[Tree]) -> list[Diagnostic]:
         found = []
-        for rule, module in self._rules:
+        for rule, module in rules:
+            if not any(True for literal in rule.body for _ in _groups(literal)):
+                continue
             steps: list[Step] = []
             for literal in rule.body:
                 steps += self._recursive_steps(rule, literal, module)
@@ -142,29 +218,34 @@ class Recursion:
     def _way(self, step: Step) -> list[Label]:
         """The shortest way from the relation of the step back to its head, as labels."""
         labels = []
-        for each in _shortest_way(step.body, step.head, self.steps, self._circle):
+        for each in _shortest_way(step.body, step.head, list(self._all_steps()), self._circle):
             prefix = "not " if each.kind == "negative" else ""
             text = f"`{short_name(each.head)}` depends on `{prefix}{short_name(each.body)}` here"
             labels.append(Label(each.span, text))
         return labels
 
-    def _add(self, heads: list[RelationEntry], literal: ast.Positive | ast.Negative, module: Module) -> None:
+
+def _steps_of(rule: ast.Rule, module: Module) -> Iterator[Step]:
+    heads = [entry for head in rule.heads if (entry := _relation(module, head.relation)) is not None]
+    for literal in rule.body:
+        if not isinstance(literal, ast.Positive | ast.Negative) or literal.atom.delay:
+            continue
         entry = _relation(module, literal.atom.relation)
         if entry is None:
-            return
+            continue
         kind = "negative" if isinstance(literal, ast.Negative) else "latest" if literal.atom.prime else "positive"
         span = literal.span if isinstance(literal, ast.Negative) else literal.atom.span
         for head in heads:
-            self.steps.append(Step(head.name, entry.name, kind, entry.is_stream, span))
+            yield Step(head.name, entry.name, kind, entry.is_stream, span)
 
-    def _add_application(self, application: ast.Apply, module: Module) -> None:
-        inputs = [_relation(module, name) for name in application.inputs]
-        outputs = [_relation(module, name) for name in application.outputs]
-        for head in outputs:
-            for body in inputs:
-                if head is not None and body is not None:
-                    step = Step(head.name, body.name, "transformer", False, application.transformer.span)
-                    self.steps.append(step)
+
+def _steps_of_application(application: ast.Apply, module: Module) -> Iterator[Step]:
+    inputs = [_relation(module, name) for name in application.inputs]
+    outputs = [_relation(module, name) for name in application.outputs]
+    for head in outputs:
+        for body in inputs:
+            if head is not None and body is not None:
+                yield Step(head.name, body.name, "transformer", False, application.transformer.span)
 
 
 def _groups(literal: ast.Literal) -> Iterator[Span]:

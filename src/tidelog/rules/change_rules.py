@@ -16,6 +16,7 @@ from tidelog.rules import singleton
 from tidelog.rules.aggregate import aggregate
 from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower import Lowering, Options, assemble, expressions_of, refuse_locations
+from tidelog.rules.restratify import restratify
 
 
 def change_rules(
@@ -39,14 +40,21 @@ def change_rules(
         lowering.add_named("singleton", singleton.the_fact(source.relations[singleton.NAME]))
     relations, new = lowering.finish()
     functions.require_for(*expressions_of(new))
-    before = tuple(rule for rule in rules.rules if rule.id not in removed)
+    gone = [rule for rule in rules.rules if rule.id in removed]
+    before = tuple([rule for rule in rules.rules if rule.id not in removed])
     relations, new = aggregate(relations, new, functions, before)
     kept = (*before, *new)
     inspections = (*rules.inspections, *lowering.inspections)
-    alive = _alive(relations, kept, [index.relation for index in rules.indexes.values()])
+    alive: Collection[str] = relations.keys()
+    if any(relation.role is Role.HIDDEN for relation in _changed(relations, rules.relations, gone)):
+        alive = _alive(relations, kept, [index.relation for index in rules.indexes.values()])
+    if len(alive) < len(relations):
+        relations = {name: relation for name, relation in relations.items() if name in alive}
+        kept = tuple(rule for rule in kept if rule.head.relation in alive)
     changed = assemble(
-        {name: relation for name, relation in relations.items() if name in alive},
-        tuple(rule for rule in kept if rule.head.relation in alive),
+        relations,
+        kept,
+        restratify(rules.strata, relations, kept, new, gone),
         functions,
         rules.indexes,
         tuple(feed for feed in lowering.feeds.values() if feed.relation in alive),
@@ -62,6 +70,12 @@ def _functions(rules: RuleProgram, source: program.TypedProgram) -> CompiledFunc
     if not types and not more:
         return functions
     return functions.grown(more, functions.definitions.extended(types) if types else functions.definitions)
+
+
+def _changed(after: Mapping[str, Relation], before: Mapping[str, Relation], gone: Sequence[Rule]) -> list[Relation]:
+    """The relations that are new, and those that rules read which are gone."""
+    new = [relation for name, relation in after.items() if name not in before] if len(after) > len(before) else []
+    return [*new, *(before[atom.relation] for rule in gone for atom in rule.atoms)]
 
 
 def _alive(relations: Mapping[str, Relation], rules: Sequence[Rule], indexed: Sequence[str]) -> set[str]:

@@ -171,7 +171,8 @@ class Rule:
     """`head :- body`. `id` is its place in the program, `text` its source, for reports and errors.
 
     The head's terms are variables (bound by the body) and constants. `join` and `maintain` are what its attributes ask
-    for, or empty.
+    for, or empty. Of the body, `positives` and `negatives` are the atoms of such literals, `group` and `transform` the
+    literal of a rule that does that, and `atoms` every atom: positive, negated, grouped, transformed.
     """
 
     id: int
@@ -182,30 +183,27 @@ class Rule:
     join: str = ""
     maintain: str = ""
 
-    @property
-    def positives(self) -> tuple[Atom, ...]:
-        return tuple(literal.atom for literal in self.body if isinstance(literal, Positive))
+    positives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
+    negatives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
+    group: Group | None = field(init=False, repr=False, compare=False)
+    transform: Transform | None = field(init=False, repr=False, compare=False)
+    atoms: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def group(self) -> Group | None:
-        """The literal of a rule that groups."""
-        return self.body[0] if self.body and isinstance(self.body[0], Group) else None
-
-    @property
-    def transform(self) -> Transform | None:
-        """The literal of a rule that transforms."""
-        return self.body[0] if self.body and isinstance(self.body[0], Transform) else None
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """Every atom of the body: positive, negated, grouped, transformed."""
-        grouped = (self.group.atom,) if self.group is not None else ()
-        transformed = () if self.transform is None else self.transform.inputs
-        return (*self.positives, *self.negatives, *grouped, *(each for each in transformed if isinstance(each, Atom)))
-
-    @property
-    def negatives(self) -> tuple[Atom, ...]:
-        return tuple(literal.atom for literal in self.body if isinstance(literal, Negative))
+    def __post_init__(self) -> None:
+        positives = tuple(literal.atom for literal in self.body if isinstance(literal, Positive))
+        negatives = tuple(literal.atom for literal in self.body if isinstance(literal, Negative))
+        first = self.body[0] if self.body else None
+        group = first if isinstance(first, Group) else None
+        transform = first if isinstance(first, Transform) else None
+        grouped = () if group is None else (group.atom,)
+        transformed = () if transform is None else tuple(each for each in transform.inputs if isinstance(each, Atom))
+        # They are asked for at every turn of a rule's life, for every rule of a program.
+        note = object.__setattr__
+        note(self, "positives", positives)
+        note(self, "negatives", negatives)
+        note(self, "group", group)
+        note(self, "transform", transform)
+        note(self, "atoms", (*positives, *negatives, *grouped, *transformed))
 
 
 class Role(Enum):

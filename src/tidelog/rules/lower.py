@@ -98,19 +98,19 @@ def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True
         functions.require_for(*expressions_of(rules))
         relations, rules = share_groups(*aggregate(relations, rules, functions))
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
-    return assemble(relations, rules, functions, indexes, feeds, inspections)
+    return assemble(relations, rules, stratify(relations, rules), functions, indexes, feeds, inspections)
 
 
 def assemble(
     relations: Mapping[str, Relation],
     rules: tuple[Rule, ...],
+    strata: tuple[Stratum, ...],
     functions: CompiledFunctions,
     indexes: Mapping[str, Index],
     feeds: tuple[Feed, ...],
     inspections: tuple[Inspection, ...],
 ) -> RuleProgram:
-    """The program of these rules: its strata, and which relations have to know their weights."""
-    strata = stratify(relations, rules)
+    """The program of these rules, where relations know their weights if they have to."""
     _refuse_given_weights(relations, strata)
     weighted = with_weights(relations, rules, strata, feeds, inspections)
     return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)

@@ -11,7 +11,7 @@ the layer is put on the base again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -19,8 +19,8 @@ from typing import Any
 from tidelog.check.check_rules import CheckedRule, check_added, check_removed, report_circles
 from tidelog.check.program import Function, Trees, TypedProgram
 from tidelog.check.program import Rule as TypedRule
+from tidelog.check.recursion import Tree
 from tidelog.check.same_rule import RuleKey, rule_key
-from tidelog.check.scope import Module
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import diagnostic
@@ -65,7 +65,7 @@ class _Member:
     text: int
     place: int
     rule: TypedRule
-    tree: tuple[ast.Rule, Module]
+    tree: Tree
     ids: tuple[int, ...]
 
 
@@ -151,7 +151,8 @@ class RuleSet:
         is_declaring = typed.environment is not self.typed.environment
         if not new and not is_declaring:
             return self
-        typed = _with_rules(typed, [*members.values(), *(_Member(number, 0, e.rule, e.tree, ()) for e in new.values())])
+        come = [_Member(number, 0, each.rule, each.tree, ()) for each in new.values()]
+        typed = _with_rules(typed, [*members.values(), *come], [each.tree for each in come], ())
         names = {f"{number}.{each.place}": each.rule for each in new.values()}
         rules, ids = change_rules(self.rules, typed, self.options, names, ())
         if self.know is not None:
@@ -165,7 +166,7 @@ class RuleSet:
         return replace(self, typed=judge_groups(typed, rules), rules=rules, layer=layer, _found=members)
 
     def _without(self, gone: Sequence[_Member], members: Mapping[RuleKey, _Member]) -> RuleSet:
-        typed = _with_rules(self.typed, members.values())
+        typed = _with_rules(self.typed, members.values(), (), [each.tree for each in gone])
         rules, _ = change_rules(self.rules, typed, self.options, {}, {id_ for each in gone for id_ in each.ids})
         removed = set(self.layer.removed)
         texts = dict(self.layer.texts)
@@ -205,12 +206,15 @@ def _base_members(typed: TypedProgram) -> dict[RuleKey, _Member]:
     return members
 
 
-def _with_rules(typed: TypedProgram, members: Any) -> TypedProgram:
+def _with_rules(
+    typed: TypedProgram, members: Iterable[_Member], added: Sequence[Tree], removed: Sequence[Tree]
+) -> TypedProgram:
     """The program with the rules of these members. Raises ProgramError where there is a circle that must not be."""
     members = list(members)
-    trees = Trees(tuple(each.tree for each in members), typed.trees.applications)
-    typed = replace(typed, rules=tuple(each.rule for each in members), trees=trees)
-    return replace(typed, warnings=report_circles(typed))
+    assert typed.trees.recursion is not None, "a checked program has one"
+    recursion = typed.trees.recursion.changed(added, removed)
+    trees = Trees(tuple([each.tree for each in members]), recursion)
+    return replace(typed, rules=tuple([each.rule for each in members]), trees=trees, warnings=report_circles(recursion))
 
 
 def _declares(text: str) -> bool:

@@ -26,15 +26,30 @@ def with_weights(
     feeds: Iterable[Feed],
     inspections: Iterable[Inspection],
 ) -> dict[str, Relation]:
-    """The relations, those that have to know their weights marked as `weighted`."""
+    """The relations, those that have to know their weights marked as `weighted`; who stays is the very object."""
+    wanted = [name for name, relation in relations.items() if relation.kind is not Kind.SET]
+    wanted += [inspection.relation for inspection in inspections]
+    wanted += [rule.group.atom.relation for rule in rules if rule.group is not None and rule.group.weighted]
+    weighted = _weighed(wanted, relations, rules, strata, feeds) if wanted else set()
+    return {
+        name: relation if relation.weighted == (name in weighted) else replace(relation, weighted=name in weighted)
+        for name, relation in relations.items()
+    }
+
+
+def _weighed(
+    wanted: list[str],
+    relations: Mapping[str, Relation],
+    rules: Sequence[Rule],
+    strata: Sequence[Stratum],
+    feeds: Iterable[Feed],
+) -> set[str]:
+    """What is `wanted`, and what its weights come from."""
     recursive = {name for stratum in strata if stratum.recursive for name in stratum.relations}
     sources = {feed.relation: feed for feed in feeds}
     below: dict[str, set[str]] = {}
     for rule in rules:
         below.setdefault(rule.head.relation, set()).update(atom.relation for atom in rule.positives)
-    wanted = [name for name, relation in relations.items() if relation.kind is not Kind.SET]
-    wanted += [inspection.relation for inspection in inspections]
-    wanted += [rule.group.atom.relation for rule in rules if rule.group is not None and rule.group.weighted]
     # One row for each key of another relation, or what a transformer makes: there all weights are 1.
     made_whole = {rule.head.relation for rule in rules if rule.group is not None or rule.transform is not None}
     weighted: set[str] = set()
@@ -49,7 +64,7 @@ def with_weights(
                 wanted.append(source)
         # What is delayed has the weights of its source.
         wanted += [each.relation for each in sources.values() if each.source == name]
-    return {name: replace(relation, weighted=name in weighted) for name, relation in relations.items()}
+    return weighted
 
 
 def reads_weights(

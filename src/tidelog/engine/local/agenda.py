@@ -27,8 +27,19 @@ class Agenda:
         for place, stratum in enumerate(strata):
             for number in stratum.reads:
                 self._readers.setdefault(number, []).append(place)
-        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always or each.has_changed]
+        self._changed = [place for place, each in enumerate(strata) if each.has_changed]
+        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always]
         self.visited: list[LocalStratum] = []
+
+    def rules_are_kept(self) -> None:
+        """Strata no longer read what only rules read that are gone, and need not be asked because of them."""
+        for place in self._changed:
+            reads = set(self._strata[place].reads)
+            for number in [each for each, readers in self._readers.items() if place in readers and each not in reads]:
+                self._readers[number].remove(place)
+                if not self._readers[number]:
+                    del self._readers[number]
+        self._changed = []
 
     @property
     def read(self) -> Collection[int]:
@@ -51,7 +62,7 @@ class Agenda:
     def touched(self, relations: Iterable[int]) -> Iterator[LocalStratum]:
         """The strata that may have anything to do when these relations have new facts; each is done before the next."""
         self.visited = []
-        return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always}])
+        return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always, *self._changed}])
 
     def beginning_with(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
         """These strata, and those that read what they change."""

@@ -10,7 +10,7 @@ a buffer, Python evaluates the expression on whole columns, once per distinct ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +57,13 @@ class Encoded:
     probes: tuple[Probe, ...]
     at: tuple[Variant, ...]
     cursors: int  # the iterators whose rows threads share out
+    line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants; nothing is active yet
+
+    def __post_init__(self) -> None:
+        first = self.segments[0]
+        code, constants = first.code.ctypes.data, first.constants.ctypes.data
+        line = (code, constants, len(first.constants), self.kind, self.delta, 0, int(self.in_python))
+        object.__setattr__(self, "line", line)
 
     @property
     def in_python(self) -> bool:

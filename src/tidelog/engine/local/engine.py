@@ -127,8 +127,9 @@ class LocalEngine:
         kind = kind_of(stratum, program, self._asked.strategy)
         return kind(stratum, program, numbers, self._desk, self._values, self._watch, self._team)
 
-    def _arrange_for(self, program: RuleProgram, tables: Tables) -> None:
-        """Everything that looks at the program as a whole, for the strata and numbers that there are now."""
+    def _arrange_for(self, program: RuleProgram, tables: Tables, before: Mapping[str, Any] | None = None) -> None:
+        """Everything that looks at the program as a whole, for the strata and numbers that there are now; `before` has
+        the same for other rules."""
         self.program = program
         self._values.definitions = program.functions.definitions
         self._relations = list(program.relations.values())
@@ -141,15 +142,24 @@ class LocalEngine:
             stratum.program = program
             stratum.read_above = self._agenda.read
         numbered = {self._numbers[each.name]: each.name for each in self._relations if each.role is not Role.HIDDEN}
-        self._sizes = Sizes(numbered, self._desk)
+        self._sizes = Sizes(numbered, self._desk, None if before is None else before["_sizes"])
         self._delays = Delays(program, tables)
         self._inspector = Inspector(program, tables, self._values)
-        self._reclaim = Reclaim(program, self._numbers, self._desk, tables, self._delays, self._values, self._strata)
+        self._reclaim = Reclaim(
+            program,
+            self._numbers,
+            self._desk,
+            tables,
+            self._delays,
+            self._values,
+            self._strata,
+            None if before is None else before["_reclaim"],
+        )
         weighted = {name: tables[name] for name in self._weighted}
         self._inquiry = LocalInquiry(
             Committed(program, self._desk, self._numbers, self._values, weighted), self._strata
         )
-        self._profiler = Profiler(program, self._strata)
+        self._profiler = Profiler(program, self._strata, None if before is None else before["_profiler"])
         self._exported = StateTables(program, self._desk, self._numbers, self._values, self._weighted)
         if self._track_state:
             self._inspector.take = self._exported.take_inspected
@@ -242,13 +252,12 @@ class LocalEngine:
             self._numbers = change.numbers
             self._strata = change.strata(self._stratum)
             change.connect()
-            self._arrange_for(program, change.tables)
+            self._arrange_for(program, change.tables, before)
             facts, given = net(operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values)
             for name, bag in self._delays.go_on(old_delays).items():
                 self._feed(name, bag, facts, given)
             self._inspector.is_silent = before["_inspector"].is_silent
             self._reclaim.go_on(before["_reclaim"])
-            self._profiler.go_on(before["_profiler"])
             outcome = self._run_epoch(started, facts, given, before_keeping)
         except BaseException:
             for name, value in before.items():
@@ -260,10 +269,7 @@ class LocalEngine:
             change.undo()
             raise
         change.keep()
-        # Strata no longer read what only rules read that are gone.
-        self._agenda = Agenda(self._strata, self._desk)
-        for stratum in self._strata:
-            stratum.read_above = self._agenda.read
+        self._agenda.rules_are_kept()
         return outcome
 
     def table(self, relation: str) -> pa.Table:

@@ -28,7 +28,6 @@ from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
-from tidelog.plan.variant import Delta
 from tidelog.rules.ir import Rule
 
 # Bits of layout.ACTIVE: DELETED is wave 0 of RETRACT, INSERTED wave 0 of INSERT, REDISCOVERED wave 1 of RETRACT.
@@ -132,8 +131,8 @@ class PaperStratum(LocalStratum):
             isinstance(store.beside, Rounds) or not len(store) for store in self.stores()
         )
 
-    def _runs_in_update(self, rule: Rule, delta: Delta) -> bool:
-        """All of them: in round 1 rules are joined as a whole to find rows again."""
+    def _is_joined_in_update(self, rule: Rule) -> bool:
+        """All of them are: in round 1, to find rows again."""
         return True
 
     def update(self, meter: Meter) -> bool:

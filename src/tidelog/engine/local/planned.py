@@ -15,6 +15,7 @@ from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.encode import Encoded, Encoder
 from tidelog.engine.local.estimate import StoreEstimates
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.settled import Settled, split_settled
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.team import Crew, Reserves, Team
 from tidelog.engine.local.values import Values, Words
@@ -45,6 +46,7 @@ class PlannedStratum:
 
     joins = True
     removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
+    _crew: Crew
 
     def __init__(
         self,
@@ -80,6 +82,7 @@ class PlannedStratum:
         self._reserves = Reserves(team, desk, self._inside)
         self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
         self._variants: list[Encoded] = []
+        self._settled = Settled()
         self._apart: dict[int, int] = {}
         self._planned_for: tuple[int, ...] | None = None
         self._planned_sizes: dict[int, int] = {}
@@ -259,16 +262,12 @@ class PlannedStratum:
         if earlier is not None and not is_bootstrap and self._are_good(earlier):
             self._encode_change(earlier, removed)
         else:
-            runs = _always if is_bootstrap else self._runs_in_update
-            planned = plan_rules((*self._rules, *removed), self._estimates, runs)
-            self._variants = self._encoder.encode(planned, self.relations, self._lacks_rows, self._apart)
-            self._planned = planned
-            self._cursors = sum(encoded.cursors for encoded in self._variants)
+            self._encode_all(earlier or self, removed, is_bootstrap=is_bootstrap)
         self._lay_out()
 
-    def _runs_in_update(self, rule: Rule, delta: Delta) -> bool:
-        """Whether an Update may run a variant: as a whole, only a rule that comes or goes is joined."""
-        return delta.kind is not DeltaKind.RULE or id(rule) in self._apart
+    def _is_joined_in_update(self, rule: Rule) -> bool:
+        """Whether an Update may join a rule as a whole: only one that comes or goes."""
+        return id(rule) in self._apart
 
     def _are_good(self, earlier: PlannedStratum) -> bool:
         """Whether the plans of before other rules can go on: they are for Update, for relations of these sizes, and
@@ -278,6 +277,31 @@ class PlannedStratum:
         if len(earlier._planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):
             return False
         return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
+
+    def _encode_all(self, earlier: PlannedStratum, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
+        """Encodes all rules, but for plans that stay as they are."""
+        rules = (*self._rules, *removed)
+        settled = earlier._settled.of({*map(id, self._rules)})
+        whole = {id(rule) for rule in rules if is_bootstrap or self._is_joined_in_update(rule)}
+
+        def runs(rule: Rule, delta: Delta) -> bool:
+            if delta.kind is DeltaKind.RULE:
+                return id(rule) in whole
+            return (id(rule), delta.position) not in settled.known
+
+        planned = plan_rules(rules, self._estimates, runs) if whole or not settled.is_all_of(rules) else []
+        more, others = split_settled(planned, self._apart)
+        settled = settled.and_more(more, self._encode(more, len(settled.planned), settled.cursors))
+        encoded = self._encode(others, len(settled.planned), settled.cursors)
+        self._settled = settled
+        self._planned = [*settled.planned, *others]
+        self._variants = [*settled.encoded, *encoded]
+        self._cursors = settled.cursors + sum(each.cursors for each in encoded)
+
+    def _encode(self, variants: Sequence[Variant], first_tally: int, first_cursor: int) -> list[Encoded]:
+        if not variants:
+            return []
+        return self._encoder.encode(variants, self.relations, self._lacks_rows, self._apart, first_tally, first_cursor)
 
     def _encode_change(self, earlier: PlannedStratum, removed: tuple[Rule, ...]) -> None:
         """Encodes only rules that come, and those that began like a rule that goes."""
@@ -294,36 +318,23 @@ class PlannedStratum:
         whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
         unplanned = [rule for rule in removed if id(rule) not in whole]
         variants += plan_rules(unplanned, self._estimates, lambda _, delta: delta.kind is DeltaKind.RULE)
-        new = self._encoder.encode(
-            variants, self.relations, self._lacks_rows, self._apart, len(earlier._planned), earlier._cursors
-        )
+        new = self._encode(variants, len(earlier._planned), earlier._cursors)
+        self._settled = earlier._settled.of(stay)
         self._planned = [*earlier._planned, *variants]
         self._variants = [*kept, *new]
         self._cursors = earlier._cursors + sum(encoded.cursors for encoded in new)
 
     def _lay_out(self) -> None:
         """Makes the table of the variants, and the memory in which they run."""
-        self._table: Words = np.zeros((len(self._variants), k.VARIANT_FIELDS), dtype=np.int64)
-        for number, encoded in enumerate(self._variants):
-            first = encoded.segments[0]
-            line = self._table[number]
-            line[k.CODE], line[k.CONSTANTS] = first.code.ctypes.data, first.constants.ctypes.data
-            line[k.REGISTERS] = len(first.constants)
-            line[k.KIND], line[k.DELTA] = encoded.kind, encoded.delta
-            line[k.IN_PYTHON] = 1 if encoded.in_python else 0
+        lines = [encoded.line for encoded in self._variants]
+        self._table: Words = np.array(lines, dtype=np.int64).reshape(len(lines), k.VARIANT_FIELDS)
         self._in_python = int(any(encoded.in_python for encoded in self._variants))
         segments = [segment for encoded in self._variants for segment in encoded.segments]
-        self._crew = Crew(
-            self._team,
-            self.desk,
-            self._inside,
-            self._reserves,
-            registers=max((len(s.constants) for s in segments), default=1),
-            blocks=max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
-            cursors=self._cursors,
-            variants=len(self._planned),
-        )
-
-
-def _always(rule: Rule, delta: Delta) -> bool:
-    return True
+        sizes = {
+            "registers": max((len(s.constants) for s in segments), default=1),
+            "blocks": max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
+            "cursors": self._cursors,
+            "variants": len(self._planned),
+        }
+        if self._planned_for is None or not self._crew.take_up(**sizes):
+            self._crew = Crew(self._team, self.desk, self._inside, self._reserves, **sizes)

@@ -37,18 +37,19 @@ class _Sum:
 class Profiler:
     """Adds up what epochs cost."""
 
-    def __init__(self, program: RuleProgram, strata: Iterable[LocalStratum]) -> None:
+    def __init__(self, program: RuleProgram, strata: Iterable[LocalStratum], before: Profiler | None = None) -> None:
+        """`before` has what epochs have cost under other rules; that goes on in the strata that are still there."""
         self._program = program
         self._strata = {stratum.relations: stratum for stratum in strata}
+        known: Mapping[tuple[str, ...], _Sum] = {} if before is None else before._sums
+        self._sums: dict[tuple[str, ...], _Sum] = {
+            relations: known.get(relations) or _Sum() for relations in self._strata
+        }
         self._epoch = -1
         self._last_seconds = self._total_seconds = 0.0
-        self._sums = {relations: _Sum() for relations in self._strata}
-
-    def go_on(self, before: Profiler) -> None:
-        """Takes over what epochs have cost before the rules changed, in the strata that are still there."""
-        self._epoch, self._last_seconds = before._epoch, before._last_seconds
-        self._total_seconds = before._total_seconds
-        self._sums |= {relations: sum_ for relations, sum_ in before._sums.items() if relations in self._sums}
+        if before is not None:
+            self._epoch, self._last_seconds = before._epoch, before._last_seconds
+            self._total_seconds = before._total_seconds
 
     def note(self, report: EpochReport) -> None:
         """An epoch has been committed."""

@@ -49,7 +49,9 @@ class Reclaim:
         delays: Delays,
         values: Values,
         strata: Sequence[LocalStratum],
+        known: Reclaim | None = None,
     ) -> None:
+        """`known` is that of the program before other rules."""
         self._strata = strata
         self._desk = desk
         self._tables = tables
@@ -57,13 +59,16 @@ class Reclaim:
         self._values = values
         self._numbers = numbers
         self._weighted = {name for name, relation in program.relations.items() if relation.weighted}
-        interned = {
-            name: [
-                (i, values.pool(column.type)) for i, column in enumerate(relation.columns) if not is_word(column.type)
-            ]
-            for name, relation in program.relations.items()
-        }
-        self._columns = {name: columns for name, columns in interned.items() if columns}
+        self._relations = program.relations
+        self._columns: dict[str, list[tuple[int, Pool]]] = {}
+        for name, relation in program.relations.items():
+            if known is not None and known._relations.get(name) is relation:
+                columns = known._columns.get(name, [])
+            else:
+                types = [column.type for column in relation.columns]
+                columns = [(i, values.pool(type_)) for i, type_ in enumerate(types) if not is_word(type_)]
+            if columns:
+                self._columns[name] = columns
         self._changes: WeakSet[LocalChanges] = WeakSet()
 
     def go_on(self, before: Reclaim) -> None:

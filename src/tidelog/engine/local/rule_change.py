@@ -49,7 +49,6 @@ class RuleChange:
     ) -> None:
         self._desk = desk
         self._before, self._after = before, after
-        self._strata = {each.relations: each for each in strata}
         self._homes = {name: each for each in strata for name in each.relations}
         new = [relation for name, relation in after.relations.items() if name not in numbers]
         self._new = dict(zip((each.name for each in new), desk.add([len(each.columns) for each in new])))
@@ -58,6 +57,12 @@ class RuleChange:
         self._all = {**numbers, **self._new}
         self.numbers = {name: self._all[name] for name in after.relations}
         self.tables = Tables(after, desk, self.numbers, tables)
+        # Relations that count derivations now and did not, or the other way round.
+        self._weighed_otherwise = {
+            name
+            for name, relation in before.relations.items()
+            if (now := after.relations.get(name, relation)) is not relation and now.weighted != relation.weighted
+        }
         self._made: list[LocalStratum] = []
 
     def strata(self, make: Make) -> list[LocalStratum]:
@@ -94,7 +99,9 @@ class RuleChange:
     def _find(self, stratum: Stratum) -> LocalStratum | None:
         """The stratum that had the same relations."""
         found = self._homes.get(stratum.relations[0])
-        return found if found is not None and {*found.relations} == {*stratum.relations} else None
+        if found is None or found.stratum is stratum:
+            return found
+        return found if {*found.relations} == {*stratum.relations} else None
 
     def _goes_on(self, made: LocalStratum, old: LocalStratum) -> bool:
         """Whether the state is of the same kind. What has no rules any more has no ranks either."""
@@ -102,6 +109,8 @@ class RuleChange:
         return type(old) is type(made) and not loses_its_rules and not self._is_weighed_otherwise(made.stratum)
 
     def _is_as_it_was(self, stratum: Stratum, old: LocalStratum) -> bool:
+        if old.stratum is stratum:
+            return not self._is_weighed_otherwise(stratum)
         return (
             old.stratum.recursive == stratum.recursive
             and len(old.stratum.rules) == len(stratum.rules)
@@ -111,12 +120,10 @@ class RuleChange:
 
     def _is_weighed_otherwise(self, stratum: Stratum) -> bool:
         """Whether a relation that it holds or reads counts derivations now and did not, or the other way round."""
-        names = {*stratum.relations, *(atom.relation for rule in stratum.rules for atom in rule.atoms)}
-        return any(
-            name in self._before.relations
-            and self._before.relations[name].weighted != self._after.relations[name].weighted
-            for name in names
-        )
+        if not self._weighed_otherwise:
+            return False
+        read = (atom.relation for rule in stratum.rules for atom in rule.atoms)
+        return not self._weighed_otherwise.isdisjoint((*stratum.relations, *read))
 
     def _given(self, made: LocalStratum) -> dict[int, Words]:
         """The facts that its relations were given, with their weights."""

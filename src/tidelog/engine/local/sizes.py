@@ -11,13 +11,17 @@ from tidelog.engine.local.stratum import LocalStratum
 class Sizes:
     """`rows` and `bytes` are copies: a report keeps those of its epoch."""
 
-    def __init__(self, shown: Mapping[int, str], desk: Desk) -> None:
+    def __init__(self, shown: Mapping[int, str], desk: Desk, known: Sizes | None = None) -> None:
+        """`known` are those of the program before other rules."""
         self._shown = shown
         self._desk = desk
         self._rows: dict[str, int] = {}
         self._bytes: dict[str, int] = {}
-        for number in shown:
-            self._measure(number)
+        for number, name in shown.items():
+            if known is not None and known._shown.get(number) == name:
+                self._rows[name], self._bytes[name] = known._rows[name], known._bytes[name]
+            else:
+                self._measure(number)
 
     def after(self, visited: Iterable[LocalStratum]) -> tuple[dict[str, int], dict[str, int]]:
         """Rows and bytes per relation after an epoch that has come to these strata."""

@@ -130,6 +130,21 @@ class Crew:
         self._hands: list[Hand] = []
         self._sharing = False
 
+    def take_up(self, *, registers: int, blocks: int, cursors: int, variants: int) -> bool:
+        """Goes over to other plans, with nothing left of the earlier ones; False where they do not fit."""
+        if (
+            registers > self._registers
+            or blocks > self._blocks
+            or cursors >= len(self._cursors)
+            or variants >= len(self.tally)
+        ):
+            return False
+        self.reset()
+        self._hands = []
+        for words in (self._cursors, self.tally, self._alone.iterators):
+            words[:] = 0
+        return True
+
     @property
     def scratch(self) -> Words:
         return self._alone.scratch
