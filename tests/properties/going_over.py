@@ -12,13 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.case import Case
-from tests.oracle.evaluate import weigh
-from tests.oracle.history import is_an_epoch, weigh_facts
 from tests.oracle.program import Program
-from tests.oracle.recount import recount
-from tests.oracle.types import Weights
-from tests.properties.check import INSTANCE_LIMIT, assert_same
-from tests.properties.language import expected_changes, kept, shown_weights
+from tests.properties.language import BesideOracle
 from tests.properties.language_on_spark import replay_on
 from tests.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 
@@ -59,34 +54,18 @@ def goes_over_unnoticed(case: Case, seed: int = 0, recounted: bool = False) -> i
     """
     chance = random.Random(seed)
     program = case.program
-    facts: Weights = {}
-    past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
     times = 0
     with tempfile.TemporaryDirectory() as directory, tasks_here(lambda: chance.choice((ALWAYS, NEVER)), seed):
         replay = GoingReplay(program, Path(directory), chance.choice(ENGINES))
+        beside = BesideOracle(program, replay)
         for number, transaction in enumerate(case.history):
             if chance.random() < 0.7:
                 before, name = replay.name, chance.choice(ENGINES)
                 replay.reopen(name)
                 times += before != name
-                assert replay.epoch == len(past) - 1, f"the epoch before transaction {number}, {before} to {name}"
-                _check(program, past[-1], replay, f"relations before transaction {number}, {before} to {name}")
-            before_facts, facts = facts, weigh_facts(program, facts, transaction)
-            happens = is_an_epoch(program, before_facts, facts)
-            if happens:
-                past.append(weigh(program, facts, past, INSTANCE_LIMIT))
-            found = replay.commit(transaction)
-            assert (found is not None) == happens
-            _check(program, past[-1], replay, f"relations after transaction {number} on {replay.name}")
-            if happens:
-                assert_same(expected_changes(program, past[-2], past[-1]), found, f"changes of transaction {number}")
-            if recounted and replay.name == "local":
-                sets = {name: frozenset(rows) for name, rows in facts.items()}
-                mistakes = recount(program, sets, replay.state(), replay.ranked())
-                assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
+                when = f"before transaction {number}, {before} to {name}"
+                assert replay.epoch == len(beside.past) - 1, f"the epoch {when}"
+                beside.check(f"relations {when}")
+            beside.commit(transaction, f"transaction {number} on {replay.name}", recounted and replay.name == "local")
         replay.close()
     return times
-
-
-def _check(program: Program, expected: Weights, replay: GoingReplay, what: str) -> None:
-    assert_same(kept(program, expected), shown_weights(program, replay, expected), what)

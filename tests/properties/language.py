@@ -168,40 +168,54 @@ def from_engine(value: Any, type_: Type, definitions: Definitions) -> Value:
     return found
 
 
+class BesideOracle:
+    """An engine and the oracle, which commit the same transactions; `past` is what the oracle had after each epoch."""
+
+    def __init__(self, program: Program, replay: EngineReplay) -> None:
+        self._program = program
+        self.replay = replay
+        self._facts: Weights = {}
+        self.past: list[Weights] = [weigh(program, self._facts, (), INSTANCE_LIMIT)]
+
+    def commit(self, transaction: Transaction, name: str, recounted: bool = False) -> None:
+        """Both take it; then relations, weights and changes are the same. If asked, the state is recounted."""
+        before, self._facts = self._facts, weigh_facts(self._program, self._facts, transaction)
+        happens = is_an_epoch(self._program, before, self._facts)
+        if happens:
+            self.past.append(weigh(self._program, self._facts, self.past, INSTANCE_LIMIT))
+        found = self.replay.commit(transaction)
+        assert (found is not None) == happens, f"{name} makes {'an' if happens else 'no'} epoch"
+        self.check(f"relations after {name}")
+        if happens:
+            assert_same(expected_changes(self._program, *self.past[-2:]), found, f"changes of {name}")
+        if recounted:
+            sets = {relation: frozenset(rows) for relation, rows in self._facts.items()}
+            mistakes = recount(self._program, sets, self.replay.state(), self.replay.ranked())
+            assert not mistakes, f"state after {name}:\n" + "\n".join(mistakes)
+
+    def check(self, what: str) -> None:
+        """Every relation has the oracle's rows and weights."""
+        expected = self.past[-1]
+        assert_same(kept(self._program, expected), shown_weights(self._program, self.replay, expected), what)
+
+
 def language_agrees_with_oracle(
     case: Case, recounted: bool = False, strategy: str = "elastic", replaying: type[EngineReplay] = EngineReplay
 ) -> None:
     """After every epoch, relations, weights and changes are the oracle's; if asked, the state is recounted."""
     program = case.program
-    facts: Weights = {}
-    past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
-    replay = replaying(program, strategy)
+    beside = BesideOracle(program, replaying(program, strategy))
     nothing: Weights = {relation.name: {} for relation in program.relations}
-    assert_same(expected_changes(program, nothing, past[0]), replay.open(), "changes of opening")
+    assert_same(expected_changes(program, nothing, beside.past[0]), beside.replay.open(), "changes of opening")
     for number, transaction in enumerate(case.history):
-        before, facts = facts, weigh_facts(program, facts, transaction)
-        happens = is_an_epoch(program, before, facts)
-        if happens:
-            past.append(weigh(program, facts, past, INSTANCE_LIMIT))
-        found = replay.commit(transaction)
-        assert (found is not None) == happens, f"transaction {number} makes {'an' if happens else 'no'} epoch"
-        assert_same(
-            kept(program, past[-1]), shown_weights(program, replay, past[-1]), f"relations after transaction {number}"
-        )
-        if happens:
-            assert_same(expected_changes(program, past[-2], past[-1]), found, f"changes of transaction {number}")
-        if recounted:
-            sets = {name: frozenset(rows) for name, rows in facts.items()}
-            mistakes = recount(program, sets, replay.state(), replay.ranked())
-            assert not mistakes, f"state after transaction {number}:\n" + "\n".join(mistakes)
+        beside.commit(transaction, f"transaction {number}", recounted)
 
 
 def language_survives_failures(case: Case) -> None:
     """An epoch that fails in a function of its last rule leaves no trace: the same transaction without it follows."""
     program = with_fuse(case.program)
-    facts: Weights = {}
-    past: list[Weights] = [weigh(program, facts, (), INSTANCE_LIMIT)]
     replay = EngineReplay(program)
+    beside = BesideOracle(program, replay)
     replay.open()
     for number, transaction in enumerate(case.history):
         blow = Transaction((*transaction.writes, Write(+1, FUSE, ((0,),))))
@@ -209,16 +223,7 @@ def language_survives_failures(case: Case) -> None:
         with pytest.raises(tidelog.EvaluationError):
             replay.commit(blow)
         assert_same(before, replay.relations(), f"relations after transaction {number} failed")
-        earlier, facts = facts, weigh_facts(program, facts, transaction)
-        if is_an_epoch(program, earlier, facts):
-            past.append(weigh(program, facts, past, INSTANCE_LIMIT))
-        found = replay.commit(transaction)
-        if found is not None:
-            changes = expected_changes(program, past[-2], past[-1])
-            assert_same(changes, found, f"changes of transaction {number} after it failed")
-        assert_same(
-            kept(program, past[-1]), shown_weights(program, replay, past[-1]), f"relations after transaction {number}"
-        )
+        beside.commit(transaction, f"transaction {number} after it failed")
 
 
 def shell_prints_the_same(case: Case) -> None:
