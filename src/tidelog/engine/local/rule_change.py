@@ -69,6 +69,10 @@ class RuleChange:
         """The strata of the new program; those that are not what they were are new objects."""
         found = []
         for stratum in self._after.strata:
+            old = self._homes.get(stratum.relations[0])
+            if old is not None and old.stratum is stratum and not self._weighed_otherwise:
+                found.append(old)
+                continue
             old = self._find(stratum)
             if old is not None and self._is_as_it_was(stratum, old):
                 found.append(old)
@@ -99,9 +103,7 @@ class RuleChange:
     def _find(self, stratum: Stratum) -> LocalStratum | None:
         """The stratum that had the same relations."""
         found = self._homes.get(stratum.relations[0])
-        if found is None or found.stratum is stratum:
-            return found
-        return found if {*found.relations} == {*stratum.relations} else None
+        return found if found is not None and {*found.relations} == {*stratum.relations} else None
 
     def _goes_on(self, made: LocalStratum, old: LocalStratum) -> bool:
         """Whether the state is of the same kind. What has no rules any more has no ranks either."""
@@ -109,8 +111,6 @@ class RuleChange:
         return type(old) is type(made) and not loses_its_rules and not self._is_weighed_otherwise(made.stratum)
 
     def _is_as_it_was(self, stratum: Stratum, old: LocalStratum) -> bool:
-        if old.stratum is stratum:
-            return not self._is_weighed_otherwise(stratum)
         return (
             old.stratum.recursive == stratum.recursive
             and len(old.stratum.rules) == len(stratum.rules)
