@@ -152,3 +152,30 @@ def _came_to(db: tidelog.Database, rows: list[tuple[int, int]]) -> list[str]:
     with db._session.engine() as engine:
         assert isinstance(engine, LocalEngine)
         return [name for stratum in engine._agenda.visited for name in stratum.relations]
+
+
+def test_a_stratum_that_stops_to_read_another_may_stand_before_it_and_neither_is_visited_twice() -> None:
+    text = """
+        input relation A(x: u32, y: u32)
+        input relation B(x: u32, y: u32)
+        output relation First(x: u32)
+        output relation Second(x: u32, y: u32)
+        First(x) :- Second(x, _).
+        First(x) :- A(x, 77).
+        Second(x, y) :- A(x, y), x > 100.
+    """
+    with tidelog.compile(text).open() as db:
+        with db.transaction() as tx:
+            tx.insert("A", [(1, 2), (101, 3)])
+            tx.insert("B", [(9, 9)])
+        with db.transaction() as tx:
+            tx.remove_rules("First(x) :- Second(x, _).")
+            tx.add_rules("Second(x, y) :- A(x, y), not B(_, y).")
+        assert tx.report is not None
+        visited = [stratum.relations for stratum in tx.report.strata]
+        assert visited.index(("First",)) < visited.index(("Second",)), "else the test shows nothing"
+        assert len(visited) == len({*visited})
+        assert (set(db.relation("First")), {*db.relation("Second")}) == (set(), {(1, 2), (101, 3)})
+        with db.transaction() as tx:
+            tx.delete("A", [(1, 2), (101, 3)])
+        assert len(db.relation("Second")) == 0

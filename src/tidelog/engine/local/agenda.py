@@ -84,5 +84,6 @@ class Agenda:
                 line = self._desk.S[number]
                 if line[k.CAME_COUNT] or line[k.LEFT_COUNT]:
                     for reader in self._readers.get(number, ()):
-                        if reader != place:
+                        # A stratum before this one reads it only by a rule that goes, and has given that up already.
+                        if reader > place:
                             heappush(places, reader)
