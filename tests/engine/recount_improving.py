@@ -14,7 +14,9 @@ from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 
 def mistakes_in_improving(engine: LocalEngine) -> list[str]:
     """What is wrong with ranks, counts, totals and best rows, between two epochs."""
-    return [each for stratum in engine._strata if isinstance(stratum, MonotoneStratum) for each in _mistakes(stratum)]
+    return [
+        each for stratum in engine._laid.strata if isinstance(stratum, MonotoneStratum) for each in _mistakes(stratum)
+    ]
 
 
 def _mistakes(stratum: MonotoneStratum) -> list[str]:

@@ -60,9 +60,9 @@ def test_a_relation_that_is_still_empty_counts_as_larger_than_what_its_rules_rea
 def test_updates_after_a_bootstrap_build_no_arrangement() -> None:
     engine = opened(CLOSURE)
     engine.commit([Operation("Edge", 1, [(i, i + 1) for i in range(60)])])
-    reach = engine._desk.stores[engine._numbers["Reach"]]
+    reach = engine._desk.stores[engine._laid.numbers["Reach"]]
     built = list(reach.arranged())
     assert sorted(built) == [(0,), (1,)]
     engine.commit([Operation("Edge", -1, [(59, 60)])])
-    assert engine._desk.stores[engine._numbers["Reach"]] is reach
+    assert engine._desk.stores[engine._laid.numbers["Reach"]] is reach
     assert reach.arranged() == built

@@ -28,7 +28,7 @@ def trees(text: str) -> tuple[Running, list[Encoded]]:
     """What the strata with rules run, once there are rows."""
     run = Running(text)
     run.commit(FACTS)
-    return run, [encoded for stratum in run.engine._strata for encoded in stratum._variants]
+    return run, [encoded for stratum in run.engine._laid.strata for encoded in stratum._variants]
 
 
 def blocks(encoded: Encoded) -> int:

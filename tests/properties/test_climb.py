@@ -31,7 +31,7 @@ class Recounting(EngineReplay):
         changes = super().commit(transaction)
         mistakes = mistakes_in_improving(self.engine)
         assert not mistakes, "\n".join(mistakes)
-        self.reasons.update(each.why for each in self.engine._strata if isinstance(each, MonotoneStratum))
+        self.reasons.update(each.why for each in self.engine._laid.strata if isinstance(each, MonotoneStratum))
         return changes
 
 

@@ -110,7 +110,10 @@ class Engine(Protocol):
     """The state of one database. Not thread-safe: `Database` holds the lock."""
 
     name: str
-    program: RuleProgram
+
+    @property
+    def program(self) -> RuleProgram:
+        """The rules as they are now."""
 
     def open(self) -> Outcome:
         """Derives what the program's own facts imply; called once, before anything else. Epoch 0."""

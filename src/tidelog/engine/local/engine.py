@@ -18,34 +18,26 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
-from tidelog.engine.local.agenda import Agenda
 from tidelog.engine.local.arrived import Arrived
 from tidelog.engine.local.changes import LocalChanges, no_session, row_changes, weight_changes
-from tidelog.engine.local.committed import Committed
 from tidelog.engine.local.counts import Counts
 from tidelog.engine.local.desk import Desk
-from tidelog.engine.local.exported import StateTables
-from tidelog.engine.local.feeds import Delays, Inspector
 from tidelog.engine.local.follow import follow
-from tidelog.engine.local.functional import Functions
 from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, table_to_bag
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kinds import kind_of
+from tidelog.engine.local.laid_out import LaidOut
 from tidelog.engine.local.look_up import find_line, look_up
-from tidelog.engine.local.net import decoded, net, split
-from tidelog.engine.local.profiler import Profiler
-from tidelog.engine.local.reclaim import Reclaim
+from tidelog.engine.local.net import Facts, decoded, net, split
 from tidelog.engine.local.rule_change import RuleChange, connect
-from tidelog.engine.local.sizes import Sizes
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.stratum import LocalStratum
 from tidelog.engine.local.tables import Bag, Tables
 from tidelog.engine.local.team import Team, processors
-from tidelog.engine.local.values import Values, Words
-from tidelog.engine.local.weighted import WeightedStratum
+from tidelog.engine.local.values import Values
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
@@ -55,26 +47,6 @@ from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
 from tidelog.rules.ir import Kind, Role, RuleProgram, Stratum
 from tidelog.rules.rule_set import RuleSet
-
-# What is made for the rules of a program, all of it by `_arrange_for` from its strata.
-_OF_THE_RULES = (
-    "program",
-    "_relations",
-    "_places",
-    "_numbers",
-    "_tables",
-    "_strata",
-    "_weighted",
-    "_functions",
-    "_agenda",
-    "_sizes",
-    "_delays",
-    "_inspector",
-    "_reclaim",
-    "_inquiry",
-    "_profiler",
-    "_exported",
-)
 
 
 class LocalEngine:
@@ -115,54 +87,33 @@ class LocalEngine:
         self._arrived: WeakSet[Arrived] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
-        self._numbers = dict(zip(names, self._desk.add([len(each.columns) for each in program.relations.values()])))
-        self._strata: list[LocalStratum] = [
-            self._stratum(stratum, program, self._numbers) for stratum in program.strata
-        ]
-        tables = Tables(program, self._desk, self._numbers)
-        connect(self._strata, tables)
-        self._arrange_for(program, tables)
+        numbers = dict(zip(names, self._desk.add([len(each.columns) for each in program.relations.values()])))
+        strata = [self._stratum(stratum, program, numbers) for stratum in program.strata]
+        tables = Tables(program, self._desk, numbers)
+        connect(strata, tables)
+        self._laid = self._lay_out(program, numbers, strata, tables)
+
+    @property
+    def program(self) -> RuleProgram:
+        """The rules as they are now."""
+        return self._laid.program
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
         kind = kind_of(stratum, program, self._asked.strategy)
         return kind(stratum, program, numbers, self._desk, self._values, self._watch, self._team)
 
-    def _arrange_for(self, program: RuleProgram, tables: Tables, before: Mapping[str, Any] | None = None) -> None:
-        """Everything that looks at the program as a whole, for the strata and numbers that there are now; `before` has
-        the same for other rules."""
-        self.program = program
-        self._values.definitions = program.functions.definitions
-        self._relations = list(program.relations.values())
-        self._places = {each.name: place for place, each in enumerate(self._relations)}
-        self._tables = tables
-        self._weighted = {each.relations[0]: each for each in self._strata if isinstance(each, WeightedStratum)}
-        self._functions = Functions(program, self._desk, self._numbers, self._values)
-        self._agenda = Agenda(self._strata, self._desk)
-        for stratum in self._strata:
-            stratum.program = program
-            stratum.read_above = self._agenda.read
-        numbered = {self._numbers[each.name]: each.name for each in self._relations if each.role is not Role.HIDDEN}
-        self._sizes = Sizes(numbered, self._desk, None if before is None else before["_sizes"])
-        self._delays = Delays(program, tables)
-        self._inspector = Inspector(program, tables, self._values)
-        self._reclaim = Reclaim(
-            program,
-            self._numbers,
-            self._desk,
-            tables,
-            self._delays,
-            self._values,
-            self._strata,
-            None if before is None else before["_reclaim"],
-        )
-        weighted = {name: tables[name] for name in self._weighted}
-        self._inquiry = LocalInquiry(
-            Committed(program, self._desk, self._numbers, self._values, weighted), self._strata
-        )
-        self._profiler = Profiler(program, self._strata, None if before is None else before["_profiler"])
-        self._exported = StateTables(program, self._desk, self._numbers, self._values, self._weighted)
+    def _lay_out(
+        self,
+        program: RuleProgram,
+        numbers: Mapping[str, int],
+        strata: Sequence[LocalStratum],
+        tables: Tables,
+        before: LaidOut | None = None,
+    ) -> LaidOut:
+        laid = LaidOut(program, self._desk, self._values, numbers, strata, tables, before)
         if self._track_state:
-            self._inspector.take = self._exported.take_inspected
+            laid.inspector.take = laid.exported.take_inspected
+        return laid
 
     # Engine
 
@@ -170,7 +121,7 @@ class LocalEngine:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
         with self._interrupts.held():
-            return self._epoch(started, self._agenda.all(), None, anew=True)
+            return self._epoch(started, self._laid.agenda.all(), None, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -210,12 +161,10 @@ class LocalEngine:
     ) -> Outcome | None:
         started = perf_counter()
         with self._interrupts.held():
-            self._inquiry.release()
-            self._reclaim.before_an_epoch()
+            self._laid.inquiry.release()
+            self._laid.reclaim.before_an_epoch()
             if rules is None:
-                facts, given = net(
-                    operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values
-                )
+                facts, given = self._net(operations)
                 is_empty = not facts and not given and not even_if_empty
                 outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
             else:
@@ -223,53 +172,47 @@ class LocalEngine:
             self.marks = marked(self.marks, marks)
             return outcome
 
-    def _run_epoch(
-        self, started: float, facts: dict[int, tuple[Words, Words]], given: dict[str, Bag], before_keeping: Hook
-    ) -> Outcome:
-        for name, bag in self._delays.due().items():
+    def _net(self, operations: Sequence[Operation]) -> tuple[Facts, dict[str, Bag]]:
+        laid = self._laid
+        return net(operations, laid.program, laid.numbers, laid.weighted, laid.agenda.net, self._values)
+
+    def _run_epoch(self, started: float, facts: Facts, given: dict[str, Bag], before_keeping: Hook) -> Outcome:
+        for name, bag in self._laid.delays.due().items():
             self._feed(name, bag, facts, given)
         for number, rows in facts.items():
-            self._agenda.home(number).facts[number] = rows
+            self._laid.agenda.home(number).facts[number] = rows
         for name, bag in given.items():
-            self._weighted[name].given = bag
-        return self._epoch(started, self._agenda.touched(facts), before_keeping, anew=False)
+            self._laid.weighted[name].given = bag
+        return self._epoch(started, self._laid.agenda.touched(facts), before_keeping, anew=False)
 
-    def _feed(self, name: str, bag: Bag, facts: dict[int, tuple[Words, Words]], given: dict[str, Bag]) -> None:
+    def _feed(self, name: str, bag: Bag, facts: Facts, given: dict[str, Bag]) -> None:
         """What comes to a delayed relation in this epoch."""
-        if name in self._weighted:
+        if name in self._laid.weighted:
             given[name] = bag
         else:
-            facts[self._numbers[name]] = split(bag, self.program.relations[name])
+            facts[self._laid.numbers[name]] = split(bag, self.program.relations[name])
 
     def _commit_rules(
         self, started: float, operations: Sequence[Operation], before_keeping: Hook, program: RuleProgram
     ) -> Outcome:
         """An epoch that begins with other rules; if it fails, everything is as it was."""
-        before = {name: getattr(self, name) for name in _OF_THE_RULES}
-        old_program, old_strata, old_numbers, old_delays = self.program, self._strata, self._numbers, self._delays
-        change = RuleChange(self._desk, old_program, old_strata, old_numbers, self._tables, program)
+        before = self._laid
+        change = RuleChange(self._desk, before.program, before.strata, before.numbers, before.tables, program)
         try:
-            self._numbers = change.numbers
-            self._strata = change.strata(self._stratum)
+            strata = change.strata(self._stratum)
             change.connect()
-            self._arrange_for(program, change.tables, before)
-            facts, given = net(operations, self.program, self._numbers, self._weighted, self._agenda.net, self._values)
-            for name, bag in self._delays.go_on(old_delays).items():
+            self._laid = self._lay_out(program, change.numbers, strata, change.tables, before)
+            facts, given = self._net(operations)
+            for name, bag in self._laid.delays.go_on(before.delays).items():
                 self._feed(name, bag, facts, given)
-            self._inspector.is_silent = before["_inspector"].is_silent
-            self._reclaim.go_on(before["_reclaim"])
             outcome = self._run_epoch(started, facts, given, before_keeping)
         except BaseException:
-            for name, value in before.items():
-                setattr(self, name, value)
-            for stratum in old_strata:
-                stratum.program = old_program
-                stratum.read_above = self._agenda.read
-            self._values.definitions = old_program.functions.definitions
+            self._laid = before
+            before.put_in_place()
             change.undo()
             raise
         change.keep()
-        self._agenda.rules_are_kept()
+        self._laid.agenda.rules_are_kept()
         return outcome
 
     def table(self, relation: str) -> pa.Table:
@@ -277,8 +220,8 @@ class LocalEngine:
         return self._values.words_to_table(store.columns_of(store.lines()), self.program.relations[relation])
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        if self.program.relations[relation].kind is not Kind.SET and relation in self._weighted:
-            return decoded(self._tables[relation].weights, self.program.relations[relation], self._values)
+        if self.program.relations[relation].kind is not Kind.SET and relation in self._laid.weighted:
+            return decoded(self._laid.tables[relation].weights, self.program.relations[relation], self._values)
         store = self._store(relation)
         found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
         return [(row, 1) for row in found]
@@ -305,7 +248,7 @@ class LocalEngine:
         return find_line(self._store(relation), np.array([*words, 0], dtype=np.int64)) >= 0
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
-        words = self._agenda.home(self._numbers[relation]).given_to(relation)
+        words = self._laid.agenda.home(self._laid.numbers[relation]).given_to(relation)
         rows = self._values.words_to_rows(words[:, :-1], self.program.relations[relation])
         return list(zip(rows, words[:, -1].tolist()))
 
@@ -320,7 +263,7 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """What the epochs have cost, and what the state takes."""
-        return self._profiler.profile(self.epoch, self._desk, self._numbers)
+        return self._laid.profiler.profile(self.epoch, self._desk, self._laid.numbers)
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does."""
@@ -331,15 +274,15 @@ class LocalEngine:
         self.on_stratum, self._watch.on_round = (None, None) if tell is None else follow(self.program, tell)
 
     def inquiry(self) -> LocalInquiry:
-        return self._inquiry
+        return self._laid.inquiry
 
     def close(self) -> None:
         """Gives the memory back, and ends the threads."""
-        self._inquiry.release()
+        self._laid.inquiry.release()
         self._team.close()
         self._desk.close()
         self._desk = Desk([])
-        self._strata = []
+        self._laid.strata = []
 
     # Snapshots
 
@@ -347,21 +290,21 @@ class LocalEngine:
     def replaying(self) -> Iterator[None]:
         """For epochs that were committed before: in here `Inspect` shows nothing, and there are no limits."""
         limits = self._watch.limits
-        self._watch.limits, self._inspector.is_silent = Limits(), True
+        self._watch.limits, self._laid.inspector.is_silent = Limits(), True
         try:
             yield
         finally:
-            self._watch.limits, self._inspector.is_silent = limits, False
+            self._watch.limits, self._laid.inspector.is_silent = limits, False
 
     def capture(self) -> Capture:
         """The state as of now, to be read while later epochs commit; until `release`, or another one is made."""
-        pools = self._values.interned(column.type for relation in self._relations for column in relation.columns)
+        pools = self._values.interned(column.type for relation in self._laid.relations for column in relation.columns)
         self._capture = Capture(
             self.epoch,
             self._desk,
-            self._numbers,
-            self._strata,
-            bags_of(self._weighted, self._tables, self._strata, self._delays),
+            self._laid.numbers,
+            self._laid.strata,
+            bags_of(self._laid.weighted, self._laid.tables, self._laid.strata, self._laid.delays),
             [(type_, pool.copy_values()) for type_, pool in pools.items()],
         )
         return self._capture
@@ -372,48 +315,48 @@ class LocalEngine:
 
     def restore(self, image: Image) -> None:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
-        load_stores(image, self._desk, self._numbers)
-        self._desk.resized.update(self._numbers.values())
-        fill_tables(image.bags(WEIGHTS), self._desk, self._numbers, self._tables)
-        for stratum in self._strata:
+        load_stores(image, self._desk, self._laid.numbers)
+        self._desk.resized.update(self._laid.numbers.values())
+        fill_tables(image.bags(WEIGHTS), self._desk, self._laid.numbers, self._laid.tables)
+        for stratum in self._laid.strata:
             stratum.instances = image.instances[min(stratum.relations)]
             stratum.resume(image.bags(GIVEN))
-        self._delays.resume(image.queues())
+        self._laid.delays.resume(image.queues())
         self.epoch = image.epoch
 
     # State
 
     def export_state(self, relation: str) -> pa.Table:
         """All rows with their numbers; see `state_schema`."""
-        return self._exported.whole(relation)
+        return self._laid.exported.whole(relation)
 
     def state_changes(self, relation: str) -> pa.Table:
         """The rows whose numbers the last epoch changed, with the new numbers; `_total` 0 for a row that left."""
-        return self._exported.changes(relation)
+        return self._laid.exported.changes(relation)
 
     def weight_changes(self, relation: str) -> pa.Table:
         """What the last epoch added to the weights of a weighted relation, as `_total` behind its columns."""
-        return self._exported.weight_changes(relation)
+        return self._laid.exported.weight_changes(relation)
 
     def inspected(self) -> Mapping[str, pa.Table]:
         """What `Inspect` has to show of the last epoch, by its hidden relation: `_total` is what the weight of the row
         has changed by, `_rank` the round in which it was derived."""
-        return self._exported.inspected
+        return self._laid.exported.inspected
 
     def hand_over(self) -> HandedOver:
         """The whole state, for an engine of another kind."""
-        return hand_over(self.epoch, self.program, self._exported, self._strata, self._delays)
+        return hand_over(self.epoch, self.program, self._laid.exported, self._laid.strata, self._laid.delays)
 
     def take_over(self, state: HandedOver, anew: AbstractSet[str]) -> None:
         """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
         are not known are derived `anew`; that is no epoch."""
         given = {name: self._bag(name, table) for name, table in state.given.items()}
         self.load(state.rows, given=given)
-        unknown = begin_anew(self._strata, anew, given)
+        unknown = begin_anew(self._laid.strata, anew, given)
         if unknown:
             with self.replaying():
-                self._epoch(perf_counter(), self._agenda.beginning_with(unknown), None, anew=False)
-        self._delays.resume(
+                self._epoch(perf_counter(), self._laid.agenda.beginning_with(unknown), None, anew=False)
+        self._laid.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
         self.epoch = state.epoch
@@ -424,14 +367,14 @@ class LocalEngine:
         `given` is what transactions gave, where the rows do not tell. What a delayed relation waits for is not part
         of it: a program with delays cannot be loaded so.
         """
-        held = [number for each in self._strata if not each.joins for number in each.relation_numbers]
-        weights = self._exported.load(states, held)
-        fill_tables(weights, self._desk, self._numbers, self._tables)
-        for stratum in self._strata:
+        held = [number for each in self._laid.strata if not each.joins for number in each.relation_numbers]
+        weights = self._laid.exported.load(states, held)
+        fill_tables(weights, self._desk, self._laid.numbers, self._laid.tables)
+        for stratum in self._laid.strata:
             totals = [each.rows[: len(each), each.columns + k.TOTAL].sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
-        self._desk.resized.update(self._numbers.values())
+        self._desk.resized.update(self._laid.numbers.values())
         self.epoch = epoch
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
@@ -445,7 +388,7 @@ class LocalEngine:
 
     def sizes(self, visited: Sequence[LocalStratum] = ()) -> tuple[dict[str, int], dict[str, int]]:
         """The rows and the bytes of each relation that the user declared, after an epoch that came to these strata."""
-        return self._sizes.after(visited)
+        return self._laid.sizes.after(visited)
 
     def bytes(self, relation: str) -> int:
         """The memory that a relation takes."""
@@ -460,19 +403,21 @@ class LocalEngine:
             return self._held_epoch(started, strata, before_keeping, anew)
 
     def _held_epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, anew: bool) -> Outcome:
-        self._exported.begin()
+        self._laid.exported.begin()
         self._copy_arrived()
         try:
             begun = (stratum.begin() for stratum in strata)
             reports = maintain(
                 begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
             )
-            self._functions.check([number for each in self._agenda.visited for number in each.relation_numbers])
+            self._laid.functions.check(
+                [number for each in self._laid.agenda.visited for number in each.relation_numbers]
+            )
             changes = self._changes()
             if self._track_state:
-                self._exported.collect(self._agenda.visited)
-            self._inspector.show(self.epoch + 1, self._store)
-            for table in self._tables.values():
+                self._laid.exported.collect(self._laid.agenda.visited)
+            self._laid.inspector.show(self.epoch + 1, self._store)
+            for table in self._laid.tables.values():
                 table.pull()
             if before_keeping is not None:
                 before_keeping(self.epoch + 1, changes)
@@ -480,11 +425,11 @@ class LocalEngine:
             self._undo()
             raise
         if self._capture is not None:
-            self._capture.before_keeping(self._agenda.visited)
-        self._delays.keep()
-        for table in self._tables.values():
+            self._capture.before_keeping(self._laid.agenda.visited)
+        self._laid.delays.keep()
+        for table in self._laid.tables.values():
             table.keep()
-        for stratum in self._agenda.visited:
+        for stratum in self._laid.agenda.visited:
             stratum.keep()
         self.epoch += 1
         report = EpochReport(
@@ -493,21 +438,21 @@ class LocalEngine:
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            *self.sizes(self._agenda.visited),
+            *self.sizes(self._laid.agenda.visited),
         )
-        self._profiler.note(report)
+        self._laid.profiler.note(report)
         return Outcome(changes, report)
 
     def _undo(self) -> None:
         """Goes back to the last commit; what was to be done in this epoch is forgotten."""
-        for stratum in self._agenda.visited:
+        for stratum in self._laid.agenda.visited:
             stratum.drop()
             self._desk.resized.update(stratum.relation_numbers)
-        for stratum in self._strata:
+        for stratum in self._laid.strata:
             stratum.facts = {}
-        for weighted in self._weighted.values():
+        for weighted in self._laid.weighted.values():
             weighted.given = {}
-        for table in self._tables.values():
+        for table in self._laid.tables.values():
             table.drop()
 
     def _copy_arrived(self) -> None:
@@ -520,23 +465,23 @@ class LocalEngine:
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
-        for place in sorted(self._places[name] for each in self._agenda.visited for name in each.relations):
-            relation = self._relations[place]
+        for place in sorted(self._laid.places[name] for each in self._laid.agenda.visited for name in each.relations):
+            relation = self._laid.relations[place]
             if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
-            if relation.kind is not Kind.SET and relation.name in self._weighted:
-                found = weight_changes(relation, self._values, self._tables[relation.name].delta)
+            if relation.kind is not Kind.SET and relation.name in self._laid.weighted:
+                found = weight_changes(relation, self._values, self._laid.tables[relation.name].delta)
             else:
                 found = row_changes(relation, self._values, self._store(relation.name))
             if found is not None:
                 changes[relation.name] = found
         for each in changes.values():
             self._arrived.add(each.arrived)
-            self._reclaim.hold(each)
+            self._laid.reclaim.hold(each)
         return changes
 
     def _bag(self, relation: str, table: pa.Table) -> Bag:
         return table_to_bag(table, self.program.relations[relation], self._values)
 
     def _store(self, relation: str) -> Store:
-        return self._desk.stores[self._numbers[relation]]
+        return self._desk.stores[self._laid.numbers[relation]]
