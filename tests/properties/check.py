@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.engine.changing_plans import changing_plans
 from tests.maintain.giving_up import giving_up
 from tests.oracle.case import Case
 from tests.oracle.evaluate import evaluate
@@ -94,6 +95,12 @@ def agrees_when_giving_up(case: Case, share: float) -> Replay:
     """The same with a switch that leaves Update as soon as it has met this share of a stratum's instances."""
     with giving_up(share):
         return agrees_with_oracle(case, recounted=True)
+
+
+def agrees_while_plans_change(case: Case, share: float, seed: int) -> Replay:
+    """The same, with other plans after some of the waves of each epoch."""
+    with changing_plans(seed):
+        return agrees_when_giving_up(case, share)
 
 
 def cut_differently(case: Case, **options: Any) -> None:

@@ -26,6 +26,7 @@ from tests.oracle.instances import TooLargeError
 from tests.oracle.shrink import shrink
 from tests.properties.check import (
     agrees_when_giving_up,
+    agrees_while_plans_change,
     agrees_with_oracle,
     cut_differently,
     rolled_back,
@@ -73,6 +74,7 @@ def agrees_on_local_spark(case: Case, plan: str) -> None:
 PROPERTIES: dict[str, Callable[[Case], object]] = {
     "oracle": partial(agrees_with_oracle, recounted=True),
     "switch": partial(agrees_when_giving_up, share=0.1),
+    "plans": partial(agrees_while_plans_change, share=0.5, seed=0),
     "failure": survives_failures,
     "undo": undone,
     "rollback": rolled_back,

@@ -3,8 +3,9 @@
 How many rows a probe finds is told by a sample: the rows that share the key of a row taken at random. That is more than
 the rows per key where some keys are frequent, and right so: frequent keys are asked for more often.
 
-A relation that a Bootstrap is filling anew is taken for what it was before. Where it was empty, it is taken for larger
-than all that its rules read, since a plan that takes it for small would start from it, until rows are there to look at.
+A relation that a Bootstrap is filling anew is taken for what it was before, until it has more rows than then. Where it
+was empty, it is taken for larger than all that its rules read, since a plan that takes it for small would start from
+it, until rows are there to look at.
 """
 
 from __future__ import annotations
@@ -44,17 +45,14 @@ class StoreEstimates:
 
     def rows(self, relation: str) -> float:
         number = self._numbers[relation]
-        old = self._replaced.get(number)
-        rows = len(self._desk.stores[number]) if old is None else int(old.saved[LIVE])
+        rows = int(self._larger(number)[1][LIVE])
         if rows or number in self._read:
             return rows
         return SWELL * max((len(self._desk.stores[each]) for each in self._read), default=0)
 
     def bucket(self, relation: str, keys: Keys, columns: int) -> float:
         number = self._numbers[relation]
-        old = self._replaced.get(number)
-        store = self._desk.stores[number] if old is None else old
-        line = store.line if old is None else old.saved
+        store, line = self._larger(number)
         rows = int(line[LIVE])
         if not rows:
             return even_bucket(self.rows(relation), keys, columns)
@@ -67,6 +65,13 @@ class StoreEstimates:
         rows = len(self._desk.stores[self._numbers[relation]])
         # A Bootstrap probes about once for each row that it finds, and will find more than there are.
         return rows / max(PROBES, rows) if self._is_bootstrap else rows / PROBES
+
+    def _larger(self, number: int) -> tuple[Store, Words]:
+        """The store of a relation, or the one that it replaces if that has more rows; and its line."""
+        store, old = self._desk.stores[number], self._replaced.get(number)
+        if old is None or len(store) > old.saved[LIVE]:
+            return store, store.line
+        return old, old.saved
 
     def arranged(self, relation: str) -> Collection[Keys]:
         return self._desk.stores[self._numbers[relation]].arranged()

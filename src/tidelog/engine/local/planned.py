@@ -208,7 +208,8 @@ class PlannedStratum:
     def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
         """Plans and encodes the variants for the present sizes, and builds the arrangements that will be probed.
 
-        A Bootstrap fills relations from nothing, so it is prepared anew while it runs, between its waves.
+        A Bootstrap fills relations from nothing, and an Update may, so they are prepared anew while they run, between
+        their waves.
         """
         read = (*self._below, *self._inside.tolist())
         signature = (active is IN_BOOTSTRAP, *map(self._size_class, read))
@@ -229,13 +230,15 @@ class PlannedStratum:
 
     def _may_run(self, encoded: Encoded, wave: int) -> bool:
         """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
+        if wave > 0:
+            return encoded.kind == k.KIND_INSIDE
         if encoded.kind == k.KIND_RULE and self._active is not IN_BOOTSTRAP:
             return True  # rows may still come before the rule runs
         if encoded.kind == k.KIND_RULE:
-            # It runs in wave 0, where the relations of the stratum have their facts alone, mostly none.
-            return wave == 0 and not all(map(self._lacks_rows, encoded.variants))
+            # The relations of the stratum have their facts alone, mostly none.
+            return not all(map(self._lacks_rows, encoded.variants))
         if encoded.kind == k.KIND_INSIDE:
-            return wave > 0 or self._active is not IN_BOOTSTRAP
+            return self._active is not IN_BOOTSTRAP
         return self._is_changed(encoded.delta)
 
     def _lacks_rows(self, variant: Variant) -> bool:

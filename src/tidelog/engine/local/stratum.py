@@ -29,6 +29,9 @@ from tidelog.maintain.switch import Meter, Progress
 from tidelog.rules.ir import Rule
 
 YIELD_INSTANCES = 2_000_000
+# An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
+REPLAN_WAVE = 4
+REPLAN_INSTANCES = 20_000
 
 
 class LocalStratum(PlannedStratum):
@@ -203,8 +206,10 @@ class LocalStratum(PlannedStratum):
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.YIELD_AT] = stride
         control[k.LOGGING] = 1 if logging else 0
-        # The Bootstrap of a recursion is prepared again after waves 0, 1, 3, 7 …, when its relations have grown.
-        control[k.LAST_WAVE] = 0 if self.stratum.recursive and not logging else self.watch.last_round
+        control[k.LAST_WAVE] = last_round = self.watch.last_round
+        if self.stratum.recursive and phase == k.INSERT:
+            # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
+            control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
         control[k.PYTHON_VARIANTS] = self._in_python
         control[k.THREADS], control[k.CHUNK] = 1, k.ALL_ROWS
         control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
@@ -238,11 +243,12 @@ class LocalStratum(PlannedStratum):
                     return None
             elif status == k.ROUNDS:
                 wave = int(control[k.WAVE])
-                if wave > self.watch.last_round:
+                if wave > last_round:
                     self.watch.rounds(wave, rule)
-                self._prepare(IN_BOOTSTRAP, wave)
-                crew = self._crew
-                control[k.LAST_WAVE] = min(2 * wave, self.watch.last_round)
+                if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
+                    self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
+                    crew = self._crew
+                control[k.LAST_WAVE] = min(2 * wave, last_round)
             elif status == k.DIVISION:
                 encoded = self._variants[int(control[k.VARIANT])]
                 raise self.division(encoded.at[int(control[k.NODE])].rule)
