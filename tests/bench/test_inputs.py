@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -90,3 +91,60 @@ def test_the_ontology_is_read_from_the_archive(tmp_path: Path) -> None:
     assert data.rows == 6
     assert data.tables["ToldHas"].to_pylist() == [{"sub": 1, "role": 2, "what": 3}]
     assert data.known == {"IsA": 7_560_179, "Has": 16_595_494}
+
+
+def test_facts_are_read_once_each_with_what_the_analysis_takes_for_granted(tmp_path: Path) -> None:
+    main, start = "<Main: void main(java.lang.String[])>", "<Main: void <clinit>()>"
+    lines = {name: [["x"] * width] for name, width, _ in doop.FILES.values()}
+    lines |= {
+        "Method": [
+            [main, "main", "(java.lang.String[])", "Main", "void", "([Ljava/lang/String;)V", "1"],
+            [start, "<clinit>", "()", "Main", "void", "()V", "0"],
+            ["<Node: void accept()>", "accept", "()", "Node", "void", "()V", "0"],
+        ]
+        * 2,
+        "Method-Modifier": [["abstract", "<Node: void accept()>"]],
+        "FormalParam": [["0", main, "args"], ["1", "x", "other"]],
+        "ActualParam": [["0", "call", "x"]],
+        "AssignHeapAllocation": [
+            ["i", "1", "new Node", "v", main, "9"],
+            ["i", "2", "text", "w", main, "9"],
+            ["i", "3", "<class Node>", "u", main, "9"],
+        ],
+        "NormalHeap": [["new Node", "Node"]],
+        "StringConstant": [["text"]],
+        "LoadStaticField": [["i", "1", "v", "<Main: Node one>", main]],
+        "Field": [["<Main: Node one>", "Main", "one", "Node"], ["<Main: Node two>", "Main", "two", "Node"]],
+        "ComponentType": [["Node[]", "Node"]] * 3,
+        "MainClass": [["Main"]],
+        "HeapAllocation_Type_Prefill": [["array", "java.lang.String[]"]],
+        "MainMethodArgArray": [["array"]],
+        "MainMethodArgArrayContent": [["content"]],
+    }
+    (tmp_path / "doop").mkdir()
+    for name, rows in lines.items():
+        with gzip.open(tmp_path / "doop" / f"{name}.facts.gz", "wt") as file:
+            file.writelines("\t".join(row) + "\n" for row in rows)
+    data = doop.doop(settings(tmp_path, Scale.FULL))
+
+    def found(relation: str) -> list[tuple[object, ...]]:
+        return sorted(zip(*(column.to_pylist() for column in data.tables[relation].columns)))
+
+    assert len(found("Method")) == 3
+    assert found("Concrete") == [(start,), (main,)]
+    assert found("Initialiser") == [("Main", start)]
+    assert found("Entry") == [(main,)]
+    assert found("StaticField") == [("<Main: Node one>", "Main")]
+    assert found("HeapType") == [
+        ("<class Node>", "java.lang.Class"),
+        ("array", "java.lang.String[]"),
+        ("new Node", "Node"),
+        ("text", "java.lang.String"),
+    ]
+    assert found("Component") == [("Node[]", "Node")]
+    assert ("Node[]", "java.lang.Object") in found("Extends")
+    assert {("Node[]", "java.lang.Cloneable"), ("Node[]", "java.io.Serializable")} <= set(found("Implements"))
+    assert {("args", "array", main), (f"{main}/content", "content", main)} <= set(found("New"))
+    assert (f"{main}/content", "args") in found("StoreElement")
+    half = doop.doop(settings(tmp_path, Scale.TINY))
+    assert half.tables["New"].num_rows == 2

@@ -134,6 +134,13 @@ def warm(program: str, tables: Tables, strategies: Sequence[str] = ("elastic", "
         subject.close()
 
 
+def touch_memory(program: str, tables: Tables, threads: int | None) -> None:
+    """Bootstraps everything once, so that what is compared next finds memory that the system has already given out."""
+    subject = Subject(program, threads=threads)
+    subject.change(inserts=tables)
+    subject.close()
+
+
 def take(table: pa.Table, places: npt.ArrayLike) -> pa.Table:
     """The rows at these places."""
     import numpy as np

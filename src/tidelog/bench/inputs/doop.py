@@ -1,7 +1,8 @@
 """Facts about a Java program for points-to: those that Doop extracts (`doop/*.facts.gz`), or generated ones.
 
-Doop's files have more columns and more methods than the analysis reads; only what it reads is kept. Class initialisers
-and the main method are entries.
+Doop's files have more columns than the analysis reads, and lines that stand twice; what it reads is kept, once. Texts
+and classes that the program names are objects too, of the types String and Class. An array type is below Object,
+Cloneable and Serializable. The entry is the main method; its argument is an array with one text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FILES: dict[str, tuple[str, int, dict[str, int]]] = {
     "Load": ("LoadInstanceField", 6, {"to": 2, "base": 3, "field": 4}),
     "Store": ("StoreInstanceField", 6, {"from": 2, "base": 3, "field": 4}),
     "LoadStatic": ("LoadStaticField", 5, {"to": 2, "field": 3, "method": 4}),
-    "StoreStatic": ("StoreStaticField", 5, {"from": 2, "field": 3}),
+    "StoreStatic": ("StoreStaticField", 5, {"from": 2, "field": 3, "method": 4}),
     "LoadElement": ("LoadArrayIndex", 5, {"to": 2, "base": 3}),
     "StoreElement": ("StoreArrayIndex", 5, {"from": 2, "base": 3}),
     "Actual": ("ActualParam", 3, {"index": 0, "call": 1, "variable": 2}),
@@ -35,44 +36,87 @@ FILES: dict[str, tuple[str, int, dict[str, int]]] = {
     "Result": ("AssignReturnValue", 2, {"call": 0, "variable": 1}),
     "This": ("ThisVar", 2, {"method": 0, "variable": 1}),
     "StaticCall": ("StaticMethodInvocation", 4, {"call": 0, "callee": 2, "method": 3}),
-    "SpecialCall": ("SpecialMethodInvocation", 5, {"call": 0, "callee": 2, "base": 3, "method": 4}),
-    "VirtualCall": ("VirtualMethodInvocation", 5, {"call": 0, "signature": 2, "base": 3, "method": 4}),
+    "SpecialCall": ("SpecialMethodInvocation", 5, {"call": 0, "callee": 2, "base": 3}),
+    "VirtualCall": ("VirtualMethodInvocation", 5, {"call": 0, "signature": 2, "base": 3}),
     "Method": ("Method", 7, {"method": 0, "name": 1, "descriptor": 5, "class": 3}),
+    "StaticField": ("Field", 4, {"field": 0, "class": 1}),
     "Extends": ("DirectSuperclass", 2, {"class": 0, "above": 1}),
     "Implements": ("DirectSuperinterface", 2, {"class": 0, "above": 1}),
+    "Component": ("ComponentType", 2, {"array": 0, "class": 1}),
 }
 _NUMBERS = ("index",)
+# What a generated method does; what stands twice is done twice as often.
+_ACTIONS = (
+    *("New", "New", "New", "New array", "Move", "Move", "Cast", "Load", "Store", "LoadElement", "StoreElement"),
+    *("LoadStatic", "StoreStatic", "Virtual", "Virtual", "Special", "Static"),
+)
+_STEPS = 7
 
 
 def doop(settings: Settings) -> Dataset:
-    """The real facts at full scale, with a fixed sample of the allocations at a smaller one; generated without them."""
+    """The real facts, at the scale `tiny` with a fixed half of the allocations; generated without them."""
     folder = settings.data / "doop" if settings.data else None
     if folder is None or not folder.is_dir():
-        return generated(settings.pick(30, 400, 1_500))
+        return generated(settings.pick(30, 400, 1_000))
     read = read_doop(folder)
-    if settings.scale is Scale.FULL:
+    if settings.scale is not Scale.TINY:
         return read
-    tables = dict(read.tables)
-    kept = np.random.default_rng(SEED).permutation(tables["New"].num_rows)[: settings.pick(200, 4_000, 0)]
-    tables["New"] = tables["New"].take(np.sort(kept))
+    # Fewer leave nothing to analyse: without the objects that methods are called on, nothing is reached.
+    count = read.tables["New"].num_rows
+    kept = np.sort(np.random.default_rng(SEED).permutation(count)[: count // 2])
+    tables = {**read.tables, "New": read.tables["New"].take(kept)}
     return Dataset(f"Doop, {len(kept)} allocations", read.source, tables, SEED)
 
 
 def read_doop(folder: Path) -> Dataset:
     """What the analysis reads of Doop's facts. Raises UsageError when a file is missing or not as it should be."""
     tables = {name: _read(folder, *described) for name, described in FILES.items()}
+    methods = tables["Method"]
     modifiers = _read(folder, "Method-Modifier", 2, {"modifier": 0, "method": 1})
     abstract = modifiers.filter(pc.equal(modifiers["modifier"], "abstract"))["method"]
-    own = tables["This"]["method"]
-    concrete = pc.unique(own.filter(pc.invert(pc.is_in(own, abstract.combine_chunks()))))
-    methods = tables["Method"]["method"]
-    used = pa.concat_arrays([concrete, pc.unique(tables["VirtualCall"]["signature"])])
+    concrete = methods.filter(pc.invert(pc.is_in(methods["method"], abstract.combine_chunks())))
+    tables["Concrete"] = concrete.select(["method"])
+    tables["Initialiser"] = concrete.filter(pc.equal(concrete["name"], "<clinit>")).select(["class", "method"])
+    used = pc.unique(pa.chunked_array([*tables["LoadStatic"]["field"].chunks, *tables["StoreStatic"]["field"].chunks]))
+    fields = tables["StaticField"]
+    tables["StaticField"] = fields.filter(pc.is_in(fields["field"], used))
+    heaps = pc.unique(tables["New"]["heap"])
+    texts = _read(folder, "StringConstant", 1, {"heap": 0})["heap"]
+    tables["HeapType"] = pa.concat_tables(
+        [
+            tables["HeapType"],
+            _read(folder, "HeapAllocation_Type_Prefill", 2, {"heap": 0, "class": 1}),
+            _all_of("heap", texts, "class", "java.lang.String"),
+            _all_of("heap", heaps.filter(pc.starts_with(heaps, "<class ")), "class", "java.lang.Class"),
+        ]
+    )
+    arrays = tables["Component"]["array"]
+    tables["Extends"] = pa.concat_tables([tables["Extends"], _all_of("class", arrays, "above", "java.lang.Object")])
+    above = [_all_of("class", arrays, "above", each) for each in ("java.lang.Cloneable", "java.io.Serializable")]
+    tables["Implements"] = pa.concat_tables([tables["Implements"], *above])
     main = f"<{_read(folder, 'MainClass', 1, {'class': 0})['class'][0]}: void main(java.lang.String[])>"
-    entries = methods.filter(pc.or_(pc.equal(methods, main), pc.ends_with(methods, " <clinit>()>")))
-    tables["Method"] = tables["Method"].filter(pc.is_in(methods, used))
-    tables["Concrete"] = _table({"method": concrete})
-    tables["Entry"] = _table({"method": pc.unique(entries)})
-    return Dataset("Doop", str(folder), tables)
+    tables["Entry"] = _table({"method": pa.array([main])})
+    array = _read(folder, "MainMethodArgArray", 1, {"heap": 0})["heap"][0].as_py()
+    text = _read(folder, "MainMethodArgArrayContent", 1, {"heap": 0})["heap"][0].as_py()
+    formals = tables["Formal"]
+    argument = formals.filter(pc.equal(formals["method"], main))["variable"][0].as_py()
+    made = {"variable": [argument, f"{main}/content"], "heap": [array, text], "method": [main, main]}
+    tables["New"] = pa.concat_tables([tables["New"], _lines(made)])
+    stored = _lines({"from": [f"{main}/content"], "base": [argument]})
+    tables["StoreElement"] = pa.concat_tables([tables["StoreElement"], stored])
+    return Dataset("Doop", str(folder), {name: _distinct(table) for name, table in tables.items()})
+
+
+def _all_of(name: str, values: pa.ChunkedArray, other: str, value: str) -> pa.Table:
+    return _table({name: values, other: pa.repeat(value, len(values))})
+
+
+def _lines(columns: dict[str, list[str]]) -> pa.Table:
+    return _table({name: pa.array(values) for name, values in columns.items()})
+
+
+def _distinct(table: pa.Table) -> pa.Table:
+    return table.group_by(table.column_names, use_threads=False).aggregate([])
 
 
 def _read(folder: Path, file: str, width: int, columns: dict[str, int]) -> pa.Table:
@@ -98,55 +142,77 @@ def _table(columns: dict[str, pa.Array]) -> pa.Table:
 def generated(classes: int) -> Dataset:
     """A program of so many classes, in which methods make, move, store, load, pass and return objects."""
     generator = np.random.default_rng(SEED)
-    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in [*FILES, "Concrete", "Entry"]}
-    slots, actions = 3, ("New", "Move", "Cast", "Load", "Store", "Virtual", "Virtual", "Static")
+    columns = {name: list(described[2]) for name, described in FILES.items()}
+    columns |= {"Concrete": ["method"], "Initialiser": ["class", "method"], "Entry": ["method"]}
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in columns}
+    slots = 3
 
     def any_of(count: int) -> int:
         return int(generator.integers(0, count))
 
+    def declare(method: str, name: str, of: str) -> None:
+        rows["Method"].append((method, name, "()", of))
+        rows["Concrete"].append((method,))
+
+    def make(variable: str, heap: str, of: str, method: str) -> None:
+        rows["New"].append((variable, heap, method))
+        rows["HeapType"].append((heap, of))
+
+    def do(action: str, one: str, other: str, method: str, step: int) -> None:
+        call, name = f"{method}/call{step}", f"f{any_of(3)}"
+        match action:
+            case "New":
+                make(one, f"{method}/new{step}", f"C{any_of(classes)}", method)
+            case "New array":
+                make(one, f"{method}/new{step}", f"C{any_of(classes)}[]", method)
+            case "Move" | "LoadElement" | "StoreElement":
+                rows[action].append((one, other))
+            case "Cast":
+                rows["Cast"].append((one, other, f"C{any_of(classes)}" + ("[]" if any_of(4) == 0 else "")))
+            case "Load" | "Store":
+                rows[action].append((one, other, name))
+            case "LoadStatic" | "StoreStatic":
+                rows[action].append((one, f"C{any_of(classes)}.s", method))
+            case "Virtual":
+                # Class 0 has all methods, so a call through its signature finds one in every class.
+                rows["VirtualCall"].append((call, f"<C0: m{any_of(slots)}>", one))
+                rows["Actual"].append((0, call, other))
+                rows["Result"].append((call, f"{method}/v{any_of(5)}"))
+            case "Special":
+                rows["SpecialCall"].append((call, f"<C0: m{any_of(slots)}>", one))
+            case "Static":
+                rows["StaticCall"].append((call, f"<C0: m{any_of(slots)}>", method))
+                rows["Actual"].append((0, call, one))
+
     for number in range(classes):
         own = f"C{number}"
+        rows["StaticField"].append((f"{own}.s", own))
+        rows["Component"].append((f"{own}[]", own))
+        rows["Extends"].append((f"{own}[]", "C0"))
         if number:
             rows["Extends"].append((own, f"C{any_of(number)}"))
+        if any_of(2) == 0:
+            method = f"<{own}: <clinit>>"
+            declare(method, "<clinit>", own)
+            rows["Initialiser"].append((own, method))
+            make(f"{method}/v0", f"{method}/new", own, method)
+            rows["StoreStatic"].append((f"{method}/v0", f"{own}.s", method))
         for slot in range(slots):
             # A class has some of the methods, and the rest from above.
             if number and any_of(3) == 0:
                 continue
             method = f"<{own}: m{slot}>"
             variables = [f"{method}/v{i}" for i in range(5)]
-            rows["Method"].append((method, f"m{slot}", "()", own))
-            rows["Concrete"].append((method,))
+            declare(method, f"m{slot}", own)
             rows["This"].append((method, f"{method}/this"))
             rows["Formal"].append((0, method, variables[0]))
             rows["Returned"].append((variables[4], method))
             rows["Move"].append((f"{method}/this", variables[1]))
-            for step in range(6):
-                one, other = variables[any_of(5)], variables[any_of(5)]
-                call, field = f"{method}/call{step}", f"f{any_of(3)}"
-                match actions[any_of(len(actions))]:
-                    case "New":
-                        made = any_of(classes)
-                        rows["New"].append((one, f"{method}/new{step}", method))
-                        rows["HeapType"].append((f"{method}/new{step}", f"C{made}"))
-                    case "Move":
-                        rows["Move"].append((one, other))
-                    case "Cast":
-                        rows["Cast"].append((one, other, f"C{any_of(classes)}"))
-                    case "Load":
-                        rows["Load"].append((one, other, field))
-                    case "Store":
-                        rows["Store"].append((one, other, field))
-                    case "Virtual":
-                        # Class 0 has all methods, so a call through its signature finds one in every class.
-                        rows["VirtualCall"].append((call, f"<C0: m{any_of(slots)}>", one, method))
-                        rows["Actual"].append((0, call, other))
-                        rows["Result"].append((call, variables[any_of(5)]))
-                    case "Static":
-                        rows["StaticCall"].append((call, f"<C0: m{any_of(slots)}>", method))
-                        rows["Actual"].append((0, call, one))
-    rows["Entry"] = [rows["Method"][i][:1] for i in range(0, len(rows["Method"]), 5)]
-    columns = {name: list(described[2]) for name, described in FILES.items()}
-    columns |= {"Concrete": ["method"], "Entry": ["method"]}
+            for step in range(_STEPS):
+                do(_ACTIONS[any_of(len(_ACTIONS))], variables[any_of(5)], variables[any_of(5)], method, step)
+    methods = [method for _, method in rows["Initialiser"]]
+    called = [row[:1] for row in rows["Method"] if row[0] not in methods]
+    rows["Entry"] = called[:: max(5, len(called) // 100)]
     tables = {name: _of_rows(columns[name], lines) for name, lines in rows.items()}
     return Dataset(f"program of {classes} classes", "generated", tables, SEED)
 
