@@ -104,7 +104,7 @@ def test_plans_follow_the_rows_of_an_epoch_that_makes_many(strategy: str, monkey
 
     monkeypatch.setattr(planned, "plan_rules", watched)
     engine.commit([Operation("Edge", 1, GROWN[4:])])
-    assert engine._desk.stores[engine._numbers["Reach"]].line[LIVE] == 5050
+    assert engine._desk.stores[engine._laid.numbers["Reach"]].line[LIVE] == 5050
     assert expected[0] == 10
     assert expected[-1] > 600
 
