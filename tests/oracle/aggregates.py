@@ -13,6 +13,8 @@ from tests.oracle.vocabulary import N
 
 TYPES = (N, words.U64, words.BIG, words.DOUBLE, STRING, words.PAIR, words.FIGURE, words.INTERNED)
 KEYS = 3
+FIRST, SECOND = Var("k", N), Var("l", N)
+LEVELS: tuple[tuple[Var, ...], ...] = ((), (FIRST,), (SECOND,), (FIRST, SECOND), (SECOND, FIRST))
 MORE: dict[Type, list[Value]] = {
     N: list(range(0, 256, 17)),
     words.U64: [2**63 + 1, 2**63 - 1, 10, 20, 30],
@@ -29,30 +31,29 @@ def functions_of(type_: Type) -> list[Function]:
 
 
 def random_aggregates(rng: random.Random, *, multisets: bool = False) -> Case:
-    """Two or three relations of keys and values, each with rules that group it by its key or as a whole."""
+    """Two or three relations of keys and values, each with rules that group it by some of its keys, in some order."""
     relations: list[Relation] = []
     rules: list[Rule] = []
     for number, type_ in enumerate(rng.sample(TYPES, rng.choice((2, 3)))):
         kind = "multiset" if multisets and rng.random() < 0.5 else "relation"
-        given = Relation(f"E{number}", (N, type_), "input", kind)
+        given = Relation(f"E{number}", (N, N, type_), "input", kind)
         relations.append(given)
-        # Twice the same members, with other aggregates, are kept once.
-        for by_key in rng.choices((True, False), k=rng.choice((1, 2, 3))):
-            made, rule = _rule(rng, given, f"P{len(rules)}", by_key)
+        # Twice the same members, with other aggregates, are kept once, and so are those of keys in one another.
+        for keys in rng.choices((*LEVELS, (FIRST,)), k=rng.choice((1, 2, 3, 4))):
+            made, rule = _rule(rng, given, f"P{len(rules)}", keys)
             relations.append(made)
             rules.append(rule)
     program = Program(tuple(relations), tuple(rules))
     return Case(program, tuple(_history(rng, program)))
 
 
-def _rule(rng: random.Random, given: Relation, name: str, by_key: bool) -> tuple[Relation, Rule]:
-    key, value = Var("k", N), Var("v", given.columns[1])
+def _rule(rng: random.Random, given: Relation, name: str, keys: tuple[Var, ...]) -> tuple[Relation, Rule]:
+    value = Var("v", given.columns[-1])
     group = Var("g", words.group_of(value.type))
-    keys = (key,) if by_key else ()
     functions = functions_of(value.type)
     chosen = rng.sample(functions, min(len(functions), rng.choice((1, 2, 3))))
     results = [Var(f"a{place}", function.result) for place, function in enumerate(chosen)]
-    body: list[Literal] = [Positive(Atom(given.name, (key, value))), GroupBy(group, value, keys)]
+    body: list[Literal] = [Positive(Atom(given.name, (FIRST, SECOND, value))), GroupBy(group, value, keys)]
     body += [Assign(result, Call(function, (group,))) for result, function in zip(results, chosen)]
     terms = (*keys, *results)
     made = Relation(name, tuple(term.type for term in terms), "output")
@@ -68,8 +69,9 @@ def _history(rng: random.Random, program: Program) -> list[Transaction]:
         writes: dict[tuple[str, Row], int] = {}
         for _ in range(40 if number == 0 else rng.choice((1, 1, 2, 4, 8))):
             relation = rng.choice(inputs)
-            pool = [*words.SAMPLES[relation.columns[1]], *MORE.get(relation.columns[1], [])]
-            row: tuple[str, Row] = (relation.name, (rng.randrange(KEYS), rng.choice(pool)))
+            pool = [*words.SAMPLES[relation.columns[-1]], *MORE.get(relation.columns[-1], [])]
+            keys = rng.randrange(KEYS), rng.randrange(KEYS)
+            row: tuple[str, Row] = (relation.name, (*keys, rng.choice(pool)))
             if held and rng.random() < 0.5:
                 row = rng.choice(sorted(held, key=repr))
             if row in writes:

@@ -124,3 +124,38 @@ def test_an_aggregate_that_may_fail_is_not_forced_on_others_but_has_their_member
     assert second.group is not None
     assert first.group.atom.relation == second.group.atom.relation
     assert first.head.relation != second.head.relation
+
+
+DETAIL = """output relation All(n: u64)
+output relation Shop(shop: string, most: u32)
+output relation Item(item: string, shop: string, sum: u32)
+All(n) :- Sale(_, _, p), var n = p.group_by(()).count_distinct().
+Shop(shop, most) :- Sale(shop, _, price), var most = price.group_by(shop).max().
+Item(item, s, n) :- Sale(s, item, p), var n = p.group_by((item, s)).sum_of(|x| x + (item.len() as u32)).
+"""
+
+
+def test_levels_of_detail_share_the_members_of_the_finest() -> None:
+    rules = tidelog.compile(HEAD + DETAIL).stages.rules
+    assert [name for name in rules.relations if "#members" in name] == ["Item#members4"]
+    found = {rule.head.relation: rule.text for rule in rules.rules if "#" in rule.head.relation}
+    assert found == {
+        "All#groups1": "All#groups1(a#0) :- var a#0 = count of distinct Item#members4(_, _, _).",
+        "Shop#groups3": "Shop#groups3(shop, a#0) :- var a#0 = max of distinct Item#members4(shop, _, _).",
+        "Item#members4": "Item#members4(s, item, p) :- Sale(s, item, p).",
+        "Item#groups5": "Item#groups5(s, item, a#0) :- var a#0 = sum of |x| x + (ddlog_std::len(item) as u32) "
+        "of Item#members4(s, item, _).",
+    }
+
+
+def test_keys_of_which_none_is_part_of_the_other_share_nothing() -> None:
+    rules = """output relation Item(item: string, n: u32)
+    Out(shop, n) :- Sale(shop, _, p), var n = p.group_by(shop).min().
+    Item(item, n) :- Sale(_, item, p), var n = p.group_by(item).min()."""
+    assert [each.group.finer for each in groups(rules) if each.group is not None] == [0, 0]
+
+
+def test_with_duplicates_the_columns_of_a_finer_key_keep_values_apart() -> None:
+    found = groups(DETAIL, keep_duplicates=True)
+    assert len({each.group.atom.relation for each in found if each.group is not None}) == 1
+    assert [each.group.finer for each in found if each.group is not None] == [0, 0, 0]

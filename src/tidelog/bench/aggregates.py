@@ -1,6 +1,7 @@
 """Aggregates of one large group: single changes in four sizes, in the kernel alone and as whole commits.
 
 Beside them the same changes where a function of the program goes through the group: that one is made anew each time.
+And three levels of detail, which share their members (`levels`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, number_table
+from tidelog.bench.levels import levels
 from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, ratio_of, require_equal, take
 
 _HEAD = """import group
@@ -54,6 +56,7 @@ def aggregates(settings: Settings) -> Outcome:
         each for each in out.cases if (each.group, each.name) == (_group(beside), "min, max, count, sum, a commit")
     )
     out.ratios.append(ratio_of(_group(beside), "a group made anew / aggregates kept", anew, kept))
+    levels(settings, out)
     return out
 
 

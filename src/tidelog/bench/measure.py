@@ -112,6 +112,11 @@ class Subject:
         """What the database's relations take, by its own account."""
         return sum(self.report.bytes.values()) if self.report else 0
 
+    @property
+    def all_bytes(self) -> int:
+        """The same with the relations that rules need and nobody has declared."""
+        return sum(each.bytes for each in self._db.profile().relations)
+
     def count(self, relation: str) -> int:
         return len(self._db.relation(relation))
 

@@ -139,7 +139,9 @@ class Group:
 
     `atom` has a variable for each key column and wildcards behind them. The last of those stands for the values; what
     stands before it only orders them and keeps equal ones apart. The group's own key is a tuple of the key columns, or
-    the column itself where `plain` is true. `weighted`: somebody reads the weights of its values.
+    the column itself where `plain` is true. `weighted`: somebody reads the weights of its values. `finer`: so many of
+    the wildcards, right behind the keys, are keys of groups that share the members; values that differ in nothing else
+    are one.
     """
 
     atom: Atom
@@ -147,6 +149,7 @@ class Group:
     plain: bool
     weighted: bool = False
     aggregates: tuple[Aggregate, ...] | None = None
+    finer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
     if to_run:
         functions.require_for(*expressions_of(rules))
-        relations, rules = share_groups(*aggregate(relations, rules, functions))
+        relations, rules = share_groups(*aggregate(relations, rules, functions), functions)
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
     return assemble(relations, rules, stratify(relations, rules), functions, indexes, feeds, inspections)
 

@@ -66,9 +66,9 @@ def _literal(literal: Literal) -> str:
             return show_expression(expression)
         case Assign(variable, expression):
             return f"var {variable.name} = {show_expression(expression)}"
-        case Group(atom, aggregates=aggregates) if aggregates is not None:
+        case Group(atom, aggregates=aggregates, finer=finer) if aggregates is not None:
             kept = ", ".join(f"var {each.variable.name} = {_aggregate(each)}" for each in aggregates)
-            return f"{kept or 'keys'} of {show_atom(atom)}"
+            return f"{kept or 'keys'} of {'distinct ' if finer else ''}{show_atom(atom)}"
         case Group(atom, variable):
             return f"var {variable.name} = group of {show_atom(atom)}"
         case Transform(name, _, inputs, place):

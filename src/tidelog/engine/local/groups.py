@@ -42,8 +42,10 @@ class Grouping:
         count = len(self.keys)
         first = there[0][0]
         own_key: Any = self.key_values(first)
-        behind = self._decoders[count:]
-        items = [([decode(word) for decode, word in zip(behind, row[count:])], weight) for row, weight in there]
+        start = count + self.literal.finer
+        behind = self._decoders[start:]
+        own = {row[start:]: weight for row, weight in there}
+        items = [([decode(word) for decode, word in zip(behind, words)], weight) for words, weight in own.items()]
         items.sort()
         if self.literal.aggregates is not None:
             values = [each[-1] for each, _ in items]

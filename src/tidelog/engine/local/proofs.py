@@ -150,7 +150,10 @@ class Proofs:
         assert rule.group is not None
         keys = tuple(range(sum(isinstance(term, Variable) for term in rule.group.atom.terms)))
         members = self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])
-        premises = tuple((0, (rule.group.atom.relation, member)) for member, weight in members if weight > 0)
+        start = len(keys) + rule.group.finer
+        # Of members that only a finer key tells apart, one stands for all.
+        own = {member[start:]: member for member, weight in members if weight > 0}
+        premises = tuple((0, (rule.group.atom.relation, member)) for member in own.values())
         return Node(key, Origin.GROUP, rule, None, premises)
 
     def _derivations(self, key: Key, below: int | None, within: int | None = None) -> Iterator[Node]:

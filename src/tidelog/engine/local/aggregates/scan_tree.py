@@ -7,6 +7,7 @@ sorted sequence has at the ends of that part; so min and max are its ends, and n
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.kernels import scan_tree as k
 from tidelog.engine.local.values import Words
@@ -57,6 +58,12 @@ class ScanTree:
         """Takes entries out, a line each; False where one of them was not there."""
         flat = np.ascontiguousarray(entries).reshape(-1)
         return bool(k.remove_all(self._header, self._words, self._directory, flat) == len(entries))
+
+    def has(self, entries: Words) -> npt.NDArray[np.bool_]:
+        """Whether each of some entries, a line each, is there."""
+        found = np.zeros(len(entries), dtype=np.bool_)
+        k.find_all(self._header, self._words, self._directory, np.ascontiguousarray(entries).reshape(-1), found)
+        return found
 
     def first(self) -> list[int]:
         """The first entry; there must be one."""

@@ -3,7 +3,10 @@
     min, max, join          one order of the values
     arg_min, arg_max        one order for each function
     sum_of, count           one total for each function
-    count_distinct          the number of members
+    count_distinct          the number of values
+
+Values that several members have, as those of a finer key may, count once (`distinct`); what is first or last among them
+is so however often it is there.
 
 A `Shape` is what the groups of one stratum have in common.
 """
@@ -14,7 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tidelog.check.types import FloatType, Type, is_word
+from tidelog.engine.local.aggregates.distinct import Distinct
 from tidelog.engine.local.aggregates.parts import FloatTotal, Part, Total, ValueOrder, WordOrder, total_of
 from tidelog.engine.local.aggregates.whole import reader, wrapped
 from tidelog.engine.local.values import Values, Words
@@ -26,13 +32,16 @@ _Result = Callable[["GroupState"], int]
 _TOTALS = (AggregateKind.SUM, AggregateKind.COUNT_IF)
 _OF_THE_VALUES = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.JOIN)
 _LEAST = (AggregateKind.MIN, AggregateKind.ARG_MIN)
+_ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
 
 
 class Shape:
     """Which parts the aggregates of a group need, and how each of them is read off."""
 
-    def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values) -> None:
+    def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values, *, finer: bool = False) -> None:
+        """`finer`: several members may have one value."""
         self.aggregates = aggregates
+        self.is_distinct = finer and any(each.kind not in _ENDS for each in aggregates)
         self.value = value
         self.values = values
         self.decode = values.decoder(value)
@@ -120,8 +129,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change: by how much the group grew, and for each part the entries that came and left."""
+    """A change: the words of members that came and left, by how much the group grew, and for each part the entries that
+    came and left."""
 
+    came: Words
+    left: Words
     growth: int
     entries: list[tuple[list[Any], list[Any]]]
 
@@ -129,15 +141,18 @@ class Done:
 class GroupState:
     """One group. `key` are the values of its keys; the members' rows are those behind the key columns."""
 
-    __slots__ = ("_shape", "key", "parts", "size")
+    __slots__ = ("_distinct", "_shape", "key", "parts", "size")
 
     def __init__(self, shape: Shape, key: Sequence[Any], members: Words) -> None:
         """From all members. Raises what the program's functions raise."""
         self._shape = shape
         self.key = key
         self.parts = shape.parts(key)
-        self.size = len(members)
         words = members[:, -1].copy()
+        self._distinct = Distinct(words) if shape.is_distinct else None
+        if self._distinct is not None:
+            words = np.unique(words)
+        self.size = len(words)
         values = shape.values.decode(words, shape.value)
         for part in self.parts:
             part.load(words, values)
@@ -145,22 +160,37 @@ class GroupState:
     def change(self, came: Words, left: Words) -> Done | None:
         """Takes members in and out, and says what it did; None where it has become useless. Raises what the program's
         functions raise, and then nothing has changed."""
-        entries = [(self._entries(part, came), self._entries(part, left)) for part in self.parts]
-        done = Done(len(came) - len(left), entries)
-        return done if self._do(done) else None
+        members = came[:, -1], left[:, -1]
+        words: tuple[Words, Words] | None = members
+        if self._distinct is not None:
+            words = self._distinct.change(*members)
+        if words is None:
+            return None
+        try:
+            entries = [(self._entries(part, words[0]), self._entries(part, words[1])) for part in self.parts]
+        except BaseException:
+            self._take_back(*members)
+            raise
+        done = Done(*members, len(words[0]) - len(words[1]), entries)
+        return done if self._do(done.growth, entries) else None
 
     def undo(self, done: Done) -> None:
         """Takes back what was done last."""
-        self._do(Done(-done.growth, [(came, left) for left, came in done.entries]))
+        self._take_back(done.came, done.left)
+        self._do(-done.growth, [(came, left) for left, came in done.entries])
 
     def results(self) -> Row:
         """The word of each aggregate; the group is not empty."""
         return tuple([result(self) for result in self._shape.results])
 
-    def _do(self, done: Done) -> bool:
-        self.size += done.growth
-        return all(part.change(*each) for part, each in zip(self.parts, done.entries, strict=True))
+    def _take_back(self, came: Words, left: Words) -> None:
+        if self._distinct is not None:
+            self._distinct.change(left, came)
 
-    def _entries(self, part: Part, members: Words) -> list[Any]:
+    def _do(self, growth: int, entries: list[tuple[list[Any], list[Any]]]) -> bool:
+        self.size += growth
+        return all(part.change(*each) for part, each in zip(self.parts, entries, strict=True))
+
+    def _entries(self, part: Part, words: Words) -> list[Any]:
         decode = self._shape.decode
-        return [part.entry(word, decode(word)) for word in members[:, -1].tolist()]
+        return [part.entry(word, decode(word)) for word in words.tolist()]

@@ -52,7 +52,7 @@ class AggregateStratum(GroupStratum):
         assert rule.group is not None
         assert rule.group.aggregates is not None
         value = self.program.relations[rule.group.atom.relation].columns[-1].type
-        return Shape(rule.group.aggregates, value, self.values)
+        return Shape(rule.group.aggregates, value, self.values, finer=rule.group.finer > 0)
 
     def derive(self) -> Facts:
         (rule,) = self.stratum.rules

@@ -130,9 +130,8 @@ def locate(header, words, directory, entries, at):
 
 
 @kernel
-def remove(header, words, directory, entries, at):
-    """Takes an entry out, one of several equal ones; False where it is not there."""
-    place, offset = locate(header, words, directory, entries, at)
+def is_at(header, words, directory, place, offset, entries, at):
+    """Whether an entry is at the place at which it is to be found."""
     if place == header[PAGES]:
         return False
     width = header[WIDTH]
@@ -140,6 +139,17 @@ def remove(header, words, directory, entries, at):
     for column in range(width):
         if words[page + column * ROWS + offset] != entries[at * width + column]:
             return False
+    return True
+
+
+@kernel
+def remove(header, words, directory, entries, at):
+    """Takes an entry out, one of several equal ones; False where it is not there."""
+    place, offset = locate(header, words, directory, entries, at)
+    if not is_at(header, words, directory, place, offset, entries, at):
+        return False
+    width = header[WIDTH]
+    page = directory[2 * place] * width * ROWS
     rows = directory[2 * place + 1]
     for column in range(width):
         start = page + column * ROWS
@@ -174,6 +184,14 @@ def remove_all(header, words, directory, entries):
         if remove(header, words, directory, entries, at):
             found += 1
     return found
+
+
+@entry_point("void(int64[::1], int64[::1], int64[::1], int64[::1], boolean[::1])")
+def find_all(header, words, directory, entries, found):
+    """Says of each entry whether it is there."""
+    for at in range(found.size):
+        place, offset = locate(header, words, directory, entries, at)
+        found[at] = is_at(header, words, directory, place, offset, entries, at)
 
 
 @entry_point("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64)")
