@@ -213,3 +213,28 @@ def test_values_of_surpassed_rows_are_not_given_back(monkeypatch: pytest.MonkeyP
         run.commit(delete={"Edge": [("a", "b", length)]})
         assert dict(run.rows("Best")).keys() >= {("b", length + 1), ("c", length + 2)}
         assert mistakes_in_improving(run.engine) == []
+
+
+def test_the_best_values_come_first_so_that_few_are_surpassed() -> None:
+    # Every node is reached at once, and then ever better along the chain: wave by wave that is 300 * 300 / 2 instances.
+    nodes = 300
+    edges = [("0", str(i), 10_000 - i) for i in range(1, nodes)] + [(str(i), str(i + 1), 1) for i in range(nodes)]
+    run = Running(SHORTEST.format("u64"))
+    run.commit({"Source": [("0",)], "Edge": edges})
+    assert run.rows("Best") == {(str(i), i): 1 for i in range(nodes + 1)}
+    (report,) = run.report.strata
+    assert report.instances < 20 * nodes
+    assert mistakes_in_improving(run.engine) == []
+
+
+def test_a_first_load_is_not_a_repair() -> None:
+    run = Running(SHORTEST.format("u64"))
+    run.commit({"Edge": [(str(i), str(i + 1), 1) for i in range(2000)]})
+    run.commit({"Source": [("0",)]})
+    assert how(run) == [("monotone", monotone.REPAIRED)]
+    anew = Running(SHORTEST.format("u64"))
+    anew.commit({"Edge": [(str(i), str(i + 1), 1) for i in range(2000)], "Source": [("0",)]})
+    assert how(anew) == [("monotone", monotone.ANEW)]
+    assert anew.rows("Best") == run.rows("Best")
+    assert anew.commit(delete={"Edge": [("1990", "1991", 1)]}) == run.commit(delete={"Edge": [("1990", "1991", 1)]})
+    assert mistakes_in_improving(anew.engine) == []

@@ -126,3 +126,16 @@ def test_a_failed_epoch_leaves_the_weights_as_they_were() -> None:
         run.commit({"M": [(4,), (0,)]})
     assert run.rows("Half") == before == {(100,): 1, (50,): 2}
     assert run.commit({"M": [(2,)]}) == {"Half": {(50,): 1}}
+
+
+def test_a_body_has_more_joins_than_python_has_loops_in_one_another() -> None:
+    body = ", ".join(f"E(x{i}, x{i + 1})" for i in range(40))
+    run = Running(f"""
+        input multiset E(x: u32, y: u32)
+        output multiset Far(x: u32, y: u32)
+        Far(x0, x40 + 1) :- {body}, x40 > 39, not Gone(x20).
+        input relation Gone(x: u32)
+    """)
+    assert run.commit({"E": [(i, i + 1) for i in range(41)]}) == {"Far": {(0, 41): 1, (1, 42): 1}}
+    assert run.commit({"E": [(7, 8), (40, 41)]}) == {"Far": {(0, 41): 1, (1, 42): 3}}
+    assert run.commit({"Gone": [(20,)]}) == {"Far": {(0, 41): -2}}

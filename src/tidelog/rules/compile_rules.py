@@ -5,15 +5,13 @@ parse → check → lower (with stratify) → judge_groups
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tidelog.check.check import check
 from tidelog.check.modules import SearchPath
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
+from tidelog.rules.collector import collector_paused
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.judge_groups import judge_groups, judge_unlowered
 from tidelog.rules.lower import Options, lower
@@ -35,28 +33,15 @@ def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
 
     Modules are looked for beside the source, then on the search path, then in the library.
     """
-    with _collector_paused():
+    with collector_paused():
         return judge_unlowered(check(parse(source), search_path))
 
 
 def compile_rules(source: Source, search_path: SearchPath = (), options: Options | None = None) -> CompiledRules:
     """All stages of the front end. Raises ProgramError with all errors of the first stage that has any, UsageError
     when an extern function that a rule needs has no Python function."""
-    with _collector_paused():
+    with collector_paused():
         tree = parse(source)
         typed = check(tree, search_path)
         rules = lower(typed, options or Options())
         return CompiledRules(tree, judge_groups(typed, rules), rules)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """The stages make many small objects, and all of them stay: a search for cycles is a quarter of the time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

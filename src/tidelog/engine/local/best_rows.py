@@ -7,7 +7,7 @@ from typing import Any
 
 from tidelog.engine.local.ranked_rows import RankedRows
 from tidelog.engine.local.tables import Row
-from tidelog.engine.local.values import Values
+from tidelog.engine.local.values import Values, is_its_word
 from tidelog.rules.monotone import Best
 
 
@@ -22,23 +22,33 @@ class BestRows:
         self.members = rows[best.members]
         self.keys = tuple(range(best.keys))
         self._made_of = (*self.keys, best.value)
-        self._smallest = best.smallest
-        self._decode = values.decoder(best.type)
+        self.smallest = best.smallest
+        self._decode = None if is_its_word(best.type) else values.decoder(best.type)
 
     def of(self, member: Row) -> Row:
         """The row of the group that a member makes."""
         return (*member[: len(self.keys)], member[-1])
 
     def value(self, row: Row) -> Any:
-        return self._decode(row[-1])
+        """The value of a row of the group, or of a member."""
+        return row[-1] if self._decode is None else self._decode(row[-1])
 
     def is_better(self, row: Row, other: Row) -> bool:
-        one, two = self._decode(row[-1]), self._decode(other[-1])
-        return bool(one < two if self._smallest else two < one)
+        one, two = self.value(row), self.value(other)
+        return bool(one < two if self.smallest else two < one)
 
     def best_of(self, key: Row) -> Row | None:
         """The best row of a key that is there."""
         return self._best(row for row, _ in self.group.find(self.keys, key, new=True))
+
+    def best_of_all(self) -> set[Row]:
+        """The best row of every key that is there."""
+        found: dict[Row, Row] = {}
+        for row in self.group.ranks:
+            key = row[:-1]
+            if key not in found or self.is_better(row, found[key]):
+                found[key] = row
+        return {*found.values()}
 
     def left_of(self, key: Row) -> Row | None:
         """The best row that the members of a key would make."""

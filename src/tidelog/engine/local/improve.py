@@ -4,7 +4,8 @@ A row of a group is one member that was the best of its key when it came. It fir
 is not taken back when a better one comes: it is only *surpassed*, and goes when its own support goes. So everything
 here is a set that grows in INSERT, support has ranks, and RETRACT is exact: nothing keeps itself, neither over a circle
 of weight 0 nor through an earlier value of its own. A member that is worse than the best of its key fires nothing; it
-waits, and when all that surpassed it have died it becomes the best of what is left.
+waits, and when all that surpassed it have died it becomes the best of what is left. Of those that are better the best
+come first (`best_first.py`), so that few are surpassed at all.
 
 What the user sees is derived from the best alone (`shown.py`).
 
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tidelog.engine.local.best_first import Waiting
 from tidelog.engine.local.best_rows import BestRows
 from tidelog.engine.local.interpret import Interpreter, Run
 from tidelog.engine.local.range_of_sums import Room
@@ -61,6 +63,9 @@ class Improving:
         self.rows = {name: RankedRows() for name in names}
         self.below = {name: RowsBelow(table, weighted=relations[name].weighted) for name, table in below.items()}
         self.bests = {best.members: BestRows(best, self.rows, values) for best in monotone.bests}
+        self._waiting = {name: Waiting(best) for name, best in self.bests.items()}
+        # The rounds that may be run at most are those in which everything comes as soon as it can.
+        self._best_first = watch.limits.max_rounds is None
         self.waves = 0
         self.instances = 0
         self._top = 1
@@ -122,8 +127,14 @@ class Improving:
         """What the epoch did is undone."""
         self._top = self._noted_top
         self._dying, self._coming, self._dead = {}, {}, []
+        for waiting in self._waiting.values():
+            waiting.clear()
         for rows in self.rows.values():
             rows.undo()
+
+    @property
+    def has_rows(self) -> bool:
+        return any(rows.ranks for rows in self.rows.values())
 
     @property
     def best_rows(self) -> int:
@@ -189,7 +200,7 @@ class Improving:
         for members, keys in reopened.items():
             best = self.bests[members]
             for key in keys:
-                self._admit(best, key, best.left_of(key))
+                self._offer(best, key, best.left_of(key))
         for name, row in self._dead:
             rows = self.rows[name]
             if row not in rows.ranks and (numbers := rows.numbers.get(row)) is not None:
@@ -215,17 +226,15 @@ class Improving:
         returned, self._dying = self._dying, {}
         rounds = 0
         while True:
+            if not self._coming and not returned:
+                self._admit_best()
             for name, rows in self.rows.items():
                 rows.batch = {}
                 for row, rank in returned.get(name, {}).items():
-                    rows.batch[row] = rank
-                for row, levels in self._coming.pop(name, {}).items():
-                    least = min(levels)
-                    rows.set(row, Numbers(least + 1, levels.count(least), len(levels)))
-                    rows.batch[row] = least + 1
-                for row, rank in rows.batch.items():
                     rows.enter(row, rows.numbers[row])
-                    self._top = max(self._top, rank)
+                    rows.batch[row] = rank
+                rows.enter_all(self._coming.pop(name, {}))
+                self._top = max(self._top, max(rows.batch.values(), default=0))
             returned = {}
             self._wave += 1
             self.waves += 1
@@ -250,13 +259,12 @@ class Improving:
             rows.batch[row] = 0
 
     def _meet(self, name: str, row: Row, level: int) -> None:
-        """An instance of the row is born."""
+        """An instance of a row with numbers is born: one that is there, or has died."""
         rows = self.rows[name]
-        known = rows.numbers.get(row)
+        known = rows.numbers[row]
         if row in rows.ranks:
-            assert known is not None
             rows.set(row, Numbers(known.rank, known.count + (level < known.rank), known.total + 1))
-        elif known is not None and not self._wave:
+        elif not self._wave:
             rows.set(row, Numbers(known.rank, known.count, known.total + 1))
         else:
             self._coming.setdefault(name, {}).setdefault(row, []).append(level)
@@ -264,9 +272,10 @@ class Improving:
     def _give_members(self, best: BestRows) -> None:
         """Members that came: one that is better than the best of its key is the best, from the next wave on."""
         better: dict[Row, Row] = {}
+        if best.members.batch:
+            self.room.note(max(map(best.value, best.members.batch)), best.type)
         for member, level in best.members.batch.items():
             row = best.of(member)
-            self.room.note(best.value(row), best.type)
             if row in best.group.ranks:
                 self._meet(best.name, row, level)
             else:
@@ -274,15 +283,28 @@ class Improving:
                 if key not in better or best.is_better(row, better[key]):
                     better[key] = row
         for key, row in better.items():
-            self._admit(best, key, row)
+            self._offer(best, key, row)
 
-    def _admit(self, best: BestRows, key: Row, row: Row | None) -> None:
-        """The row comes with the next wave, if it is better than what its key has."""
+    def _offer(self, best: BestRows, key: Row, row: Row | None) -> None:
+        """The row comes when it is its turn, if it is better than what its key has."""
         if row is None or row in best.group.ranks:
             return
         known = best.best_of(key)
         if known is None or best.is_better(row, known):
-            self._coming.setdefault(best.name, {})[row] = best.levels(row)
+            if self._best_first:
+                self._waiting[best.members_name].put(row)
+            else:
+                self._coming.setdefault(best.name, {})[row] = best.levels(row)
+
+    def _admit_best(self) -> None:
+        """Rows that wait come with the next wave, as far as nothing better has come to their keys in the meantime."""
+        while not self._coming and any(self._waiting.values()):
+            for waiting in self._waiting.values():
+                best = waiting.best
+                for row in waiting.take():
+                    known = best.best_of(row[:-1])
+                    if known is None or best.is_better(row, known):
+                        self._coming.setdefault(best.name, {})[row] = best.levels(row)
 
     # Waves
 
@@ -300,7 +322,7 @@ class Improving:
             if relation in self.rows:
                 batch = self.rows[relation].batch
                 if batch:
-                    self._evaluate(rule, run, [(row, max(rank, 1)) for row, rank in batch.items()])
+                    self._evaluate(rule, run, [(row, rank or 1) for row, rank in batch.items()])
             elif changed is not None and not self._wave and (rows := changed(self.below[relation], kind)):
                 self._evaluate(rule, run, [(row, 1) for row in rows])
 
@@ -310,12 +332,16 @@ class Improving:
             run(rows)
 
     def _emit_to(self, name: str) -> Callable[[Row, int], None]:
+        known = self.rows[name].numbers
+
         def emit(row: Row, level: int) -> None:
             self.instances += 1
-            if self._inserting:
+            if not self._inserting:
+                self._take(name, row, level)
+            elif row in known:
                 self._meet(name, row, level)
             else:
-                self._take(name, row, level)
+                self._coming.setdefault(name, {}).setdefault(row, []).append(level)
 
         return emit
 

@@ -3,20 +3,21 @@
     P(x, z) :- A(x, y), B(y, z).    delta at A:    for each row of the delta, each row of B with its y:  emit (x, z)
                                                    with the product of the two weights
 
-Steps become nested functions; a list of registers holds the words of the variables. What stands before the delta in the
-body is taken with the epoch's changes, what stands behind it without: so every combination counts once.
+Steps become the text of nested loops, in which variables of the rule are local ones; of the program there is nothing in
+it but numbers. What stands before the delta in the body is taken with the epoch's changes, what stands behind it
+without: so every combination counts once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import mul
 from typing import Any, Protocol
 
 from tidelog.check import typed
 from tidelog.check.types import Type
 from tidelog.engine.local.tables import Row, Table
-from tidelog.engine.local.values import Values
+from tidelog.engine.local.values import Values, is_its_word
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant
@@ -25,9 +26,8 @@ from tidelog.rules.unfold import compile_unfold
 
 Emit = Callable[[Row, int], None]
 Run = Callable[[Iterable[tuple[Row, int]]], None]
-_Registers = list[int]
-_Next = Callable[[_Registers, int], None]
-_Read = Callable[[_Registers], int]
+_COMBINED = {mul: "{0} * own", max: "{0} if {0} > own else own"}
+_MOST_LOOPS = 15
 
 
 class Readable(Protocol):
@@ -39,7 +39,8 @@ class Readable(Protocol):
 
 
 class Interpreter:
-    """Makes runs from variants, for one engine. `combine` makes the weight of a combination from those of its rows."""
+    """Makes runs from variants, for one engine. `combine`, `mul` or `max`, makes the weight of a combination from those
+    of its rows."""
 
     def __init__(
         self,
@@ -65,153 +66,143 @@ class Interpreter:
 
 
 class _Run:
+    """Writes the text of one run. What it names is in `scope`; variables of the rule are `v0`, `v1`, …."""
+
     def __init__(self, interpreter: Interpreter, variant: Variant, emit: Emit, all_new: bool | None) -> None:
         self._interpreter = interpreter
         self._values = interpreter.values
         self._variant = variant
-        self._emit = emit
         self._all_new = all_new
-        self._places: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._scope: dict[str, Any] = {"emit": emit}
+        self._weight = "weight"
+        self._lines: list[str] = []
+        self._depth = 0
 
     def start(self) -> Run:
+        self._write("def run(rows):")
+        self._loop("row, weight", "rows")
         delta = self._variant.delta
-        take = self._matcher(delta.atom, ()) if delta.atom is not None else None
-        makers = [self._step(step) for step in self._variant.steps]
-        reads = [self._read(term) for term in self._variant.rule.head.terms]
-        emit = self._emit
-
-        def finish(registers: _Registers, weight: int) -> None:
-            emit(tuple([read(registers) for read in reads]), weight)
-
-        first: _Next = finish
-        for make in reversed(makers):
-            first = make(first)
-        count = len(self._places)
-
-        def run(rows: Iterable[tuple[Row, int]]) -> None:
-            registers = [0] * count
-            for row, weight in rows:
-                if take is None or take(registers, row):
-                    first(registers, weight)
-
+        if delta.atom is not None:
+            self._match(delta.atom, ())
+        for step in self._variant.steps:
+            self._step(step)
+        head = _tuple(self._read(term) for term in self._variant.rule.head.terms)
+        self._write(f"emit({head}, {self._weight})")
+        exec("\n".join(self._lines), self._scope)
+        run: Run = self._scope["run"]
         return run
 
-    def _step(self, step: Step) -> Callable[[_Next], _Next]:
+    # Text
+
+    def _write(self, line: str) -> None:
+        self._lines.append(" " * self._depth + line)
+        self._depth += line.endswith(":")
+
+    def _loop(self, target: str, iterable: str) -> None:
+        """What follows is done for each; a step that does not fit goes on with the next."""
+        if self._depth > _MOST_LOOPS:
+            # Python has a limit on loops inside one another: the rest is a function of its own.
+            given = ", ".join((self._weight, *self._names.values()))
+            name = self._name("rest", None)
+            self._write(f"{name}({given})")
+            self._depth = 0
+            self._write(f"def {name}({given}):")
+        self._write(f"for {target} in {iterable}:")
+
+    def _require(self, condition: str) -> None:
+        self._write(f"if not ({condition}): continue")
+
+    def _name(self, kind: str, value: Any) -> str:
+        """A name for something that the text needs."""
+        name = f"{kind}{len(self._scope)}"
+        self._scope[name] = value
+        return name
+
+    # Steps
+
+    def _step(self, step: Step) -> None:
         match step:
             case Join(atom, position, keys):
-                return self._join(atom, keys, self._is_new(position))
+                self._join(atom, keys, self._is_new(position))
             case Antijoin(atom, position):
-                return self._antijoin(atom, self._is_new(position))
+                weight = self._name("weigh", self._interpreter.tables[atom.relation].weight)
+                row = _tuple(map(self._read, atom.terms))
+                self._require(f"{weight}({row}, new={self._is_new(position)}) <= 0")
             case Filter(expression):
-                holds = self._scalar(expression)
-                return self._call(expression, (), lambda *given: [()] if holds(*given) else [], frozenset())
+                self._require(self._called(expression, self._scalar(expression)))
             case Let(variable, expression, compare):
-                value = self._scalar(expression)
-                known = frozenset((variable.name,) if compare else ())
-                return self._call(expression, (variable,), lambda *given: [(value(*given),)], known)
+                value = self._encoded(self._called(expression, self._scalar(expression)), variable.type)
+                if compare:
+                    self._require(f"{value} == {self._names[variable.name]}")
+                else:
+                    self._write(f"{self._bind(variable.name)} = {value}")
             case Take(unfold, known):
                 ways = compile_unfold(unfold, self._interpreter.functions).call
-                return self._call(unfold.expression, unfold.variables, ways, known)
+                called = self._called(unfold.expression, ways)
+                self._loop("way", called)
+                for place, variable in enumerate(unfold.variables):
+                    value = self._encoded(f"way[{place}]", variable.type)
+                    if variable.name in known:
+                        self._require(f"{value} == {self._names[variable.name]}")
+                    else:
+                        self._write(f"{self._bind(variable.name)} = {value}")
             case Leap():
                 raise AssertionError("plans for Python have no leapfrog joins")
 
     def _is_new(self, position: int) -> bool:
         return position < self._variant.delta.position if self._all_new is None else self._all_new
 
-    def _join(self, atom: Atom, keys: tuple[int, ...], new: bool) -> Callable[[_Next], _Next]:
-        table = self._interpreter.tables[atom.relation]
-        reads = [self._read(atom.terms[column]) for column in keys]
-        take = self._matcher(atom, keys)
-        combine = self._interpreter.combine
+    def _join(self, atom: Atom, keys: tuple[int, ...], new: bool) -> None:
+        find = self._name("find", self._interpreter.tables[atom.relation].find)
+        key = _tuple(self._read(atom.terms[column]) for column in keys)
+        self._loop("row, own", f"{find}({keys!r}, {key}, new={new})")
+        self._match(atom, keys)
+        before, self._weight = self._weight, f"weight_{len(self._lines)}"
+        self._write(f"{self._weight} = {_COMBINED[self._interpreter.combine].format(before)}")
 
-        def make(then: _Next) -> _Next:
-            def run(registers: _Registers, weight: int) -> None:
-                key = tuple([read(registers) for read in reads])
-                for row, own in table.find(keys, key, new=new):
-                    if take(registers, row):
-                        then(registers, combine(weight, own))
-
-            return run
-
-        return make
-
-    def _antijoin(self, atom: Atom, new: bool) -> Callable[[_Next], _Next]:
-        table = self._interpreter.tables[atom.relation]
-        reads = [self._read(term) for term in atom.terms]
-
-        def make(then: _Next) -> _Next:
-            def run(registers: _Registers, weight: int) -> None:
-                if table.weight(tuple([read(registers) for read in reads]), new=new) <= 0:
-                    then(registers, weight)
-
-            return run
-
-        return make
+    def _match(self, atom: Atom, known: tuple[int, ...]) -> None:
+        """Binds the columns of a row that are not `known`, and compares those that are bound already."""
+        for column, term in enumerate(atom.terms):
+            if column in known or isinstance(term, Wildcard):
+                continue
+            if isinstance(term, Variable) and term.name not in self._names:
+                self._write(f"{self._bind(term.name)} = row[{column}]")
+            else:
+                self._require(f"row[{column}] == {self._read(term)}")
 
     def _scalar(self, expression: typed.Expression) -> Callable[..., Any]:
         names = sorted(typed.variables(expression))
         return compile_scalar(expression, names, self._interpreter.functions).call
 
-    def _call(
-        self,
-        expression: typed.Expression,
-        variables: Sequence[Variable],
-        ways: Callable[..., Sequence[tuple[Any, ...]]],
-        known: frozenset[str],
-    ) -> Callable[[_Next], _Next]:
-        """Calls Python with the expression's variables and goes on for each way that comes back."""
-        names = sorted(typed.variables(expression))
+    def _called(self, expression: typed.Expression, function: Callable[..., Any]) -> str:
+        """A call with the values of the expression's variables."""
         types = _types(expression)
-        arguments = [(self._places[name], self._values.decoder(types[name])) for name in names]
-        compared = [(i, self._places[each.name]) for i, each in enumerate(variables) if each.name in known]
-        bound = [(i, self._place(each.name)) for i, each in enumerate(variables) if each.name not in known]
-        encoders = [self._values.encoder(each.type) for each in variables]
+        given = ", ".join(self._decoded(name, types[name]) for name in sorted(typed.variables(expression)))
+        return f"{self._name('call', function)}({given})"
 
-        def make(then: _Next) -> _Next:
-            def run(registers: _Registers, weight: int) -> None:
-                for way in ways(*[decode(registers[place]) for place, decode in arguments]):
-                    words = [encode(value) for encode, value in zip(encoders, way)]
-                    if all(words[i] == registers[place] for i, place in compared):
-                        for i, place in bound:
-                            registers[place] = words[i]
-                        then(registers, weight)
+    def _decoded(self, variable: str, type_: Type) -> str:
+        name = self._names[variable]
+        return name if is_its_word(type_) else f"{self._name('decode', self._values.decoder(type_))}({name})"
 
-            return run
+    def _encoded(self, value: str, type_: Type) -> str:
+        return value if is_its_word(type_) else f"{self._name('encode', self._values.encoder(type_))}({value})"
 
-        return make
+    def _bind(self, name: str) -> str:
+        return self._names.setdefault(name, f"v{len(self._names)}")
 
-    def _matcher(self, atom: Atom, known: tuple[int, ...]) -> Callable[[_Registers, Row], bool]:
-        """Puts the columns of a row that are not `known` into registers; False where they do not fit."""
-        binds: list[tuple[int, int]] = []
-        equals: list[tuple[int, _Read]] = []
-        for column, term in enumerate(atom.terms):
-            if column in known or isinstance(term, Wildcard):
-                continue
-            if isinstance(term, Variable) and term.name not in self._places:
-                binds.append((column, self._place(term.name)))
-            else:
-                equals.append((column, self._read(term)))
-
-        def take(registers: _Registers, row: Row) -> bool:
-            for column, place in binds:
-                registers[place] = row[column]
-            return all(row[column] == read(registers) for column, read in equals)
-
-        return take
-
-    def _place(self, name: str) -> int:
-        return self._places.setdefault(name, len(self._places))
-
-    def _read(self, term: Term) -> _Read:
+    def _read(self, term: Term) -> str:
         match term:
             case Variable(name):
-                place = self._places[name]
-                return lambda registers: registers[place]
+                return self._names[name]
             case Constant(value, type_):
-                word = self._values.word(value, type_)
-                return lambda _: word
+                return repr(int(self._values.word(value, type_)))
             case Wildcard():
                 raise AssertionError("a wildcard has no value")
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    return f"({''.join(f'{part}, ' for part in parts)})"
 
 
 def delta_rows(variant: Variant, tables: Mapping[str, Table]) -> list[tuple[Row, int]]:

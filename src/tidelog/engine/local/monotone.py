@@ -18,14 +18,15 @@ import numpy as np
 from tidelog.check.types import Type, is_word
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts
+from tidelog.engine.local.improve import FEW_ROWS, Improving, TooMuchError
 from tidelog.engine.local.improve import Facts as Given
-from tidelog.engine.local.improve import Improving, TooMuchError
 from tidelog.engine.local.range_of_sums import OutOfRangeError
 from tidelog.engine.local.rounds import RoundsStratum
 from tidelog.engine.local.shown import Shown
 from tidelog.engine.local.tables import Row, Table, Tables
 from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
+from tidelog.rules.collector import collector_paused
 from tidelog.rules.ir import Rule
 from tidelog.rules.monotone import find_monotone
 
@@ -70,11 +71,14 @@ class MonotoneStratum(RoundsStratum):
         self.fixed = "monotone"
         self._next_given = {name: self._facts_of(name) for name in self.relations}
         try:
-            if self._state is None or not self.repairs or self.has_changed:
+            if self._state is not None and self.repairs and not self.has_changed and not self._is_first_load():
+                repaired = self._repaired()
+                if repaired is not None:
+                    return repaired
+            else:
                 self.why = ANEW
+            with collector_paused():
                 return self._anew()
-            repaired = self._repaired()
-            return self._anew() if repaired is None else repaired
         except (OutOfRangeError, ZeroDivisionError):
             # Which of the values that rounds pass through fail, the rounds know.
             if self._state is not None:
@@ -166,8 +170,18 @@ class MonotoneStratum(RoundsStratum):
             number = self.numbers[name]
             rows = self._groups_of(name, shown.tables[self._members[name]]) if name in self._keys else [*table.weights]
             self.watch.rows(name, len(rows))
-            changes |= self.exchange(number, self.rows_to_words(rows, self.desk.stores[number].columns))
+            store = self.desk.stores[number]
+            words = self.rows_to_words(rows, store.columns)
+            changes |= self.exchange(number, words) if len(store) else {number: (words, words[:0])}
         return changes
+
+    def _is_first_load(self) -> bool:
+        """Whether there was nothing and much has come: then there is nothing to repair."""
+        assert self._state is not None
+        if self._state[0].has_rows:
+            return False
+        came = sum(len(table.delta) for table in self._tables_below.values())
+        return came + sum(map(len, self._next_given.values())) > FEW_ROWS
 
     def _changed_facts(self) -> Given:
         """The input facts that come and go in this epoch."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from tidelog.check.types import BitType, SignedType, Type, integer_range
 from tidelog.engine.local.tables import Row
-from tidelog.engine.local.values import Values
+from tidelog.engine.local.values import Values, is_its_word
 from tidelog.rules.bend import number_in
 from tidelog.rules.ir import Rule
 from tidelog.rules.monotone import Monotone, MonotoneRule, WatchedSum
@@ -85,6 +85,16 @@ class Room:
 
             return check_float
         limit = integer_range(one.type)[1]
+        if end == start + 2 and is_its_word(one.type):
+
+            def check_words(row: Row) -> None:
+                added = row[start + 1]
+                if added < 0 or row[start] + added > limit:
+                    raise OutOfRangeError
+                if one.falls and added > self._largest:
+                    self._largest = added
+
+            return check_words
 
         def check(row: Row) -> None:
             cost, *addends = [decode(word) for decode, word in zip(decoders, row[start:end])]

@@ -10,7 +10,7 @@ Everything that an epoch does to the numbers is noted, so that it can be undone 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tidelog.engine.local.tables import Row, Table
@@ -55,6 +55,19 @@ class RankedRows:
         self._note(row)
         self.numbers[row] = numbers
         self._add(row, numbers.rank)
+
+    def enter_all(self, coming: Mapping[Row, list[int]]) -> None:
+        """Rows with instances of these levels are there from now on, and in the batch."""
+        batch, numbers, noted, ranks = self.batch, self.numbers, self._noted, self.ranks
+        for row, levels in coming.items():
+            if row not in noted:
+                noted[row] = numbers.get(row)
+            least = min(levels)
+            batch[row] = ranks[row] = least + 1
+            numbers[row] = Numbers(least + 1, levels.count(least), len(levels))
+        for columns, index in self._indexes.items():
+            for row in coming:
+                index.setdefault(tuple([row[i] for i in columns]), {})[row] = ranks[row]
 
     def set(self, row: Row, numbers: Numbers) -> None:
         """Other numbers, the same rank, for a row that is there or has died."""
@@ -131,7 +144,7 @@ class RowsBelow:
 
     def __init__(self, table: Table, *, weighted: bool) -> None:
         self.table = table
-        self._weighted = weighted
+        self.weighted = weighted
         self.seen = (IS, IS)
         self.came: frozenset[Row] = frozenset()
         self.left: frozenset[Row] = frozenset()
@@ -144,7 +157,7 @@ class RowsBelow:
     def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
         state = self.seen[new]
         found = self.table.find(columns, key, new=state == IS)
-        if self._weighted:
+        if self.weighted:
             found = [(row, 1) for row, weight in found if weight > 0]
         if state == STAYS and self.left:
             left = self.left

@@ -41,6 +41,9 @@ class Shown:
         groups = {best.relation for best in monotone.bests}
         self._plain = [name for name in self.tables if name not in groups and name not in self._counts]
         interpreter = Interpreter(self._all, values, functions)
+        self._now = Interpreter(
+            {**{name: _Now(each) for name, each in below.items()}, **self.tables}, values, functions
+        )
         self._runs: dict[str, list[tuple[Variant, Run]]] = {name: [] for name in self._counts}
         for each in monotone.rules:
             name = each.rule.head.relation
@@ -52,9 +55,14 @@ class Shown:
         """Shows what follows from the best values that there are, all of it anew."""
         for name in self._plain:
             self.tables[name].replace(dict.fromkeys(self._improving.rows[name].ranks, 1))
+        if any(below.weighted for below in self._improving.below.values()):
+            self._count_anew(facts)
+        else:
+            self._leave_out_surpassed()
+
+    def _count_anew(self, facts: Facts) -> None:
         for best in self._improving.bests.values():
-            keys = {row[:-1] for row in best.group.ranks}
-            self.tables[best.name].replace({row: 1 for key in keys if (row := best.best_of(key)) is not None})
+            self.tables[best.name].replace(dict.fromkeys(best.best_of_all(), 1))
         for name, counts in self._counts.items():
             for row in facts[name][0] if name in facts else ():
                 counts.add(row, 1)
@@ -63,6 +71,26 @@ class Shown:
                     self._evaluate(variant, run, [((), 1)])
             counts.keep()
             self.tables[name].replace({row: 1 for row, count in counts.weights.items() if count > 0})
+
+    def _leave_out_surpassed(self) -> None:
+        """Shows all rows, whose instances are counted already, and then the difference that surpassed ones make."""
+        for best in self._improving.bests.values():
+            table = self.tables[best.name]
+            table.replace(dict.fromkeys(best.group.ranks, 1))
+            for row in best.group.ranks.keys() - best.best_of_all():
+                table.add(row, -1)
+        for name, counts in self._counts.items():
+            rows = self._improving.rows[name]
+            counts.replace({row: numbers.total for row, numbers in rows.numbers.items()})
+            self.tables[name].replace(dict.fromkeys(rows.ranks, 1))
+            for variant in (variant for variant, _ in self._runs[name]):
+                if variant.delta.atom is None or variant.delta.atom.relation not in self.tables:
+                    continue
+                if changed := delta_rows(variant, self.tables):
+                    self._evaluate(variant, self._now.run(variant, self._emit_to(name)), changed)
+            for row in counts.presence_changes()[1]:
+                self.tables[name].add(row, -1)
+        self.keep()
 
     def update(self, facts: Facts) -> None:
         """Shows what the epoch has changed; at the cost of that."""
@@ -114,6 +142,19 @@ class Shown:
     def best_rows(self) -> int:
         """The best rows of all keys."""
         return sum(len(self.tables[best.name].weights) for best in self._improving.bests.values())
+
+
+class _Now:
+    """A relation of a lower stratum with the epoch's changes, on both sides of a delta."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        return self._table.weight(row, new=True)
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        return self._table.find(columns, key, new=True)
 
 
 def _exchange(table: Table, old: Row | None, new: Row | None) -> None:

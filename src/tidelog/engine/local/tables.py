@@ -66,7 +66,9 @@ class Table:
             delta = self._delta_index(columns).get(key) if new else None
         else:
             old, delta = self.weights, self.delta if new else None
-        return _sum(old, delta).items() if delta else old.items()
+        if not delta:
+            return old.items()
+        return _sum(old, delta).items() if old else delta.items()
 
     def presence_changes(self) -> tuple[list[Row], list[Row]]:
         """The rows that are there since this epoch, and those that no longer are."""

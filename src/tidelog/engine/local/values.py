@@ -24,6 +24,7 @@ from tidelog.check.types import (
     SignedType,
     TupleType,
     Type,
+    integer_range,
     is_word,
 )
 from tidelog.rules.ir import Relation
@@ -296,6 +297,11 @@ def _bare(type_: Type) -> Type:
             return TupleType(tuple(map(_bare, items)))
         case _:
             return type_
+
+
+def is_its_word(type_: Type) -> bool:
+    """Whether the values of a type are their own words: numbers that a signed word has room for."""
+    return isinstance(type_, SignedType | BitType) and is_word(type_) and integer_range(type_)[1] < 1 << 63
 
 
 def _unsigned(word: int) -> int:
