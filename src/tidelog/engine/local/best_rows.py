@@ -22,12 +22,14 @@ class BestRows:
         self.members = rows[best.members]
         self.keys = tuple(range(best.keys))
         self._made_of = (*self.keys, best.value)
+        # Without duplicates, a member has nothing but what makes the row.
+        self._is_member = best.value == best.keys
         self.smallest = best.smallest
         self._decode = None if is_its_word(best.type) else values.decoder(best.type)
 
     def of(self, member: Row) -> Row:
         """The row of the group that a member makes."""
-        return (*member[: len(self.keys)], member[-1])
+        return member if self._is_member else (*member[: len(self.keys)], member[-1])
 
     def value(self, row: Row) -> Any:
         """The value of a row of the group, or of a member."""
@@ -56,6 +58,8 @@ class BestRows:
 
     def levels(self, row: Row) -> list[int]:
         """The ranks of the members that make this row."""
+        if self._is_member:
+            return [self.members.ranks[row]] if row in self.members.ranks else []
         return [rank for _, rank in self.members.find(self._made_of, row, new=True)]
 
     def _best(self, rows: Iterable[Row]) -> Row | None:

@@ -62,9 +62,9 @@ class RankedRows:
         for row, levels in coming.items():
             if row not in noted:
                 noted[row] = numbers.get(row)
-            least = min(levels)
+            least, total = min(levels), len(levels)
             batch[row] = ranks[row] = least + 1
-            numbers[row] = Numbers(least + 1, levels.count(least), len(levels))
+            numbers[row] = Numbers(least + 1, 1 if total == 1 else levels.count(least), total)
         for columns, index in self._indexes.items():
             for row in coming:
                 index.setdefault(tuple([row[i] for i in columns]), {})[row] = ranks[row]

@@ -88,7 +88,10 @@ class Table:
 
     def keep(self) -> None:
         """The delta becomes part of the weights; a stream forgets it."""
-        if not self.is_stream:
+        if not self.is_stream and not self.weights:
+            # Whoever has the delta may keep it.
+            self.weights, self._indexes, self._delta_indexes = dict(self.delta), self._delta_indexes, {}
+        elif not self.is_stream:
             for row, change in self.delta.items():
                 add_weight(self.weights, row, change)
             for columns, index in self._indexes.items():
