@@ -62,3 +62,10 @@ def test_a_script_prints_the_same_on_spark(
 @pytest.mark.parametrize("folder", todays(FOLDERS, FOLDERS_A_DAY), ids=name)
 def test_a_program_makes_the_expected_changes_on_spark(folder: Folder, spark: Any) -> None:
     makes_expected_changes(folder, "spark", spark=spark)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_program_makes_the_expected_changes_with_rules_as_rows_on_spark(folder: Folder, spark: Any) -> None:
+    makes_expected_changes(folder, "spark", spark=spark, strategy="circuit")

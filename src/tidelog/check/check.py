@@ -94,7 +94,8 @@ class _Checking:
             recursion.report(diagnostics)
         if diagnostics:
             raise ProgramError(_in_order(diagnostics, self._modules))
-        rules = _distinct((rule, tree) for rule, tree in zip(checked, plain) if rule is not None and rule.heads)
+        distinct = _distinct((rule, tree) for rule, tree in zip(checked, plain) if rule is not None and rule.heads)
+        rules = list(distinct.values())
         assembled = Reachable(environment).assemble(
             [relation for relation in relations if relation is not None],
             [rule for rule, _ in rules],
@@ -107,7 +108,7 @@ class _Checking:
         sources = {module.name: module.program.span.source for module in self._own}
         if len(rules) < len(plain):
             recursion = Recursion([tree for _, tree in rules], applied)
-        trees = program.Trees(tuple(tree for _, tree in rules), recursion)
+        trees = program.Trees(tuple(tree for _, tree in rules), recursion, tuple(distinct))
         return replace(assembled, warnings=warnings, environment=environment, sources=sources, trees=trees)
 
     def _declare(self) -> None:
@@ -132,12 +133,12 @@ def rules_of(tree: ast.Program) -> Iterator[ast.Rule]:
 _Checked = tuple[program.Rule, tuple[ast.Rule, Module]]
 
 
-def _distinct(rules: Iterable[_Checked]) -> list[_Checked]:
+def _distinct(rules: Iterable[_Checked]) -> dict[RuleKey, _Checked]:
     """The rules are a set: one that is written twice counts once."""
     found: dict[RuleKey, _Checked] = {}
     for rule, tree in rules:
         found.setdefault(rule_key(rule), (rule, tree))
-    return list(found.values())
+    return found
 
 
 def _in_order(diagnostics: list[Diagnostic], loaded: list[Module]) -> tuple[Diagnostic, ...]:

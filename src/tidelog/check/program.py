@@ -22,6 +22,7 @@ from tidelog.diagnostics.spans import Source, Span
 
 if TYPE_CHECKING:
     from tidelog.check.recursion import Recursion, Tree
+    from tidelog.check.same_rule import RuleKey
     from tidelog.check.scope import Environment
 
 # Types
@@ -291,10 +292,14 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Rules as they were parsed, each with its module, and how they and the applications depend on one another."""
+    """Rules as they were parsed, each with its module, and how they and the applications depend on one another.
+
+    `keys` say what each rule is (`check.same_rule`), in a program as it was compiled.
+    """
 
     rules: tuple[Tree, ...] = ()
     recursion: Recursion | None = None
+    keys: tuple[RuleKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

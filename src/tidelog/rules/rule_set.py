@@ -88,7 +88,7 @@ class RuleSet:
     def _members(self) -> Mapping[RuleKey, _Member]:
         """The rules by what they are; looked at only when somebody asks, as most programs never change."""
         if self._found is None:
-            object.__setattr__(self, "_found", deeply(_base_members, self.typed))
+            object.__setattr__(self, "_found", _base_members(self.typed))
         assert self._found is not None
         return self._found
 
@@ -199,10 +199,10 @@ class RuleSet:
 def _base_members(typed: TypedProgram) -> dict[RuleKey, _Member]:
     members = {}
     first = 0
-    for place, (rule, tree) in enumerate(zip(typed.rules, typed.trees.rules, strict=True)):
+    for place, (key, rule, tree) in enumerate(zip(typed.trees.keys, typed.rules, typed.trees.rules, strict=True)):
         ids = tuple(range(first, first + len(rule.heads)))
         first += len(rule.heads)
-        members[rule_key(rule)] = _Member(_BASE, place, rule, tree, ids)
+        members[key] = _Member(_BASE, place, rule, tree, ids)
     return members
 
 
