@@ -11,9 +11,10 @@ import pytest
 
 from tests.maintain.giving_up import giving_up
 from tests.spark.parity import Step
-from tests.spark.programs import EDGES, NON_LINEAR, rules_of
+from tests.spark.programs import EDGES, LINEAR, NON_LINEAR, rules_of
 from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.spark import rounds, segments
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.state import NUMBERS, read_rows
@@ -88,6 +89,22 @@ def test_the_waves_keep_the_numbers_of_the_local_engine(spark: Any) -> None:
     assert [report["Reach"].strategy for report in reports] == ["bootstrap", "update", "update"]
     ranks = [rank for rank, _, _ in pair.on_spark("Reach").values()]
     assert max(ranks) > 5, "no row has died and returned"
+
+
+@pytest.mark.parametrize("text", [LINEAR, pytest.param(NON_LINEAR, marks=pytest.mark.slow)])
+def test_rounds_that_are_looked_up_and_segments_that_are_merged_keep_the_numbers(
+    text: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MANY_SHARE", 9)
+    monkeypatch.setattr(segments, "FAN", 2)
+    pair = Pair(text, spark)
+    ring = [(i, (i + 1) % 9) for i in range(9)]
+    report = pair.commit(({"Edge": [*ring, (0, 2), (4, 7), (9, 0)]}, {}))["Reach"]
+    assert report.strategy == "bootstrap"
+    assert len(report.by_round) > 4
+    assert sum(rows for rows, _ in report.by_round) == len(pair.on_spark("Reach"))
+    assert max(total for _, _, total in pair.on_spark("Reach").values()) > 1, "no row is met again"
+    pair.commit(({}, {"Edge": [(0, 2)]}))
 
 
 EVERYTHING = (

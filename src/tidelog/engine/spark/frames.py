@@ -258,10 +258,8 @@ class FramesStratum:
         rows = sum(each.rows for each in written.values())
         state = None
         if self.stratum.recursive and rows <= KEPT_STATE_ROWS:
-            state = StateFrame(
-                derivation.rows, rows, self._result, derivation.top, derivation.rounds, list(derivation.made)
-            )
-            derivation.made.clear()
+            made = [derivation.made.pop(0)]
+            state = StateFrame(derivation.rows, rows, self._result, derivation.top, derivation.rounds, made)
         self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
 
     def drop(self) -> None:

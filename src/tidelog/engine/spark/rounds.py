@@ -6,10 +6,12 @@ A round joins the rows of the last round with what the rules ask for, and adds u
     count    the instances that this round found
     total    the instances of all rounds
 
-One aggregation over the rows so far and the instances just found does the union, the difference and the counting. Rows
-stay where their hash puts them (`slots`); only instances travel. The result is cut from its history and counted in the
-same job, so the plan of a round has the size of the rules, not of the rounds. A round of few rows after many would
-still go over all of them; such rounds are left to the waves of `waves`, which look up only the heads that they meet.
+Rows stay where their hash puts them (`slots`); only instances travel. Each round leaves a segment (`segments`): its new
+rows, and for the rows that it met again, with rank and count 0, what their totals grow by. So a round costs what it
+meets, and a look at the rows so far; a round that meets about as many rows as there are makes one segment of all of
+them instead, in one aggregation. At the end all numbers of a row are added up. A segment is cut from its history and
+counted in the job that makes it, so the plan of a round has the size of the rules, not of the rounds; and it does not
+name the round, so that Spark has compiled it before: a rank is one more than the level of the instances.
 """
 
 from __future__ import annotations
@@ -19,125 +21,154 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from tidelog.engine.spark.body import LEVEL
 from tidelog.engine.spark.in_time import look, look_at_rows
 from tidelog.engine.spark.instances import Events, Finder
-from tidelog.engine.spark.settle import cut, measured, release
+from tidelog.engine.spark.segments import Segments
+from tidelog.engine.spark.settle import measured, release
 from tidelog.engine.spark.slots import Slots, long
 from tidelog.engine.spark.state import NUMBERS
 from tidelog.engine.spark.versions import Versions
-from tidelog.engine.spark.waves import COUNT, DEAD, IN, MET, OVERLAY, RANK, TOTAL, WAS, Waves
 from tidelog.maintain.limits import Watch
-from tidelog.maintain.switch import Decision, Meter
 from tidelog.rules.ir import Stratum
 
-THIN_SHARE, THIN_FROM = 20, 200_000
-"""A round is thin when it has less than one in so many of all rows, of which there are at least so many."""
+RANK, COUNT, TOTAL = NUMBERS
+
+MANY_SHARE = 0.5
+"""A round that may meet as many instances as this share of all rows is merged with them."""
 
 
 @dataclass(slots=True)
 class Derivation:
-    """A stratum as it is derived: the rows so far, how many instances, and what each round found and took."""
+    """A stratum as it is derived: the rows so far, and what each round found and took; `rows` are there at the end.
+
+    `batch`: the rows of the last round; `expected`: the instances that the next one may meet; `is_whole`: the last
+    round made one segment of all rows.
+    """
 
     finder: Finder
     stratum: Stratum
     slots: Slots
     below: Mapping[str, Versions]
     watch: Watch
+    segments: Segments = field(init=False)
     rows: Any = None
     row_count: int = 0
     instances: int = 0
     top: int = 0
     rounds: int = 0
+    batch: int = 0
+    expected: int = 0
+    is_whole: bool = False
     by_round: list[tuple[int, float]] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.segments = Segments(self._added_up)
+
     def run(self) -> None:
-        """Derives everything. Without recursion nothing runs yet: `rows` is a plan."""
+        """Derives everything. Without recursion nothing runs yet, and with it not the last merge: `rows` is a plan,
+        until whose job is done nothing must be dropped."""
         inside = {*self.stratum.relations}
         first = [rule for rule in self.stratum.rules if inside.isdisjoint(atom.relation for atom in rule.positives)]
-        found = self.finder.met(_Round(self, 0), (), first)
+        found = self._counted(self.finder.met(_Round(self, 0), (), first))
         self.rounds = 1
-        rows = self._numbered(found)
         if not self.stratum.recursive:
-            self.rows, self.top = rows, 1
+            self.rows, self.top = self._numbered(found), 1
             return
         self.below = self.finder.arrange(self.below)
-        new = self._take(rows)
+        new = self._take(found)
         while new:
-            if self.row_count >= THIN_FROM and new * THIN_SHARE < self.row_count:
-                self._finish_in_waves(new)
-                return
-            found = self.finder.met(_Round(self, new), self.stratum.rules)
+            found = self._counted(self.finder.met(_Round(self, new), self.stratum.rules))
             self.rounds += 1
-            new = self._take(self._numbered(found))
+            new = self._take(found)
         self.top = self.rounds - 1
+        self.rows, self.made = self.segments.take()
 
     def drop(self) -> None:
+        self.segments.drop()
         release(*self.made)
         self.made.clear()
 
+    @property
+    def new(self) -> Any:
+        """The rows that the last round found."""
+        return self.segments.last.filter(f"{RANK} = {self.rounds}" if self.is_whole else f"{RANK} > 0")
+
+    @property
+    def known(self) -> Any:
+        """The rows so far, each once; their ranks are right."""
+        return self.segments.all.filter(f"{RANK} > 0")
+
+    @property
+    def known_before(self) -> Any:
+        """The rows that were known before the last round."""
+        earlier = self.segments.earlier
+        if earlier is None:
+            return self.segments.last.filter(f"{RANK} < {self.rounds}")
+        return earlier.filter(f"{RANK} > 0")
+
+    def _counted(self, found: Any) -> Any:
+        """The heads that were found, where their rows are: how many instances of each, and their level."""
+        from pyspark.sql import functions as f
+
+        counts = f.count(f.lit(1)).alias(TOTAL), f.max(LEVEL).alias(LEVEL)
+        return self.slots.spread(found).groupBy(*self.slots.keys).agg(*counts)
+
     def _numbered(self, found: Any) -> Any:
-        """The rows so far and those just found, with their numbers."""
+        """Heads that nobody knew before."""
+        return found.selectExpr(*self.slots.keys, f"{LEVEL} + 1 as {RANK}", f"{TOTAL} as {COUNT}", TOTAL)
+
+    def _looked_up(self, found: Any) -> Any:
+        """What a round of few rows adds to those known before: rows, and what the totals of others grow by."""
         from pyspark.sql import functions as f
 
         keys = self.slots.keys
-        spread = self.slots.spread(found)
-        met = spread.select(*keys, long(0).alias(RANK), long(0).alias(COUNT), long(1).alias(TOTAL))
-        if self.rows is not None:
-            met = self.rows.unionByName(met)
-        sums = met.groupBy(*keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
-        is_new = f.col(RANK) == 0
-        return sums.select(
-            *keys,
-            f.when(is_new, long(self.rounds)).otherwise(f.col(RANK)).alias(RANK),
-            f.when(is_new, f.col(TOTAL)).otherwise(f.col(COUNT)).alias(COUNT),
-            TOTAL,
-        )
+        known = self.known.select(*keys, f.col(RANK).alias("known"))
+        met = self.slots.hashed(found, self.expected).join(known, keys, "left")
+        rank, count = (f"if(known is null, {value}, 0L)" for value in (f"{LEVEL} + 1", TOTAL))
+        return met.selectExpr(*keys, f"{rank} as {RANK}", f"{count} as {COUNT}", TOTAL)
 
-    def _take(self, rows: Any) -> int:
-        """Makes these the rows so far, in one job; how many of them this round found."""
+    def _merged_with(self, found: Any) -> Any:
+        """All rows after a round of many."""
+        from pyspark.sql import functions as f
+
+        keys = self.slots.keys
+        met = found.select(*keys, long(0).alias(RANK), long(0).alias(COUNT), TOTAL, LEVEL)
+        both = self.segments.all.withColumn(LEVEL, long(0)).unionByName(met)
+        sums = both.groupBy(*keys).agg(*(f.sum(name).alias(name) for name in (*NUMBERS, LEVEL)))
+        rank, count = (f"if({RANK} = 0, {new}, {old})" for new, old in ((f"{LEVEL} + 1", RANK), (TOTAL, COUNT)))
+        return sums.selectExpr(*keys, f"{rank} as {RANK}", f"{count} as {COUNT}", TOTAL)
+
+    def _added_up(self, segments: Any) -> Any:
+        from pyspark.sql import functions as f
+
+        return segments.groupBy(*self.slots.keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
+
+    def _take(self, found: Any) -> int:
+        """Adds what a round has found, in one job; how many rows are new."""
         from pyspark.sql import functions as f
 
         started = perf_counter()
         look(self.watch, self.stratum, self.rounds - 1)
-        is_new = f.count(f.when(f.col(RANK) == self.rounds, 1))
-        self.rows, made, found = measured(rows, is_new, f.count(f.lit(1)), f.sum(TOTAL))
-        release(*self.made)
-        self.made = made
-        self.row_count, self.instances = found[1], found[2] or 0
+        self.is_whole = self.expected >= MANY_SHARE * self.row_count
+        if not self.segments:
+            rows = self._numbered(found)
+        else:
+            rows = self._merged_with(found) if self.is_whole else self._looked_up(found)
+        _, made, (ranked, met) = measured(rows, f.count(f.when(f.col(RANK) > 0, 1)), f.sum(TOTAL))
+        (self.segments.become if self.is_whole else self.segments.add)(made)
+        new, met = int(ranked), met or 0
+        if self.is_whole:
+            new, met = new - self.row_count, met - self.instances
+        # What a row of the last round has met, one of this round may.
+        self.expected = max(new, met * new // max(self.batch, 1))
+        self.batch = new
+        self.row_count += new
+        self.instances += met
         look_at_rows(self.watch, self.stratum, self.row_count)
-        self.by_round.append((int(found[0]), perf_counter() - started))
-        return int(found[0])
-
-    def _finish_in_waves(self, new: int) -> None:
-        """Leaves the rest to the waves of INSERT; if they become many again, all that they do is still right."""
-        from pyspark.sql import functions as f
-
-        last = f.col(RANK) == self.rounds
-        named = {WAS: long(0), DEAD: f.lit(None).cast("long"), IN: f.col(RANK), MET: long(0)}
-        columns = [named[name].alias(name) if name in named else f.col(name) for name in OVERLAY]
-        waves = Waves(
-            self.finder,
-            self.stratum,
-            self.slots,
-            self.below,
-            self.rows.filter(~last),
-            self.row_count - new,
-            self.rounds,
-            self.watch,
-            overlay=self.rows.filter(last).select(*self.slots.keys, *columns),
-            touched=new,
-        )
-        waves.insert(Meter(Decision("bootstrap", ""), 0), wave=self.rounds, batch=new)
-        self.rounds += waves.waves
-        self.top = waves.top
-        self.instances += waves.born
-        merged = cut(waves.merged())
-        (count,) = merged.agg(f.count(f.lit(1))).collect()[0]
-        waves.drop()
-        release(*self.made)
-        self.rows, self.row_count, self.made = merged, count, [merged]
-        self.by_round += waves.by_round
+        self.by_round.append((new, perf_counter() - started))
+        return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +188,13 @@ class _Round:
         return self.derivation.row_count
 
     def inside_events(self) -> Events | None:
-        return Events(self._ranked(_rank() == self.derivation.rounds), self.batch)
+        return Events(self.derivation.new, self.batch)
 
     def inside_front(self) -> Any:
-        return self.derivation.rows
+        return self.derivation.known
 
     def inside_behind(self) -> Any:
-        return self._ranked(_rank() < self.derivation.rounds)
+        return self.derivation.known_before
 
     def events(self, relation: str, negated: bool) -> Events | None:
         return None
@@ -173,12 +204,3 @@ class _Round:
 
     def behind(self, relation: str, negated: bool) -> Any:
         return self.derivation.below[relation].after
-
-    def _ranked(self, condition: Any) -> Any:
-        return self.derivation.rows.filter(condition)
-
-
-def _rank() -> Any:
-    from pyspark.sql import functions as f
-
-    return f.col(RANK)

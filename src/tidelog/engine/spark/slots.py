@@ -18,6 +18,9 @@ from tidelog.rules.ir import Relation, Stratum
 
 HASH, MEMBER = "hash", "member"
 
+HASHED_ROWS = 500_000
+"""Up to so many rows a task hashes to join them; more are sorted, for which it may use its disk."""
+
 _EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
 
 
@@ -84,6 +87,10 @@ class Slots:
     def spread(self, frame: Any) -> Any:
         """The same rows, spread over partitions by their hash."""
         return frame.repartition(self._partitions, HASH)
+
+    def hashed(self, frame: Any, count: int) -> Any:
+        """Rows that are spread, about so many, to be joined with others that are."""
+        return frame.hint("shuffle_hash" if count <= HASHED_ROWS * self._partitions else "merge")
 
 
 def long(value: int) -> Any:

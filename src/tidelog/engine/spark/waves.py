@@ -40,9 +40,6 @@ OVERLAY = (WAS, RANK, COUNT, TOTAL, DEAD, IN, MET)
 WAVE_WORK = 100_000
 """A wave costs as much as so many instances, however few it meets: a job has a price of its own."""
 
-HASHED_ROWS = 500_000
-"""Up to so many rows are hashed in the tasks that join them; more are sorted, for which a task may use its disk."""
-
 
 @dataclass(frozen=True, slots=True)
 class OtherRules:
@@ -149,7 +146,7 @@ class Waves:
         from pyspark.sql import functions as f
 
         keys, n = self.slots.keys, f.col(MET)
-        hits = self.state.join(_hashed(self._counted(found), self.expected), keys)
+        hits = self.state.join(self.slots.hashed(self._counted(found), self.expected), keys)
         lower = f.when(f.col(LEVEL) < f.col(RANK), n).otherwise(0)
         hits = hits.select(*keys, *NUMBERS, n.alias(KILLED), lower.alias(LOWER), _null(DEAD), MET)
         if self.overlay is not None:
@@ -222,11 +219,11 @@ class Waves:
         keys = self.slots.keys
         if self.overlay is not None:
             over = self.overlay.select(*keys, *(f.col(name).alias(f"t{name}") for name in OVERLAY if name != MET))
-            met = met.join(_hashed(over, self.touched), keys, "left")
+            met = met.join(self.slots.hashed(over, self.touched), keys, "left")
         else:
             met = met.select(*keys, LEVEL, MET, *(_null(f"t{name}") for name in OVERLAY if name != MET))
         under = self.state.select(*keys, *(f.col(name).alias(f"s{name}") for name in NUMBERS))
-        found = _hashed(met, self.expected).join(under, keys, "left")
+        found = self.slots.hashed(met, self.expected).join(under, keys, "left")
         is_over = _is(f"t{RANK}")
         is_present = f.when(is_over, _is(f"t{IN}") | ~_is(f"t{DEAD}")).otherwise(_is(f"s{RANK}"))
         rank, n = f.coalesce(f"t{RANK}", f"s{RANK}"), f.col(MET)
@@ -298,12 +295,7 @@ class Waves:
 
     def _without(self, rows: Any, others: Any) -> Any:
         keys = self.slots.keys
-        return rows.join(_hashed(others.select(*keys), self.touched), keys, "left_anti")
-
-
-def _hashed(rows: Any, count: int) -> Any:
-    """Rows that are to be joined, about so many."""
-    return rows.hint("shuffle_hash" if count <= HASHED_ROWS else "merge")
+        return rows.join(self.slots.hashed(others.select(*keys), self.touched), keys, "left_anti")
 
 
 @dataclass(frozen=True, slots=True)
