@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -173,11 +174,13 @@ def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: 
 
 
 def _spread(out: Outcome) -> str:
-    """How even the rounds of the last Bootstrap on frames were, and how many jobs they took."""
+    """How even the rounds of the last Bootstrap on frames were, the early ones beside the late, and how many jobs."""
     last = next(each for each in reversed(out.rounds) if each["strategy"] == "bootstrap")
-    times = sorted(each["seconds"] for each in last["rounds"][1:]) or [0.0]
-    count, middle = len(last["rounds"]), times[len(times) // 2]
-    return f"{count} rounds of {times[0]:.2g} to {times[-1]:.2g} s, half below {middle:.2g}; {last['jobs']} jobs"
+    times = [each["seconds"] for each in last["rounds"][1:]] or [0.0]
+    fifth = max(len(times) // 5, 1)
+    early, late = median(times[:fifth]), median(times[-fifth:])
+    spread = f"{min(times):.2g} to {max(times):.2g} s, the first {fifth} {early:.2g}, the last {late:.2g}"
+    return f"{len(last['rounds'])} rounds of {spread}; {last['jobs']} jobs"
 
 
 def _through_frames(
