@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import tidelog
 from tests.spark.parity import Step, parity
 from tests.spark.programs import LINEAR
+from tidelog.engine.spark import rounds, segments
 
 ROOT = Path(__file__).parent.parent.parent
 GRAPH: list[Step] = [
@@ -74,6 +76,8 @@ def run_client(spark: Any, directory: str) -> None:
     for plan in ("decomposed", "single task", "frames"):
         reports = parity(LINEAR, GRAPH, spark, plans={"Reach": plan})
         assert reports[-1].strata[0].place == plan
+    with patch.object(rounds, "MANY_SHARE", 9), patch.object(segments, "FAN", 2):
+        parity(LINEAR, [({"Edge": [(i, i + 1) for i in range(8)]}, {})], spark, plans={"Reach": "frames"})
     program = tidelog.compile(LINEAR)
     with program.open("spark", spark=spark, path=directory) as database:
         with database.transaction() as tx:

@@ -55,13 +55,7 @@ def job(row: int, seen: list[Frame]) -> list[Frame]:
 
 @pytest.mark.parametrize("jobs", [1, 2, FAN + 1, FAN**3 + FAN + 2])
 def test_all_rows_are_there_after_every_job_and_at_the_end(jobs: int) -> None:
-    merged = list[Frame]()
-
-    def merge(frame: Frame) -> Frame:
-        merged.append(frame)
-        return frame
-
-    segments, seen, most = Segments(merge), list[Frame](), 0
+    segments, seen, most = Segments(lambda frame: frame), list[Frame](), 0
     for row in range(jobs):
         if segments:
             assert segments.all.read() == list(range(row))
@@ -76,9 +70,14 @@ def test_all_rows_are_there_after_every_job_and_at_the_end(jobs: int) -> None:
     assert all(frame.is_let_go for frame in seen if frame not in made)
 
 
-def test_a_job_that_merged_everything_leaves_one_segment() -> None:
-    seen = list[Frame]()
-    segments = Segments(lambda frame: frame)
+def test_a_job_that_merged_everything_leaves_one_segment_which_is_not_copied_before_the_end() -> None:
+    seen, merged = list[Frame](), list[list[int]]()
+
+    def merge(frame: Frame) -> Frame:
+        merged.append(frame.read())
+        return frame
+
+    segments = Segments(merge)
     for row in range(3):
         segments.add(job(row, seen))
         segments.all.read()
@@ -86,5 +85,9 @@ def test_a_job_that_merged_everything_leaves_one_segment() -> None:
     assert segments.all.read() == segments.last.read() == [7]
     assert segments.earlier is None
     assert all(frame.is_let_go for frame in seen[:-2])
+    for row in range(FAN + 1):
+        segments.add(job(10 + row, seen))
+        segments.all.read()
+    assert merged == [list(range(10, 10 + FAN))]
     segments.drop()
     assert all(frame.is_let_go for frame in seen)

@@ -188,7 +188,7 @@ class _Round:
         return self.derivation.row_count
 
     def inside_events(self) -> Events | None:
-        return Events(self.derivation.new, self.batch)
+        return Events(self.derivation.new, self.batch) if self.derivation.segments else None
 
     def inside_front(self) -> Any:
         return self.derivation.known

@@ -18,6 +18,9 @@ from tidelog.engine.spark.settle import cut, release
 FAN = 4
 """So many segments of one size become one."""
 
+_WHOLE = -1
+"""The size of a segment that was made of all others, and stays until the end."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
@@ -61,7 +64,7 @@ class Segments:
     def become(self, made: Sequence[Any]) -> None:
         """A job has made one segment of all others."""
         self.drop()
-        self._segments.append(_Segment(made[0], made, 0))
+        self._segments.append(_Segment(made[0], made, _WHOLE))
 
     def take(self) -> tuple[Any, list[Any]]:
         """All rows merged, which the next job that reads them computes, and what is to be released with them; until
