@@ -15,7 +15,7 @@ import tidelog
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.lftj import complement, iterators, scan_tree
+from tidelog.engine.local.lftj import complement, iterators, page_counts
 from tidelog.engine.local.lftj.trie import Trie
 from tidelog.engine.local.traced import TraceStratum
 from tidelog.engine.local.values import Words
@@ -60,7 +60,7 @@ def test_a_scan_tree_counts_the_rows_before_a_page_while_rows_come_and_go() -> N
     directory = relation.store.arrangements[number].directory.array  # type: ignore[union-attr]
     counts = directory[: int(lines[number, k.PAGE_COUNT]), 1]
     assert len(counts) > 4
-    assert [scan_tree.rows_before(lines, number, place) for place in range(len(counts) + 1)] == [
+    assert [page_counts.rows_before(lines, number, place) for place in range(len(counts) + 1)] == [
         int(counts[:place].sum()) for place in range(len(counts) + 1)
     ]
 

@@ -63,7 +63,7 @@ ENTRY_LENGTH, ENTRY_ROOM = 2, 3  # as places of 32 bits
 # directory has an entry for each page that holds rows, in their order: its number, how many rows, and the first word.
 DIRECTORY, DIRECTORY_CAPACITY, PAGES, PAGE_COUNT, PAGE_CAPACITY = 3, 4, 5, 6, 7
 DIRECTORY_ENTRY = 3
-COUNTS = 8  # the nodes of a scan tree over the pages (`lftj/scan_tree`), or 0
+COUNTS = 8  # the nodes of a scan tree over the pages (`lftj/page_counts`), or 0
 PAGES_TAKEN, FREE_PAGE = 9, 11  # pages ever handed out; one to reuse, from 1, whose first word is the next
 PAGE_ROWS = 256  # a page is a column of so many words for each column of the relation, then one of lines
 

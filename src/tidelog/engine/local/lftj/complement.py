@@ -25,8 +25,8 @@ from tidelog.engine.local.lftj.iterators import (
     same_prefix,
     seek_lub,
 )
+from tidelog.engine.local.lftj.page_counts import rows_before
 from tidelog.engine.local.lftj.pages import COLUMN_BYTES, page_at, rows_at
-from tidelog.engine.local.lftj.scan_tree import rows_before
 
 # Which rows a pass does not see: none, those that came, those that left.
 ALL_SEEN, CAME_HIDDEN, LEFT_HIDDEN = 0, 1, 2

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import kernel, load64, store64
-from tidelog.engine.local.lftj.scan_tree import count_anew, count_rows
+from tidelog.engine.local.lftj.page_counts import count_anew, count_rows
 
 COLUMN_BYTES = k.PAGE_ROWS * 8
 ENTRY = k.DIRECTORY_ENTRY
