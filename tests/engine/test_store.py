@@ -14,7 +14,7 @@ from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.local.kernels import counting, entry
+from tidelog.engine.local.kernels import arrange, counting, entry
 from tidelog.engine.local.kernels import layout as k
 from tidelog.rules.compile_rules import compile_rules
 
@@ -141,6 +141,50 @@ def test_places_that_buckets_have_left_are_used_by_others() -> None:
     for key in (0, 1, keys - 1):
         lines = store.bucket((0,), np.array([key]))
         assert sorted(store.columns_of(lines)[:, 1].tolist()) == list(range(per_key))
-    # Without reuse each key would have left 2 + 4 + … + 32 places.
+    # Without reuse each key would have left 2 + 3 + 4 + 6 + … + 48 places.
     left_behind = desk.A[number, k.POOL_USED] - k.POOL_LISTS - keys * per_key
     assert left_behind < 200
+
+
+def test_rows_leave_a_long_bucket_from_any_place() -> None:
+    """Behind its first 4,095 lines, the mark of a line names a stretch of its bucket only."""
+    made, rng = engine(JOIN), random.Random(3)
+    made.commit([Operation("A", 1, table("kv", [(0, v) for v in range(20_000)]))])
+    held = set(range(20_000))
+    for turn in range(40):
+        gone = rng.sample(sorted(held), 400)
+        come = rng.sample(sorted(set(range(20_000)) - held), min(300, 20_000 - len(held)))
+        made.commit(
+            [
+                Operation("A", -1, table("kv", [(0, v) for v in gone])),
+                Operation("A", 1, table("kv", [(0, v) for v in come])),
+            ]
+        )
+        held = held - set(gone) | set(come)
+        made.commit([Operation("B", 1 if turn % 2 == 0 else -1, table("kw", [(0, 1)]))])
+        assert rows(made.table("J")) == ({(v, 1) for v in held} if turn % 2 == 0 else set())
+
+
+@pytest.mark.parametrize("place", [0, 1, 4093, 4094, 4095, 8189, 8190, 8191, 123_456, 2**31 - 2])
+def test_a_mark_names_a_stretch_with_the_place_in_it(place: int) -> None:
+    mark = arrange.mark_of.py_func(place)
+    first, after = arrange.first_place.py_func(mark), arrange.first_place.py_func(mark + 1)
+    assert 0 < mark < 1 << 16
+    assert first <= place < after
+    assert after - first <= max(1, (place + 1) // 2048)
+
+
+def test_an_index_may_have_any_number_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.engine.local.store.MANY_SLOTS", 32)
+    made, held, rng = engine("input relation A(k: u32, v: u32)"), set[tuple[int, int]](), random.Random(9)
+    sizes = set()
+    for _ in range(200):
+        batch = [(rng.randrange(30), rng.randrange(60)) for _ in range(rng.choice([1, 5, 100]))]
+        sign = rng.choice([1, 1, -1])
+        made.commit([Operation("A", sign, table("kv", batch))])
+        held = held | set(batch) if sign > 0 else held - set(batch)
+        assert rows(made.table("A")) == held
+        assert all(made.contains("A", row) == (row in held) for row in batch)
+        sizes.add(int(made._desk.S[0, k.SLOT_COUNT]))
+    assert len(sizes) > 5
+    assert any(size & (size - 1) for size in sizes)

@@ -14,12 +14,12 @@ Lines = npt.NDArray[np.int32]
 
 
 class Arrangement:
-    """`place` has a place for each line of the relation, and grows with its rows; the rest grows when it is full."""
+    """`marks` has one for each line of the relation, and grows with its rows; the rest grows when it is full."""
 
     def __init__(self, keys: tuple[int, ...], capacity: int) -> None:
         self.keys = np.array(keys or (0,), dtype=np.int64)
         self.key_count = len(keys)
-        self.place = Growing(np.int32, capacity)
+        self.marks = Growing(np.uint16, capacity)
         self.saved = np.zeros(k.ARRANGEMENT_FIELDS, dtype=np.int64)
         self.entries = Growing(np.int64, width=k.ENTRY_EXTRA + self.key_count)
         self.table = Growing(np.int64)
@@ -34,7 +34,7 @@ class Arrangement:
     def bytes(self, line: Words, rows: int) -> int:
         """The memory that it takes, for a relation of so many lines."""
         words = int(line[k.ENTRY_COUNT]) * (k.ENTRY_EXTRA + self.key_count) + len(self.table)
-        return 8 * (words + (rows + int(line[k.POOL_USED])) // 2)
+        return 8 * words + 4 * int(line[k.POOL_USED]) + 2 * rows
 
     def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
         """Builds it anew from all rows of the relation, starting with room for so many keys."""
@@ -42,14 +42,14 @@ class Arrangement:
         self.pool = Growing(np.int32, k.POOL_LISTS + rows + (rows >> 2) + SMALLEST)
         line[k.RELATION], line[k.KEYS], line[k.KEY_COUNT] = relation, self.keys.ctypes.data, self.key_count
         line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
-        line[k.PLACE] = self.place.address
+        line[k.MARKS] = self.marks.address
         self.entries = Growing(np.int64, entries, width=k.ENTRY_EXTRA + self.key_count)
         self.table = Growing(np.int64, 1 << (2 * entries).bit_length())
         line[k.ENTRIES], line[k.ENTRY_CAPACITY] = self.entries.address, entries
         line[k.TABLE], line[k.TABLE_MASK] = self.table.address, len(self.table) - 1
         line[k.ENTRY_COUNT] = line[k.POOL_USED] = line[k.POOL_WASTE] = 0
-        done = 0
-        while (done := entry.build_arrangement(stores, lines, number, done)) < stores[relation, k.USED]:
+        done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
+        while (done := entry.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
             self._make_key_room(lines, number)
 
     def grow(self, stores: Words, lines: Words, number: int) -> None:

@@ -36,18 +36,18 @@ from tidelog.engine.local.kernels.layout import (
     LOG_CAPACITY,
     LOG_COUNT,
     LOG_WIDTH,
-    MASK,
+    MARKS,
     META,
     NEXT_ARRANGEMENT,
     PENDING_CAPACITY,
     PENDING_COUNT,
     PENDING_ROWS,
     PIECE,
-    PLACE,
     RANK_MASK,
     RANK_SHIFT,
     ROW_EXTRA,
     ROWS,
+    SLOT_COUNT,
     SLOTS,
     STAMP_SHIFT,
     STORE_FIELDS,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 FEW = 64
+MANY_SLOTS = 1 << 22
 
 
 class Beside(Protocol):
@@ -97,7 +98,7 @@ class Store:
         line[:] = 0
         line[WIDTH] = self.width
         line[COLUMNS] = columns
-        line[SLOTS], line[MASK] = self._slots.address, len(self._slots) - 1
+        line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
         line[FIRST_ARRANGEMENT] = -1
 
     @property
@@ -148,9 +149,7 @@ class Store:
         """Indexes adopted rows; to be called before a kernel looks for whole rows."""
         if not self.is_indexed:
             self.is_indexed = True
-            size = 1 << (2 * len(self) + SMALLEST).bit_length()
-            self._slots = Growing(np.int64, size)
-            self.line[SLOTS], self.line[MASK] = self._slots.address, size - 1
+            self._make_index(_slots_for(len(self)))
             entry.reindex(self.desk.S, self.relation)
 
     # Room
@@ -175,13 +174,17 @@ class Store:
             line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
             for number, arrangement in self.arrangements.items():
                 if isinstance(arrangement, Arrangement):
-                    arrangement.place.make_room(len(self._rows))
-                    self.desk.A[number, PLACE] = arrangement.place.address
-        if (int(line[LIVE]) + rows) * 3 > (int(line[MASK]) + 1) * 2:
-            old, size = self._slots, 1 << (2 * (int(line[LIVE]) + rows) - 1).bit_length()
-            self._slots = Growing(np.int64, size)
-            line[SLOTS], line[MASK] = self._slots.address, size - 1
+                    arrangement.marks.make_room(len(self._rows))
+                    self.desk.A[number, MARKS] = arrangement.marks.address
+        if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
+            old = self._slots
+            self._make_index(_slots_for(int(line[LIVE]) + rows))
             self.desk.grow_index(self.relation, old.array)
+
+    def _make_index(self, size: int) -> None:
+        """An empty index with so many slots."""
+        self._slots = Growing(np.int64, size)
+        self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
 
     def make_queue_room(self, rows: int) -> None:
         """Room for `rows` more pending rows."""
@@ -418,3 +421,12 @@ class Store:
         if isinstance(arrangement, Trie):
             return arrangement.bytes(line)
         return arrangement.bytes(line, int(self.line[USED]))
+
+
+def _slots_for(rows: int) -> int:
+    """The slots of an index that is to hold so many rows, and more to come.
+
+    While it is small it doubles, as time counts more than room; a large one grows by a quarter.
+    """
+    doubled = 1 << (2 * rows + SMALLEST - 1).bit_length()
+    return doubled if doubled <= MANY_SLOTS else rows * 5 // 3

@@ -17,6 +17,7 @@ from tidelog.engine.local.kernels.index import (
     home_slot,
     log_created,
     same_words,
+    slot_after,
     touch,
 )
 from tidelog.engine.local.kernels.memory import atomic_add, atomic_load, claim, kernel, load64, store32, store64
@@ -125,13 +126,13 @@ def take_lines(S, relation, reserve, slot):
 
 
 @kernel
-def find_or_claim(slots, mask, rows, stride, columns, head, hashed, line):
+def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
     """The line of a head; if it has none, it gets the line given, and -1 - line comes back.
 
     Another thread has no head with this hash, but near the border between their slots it may claim the one that was
     found empty.
     """
-    at = home_slot(hashed, mask)
+    at = home_slot(hashed, size)
     copied = False
     while True:
         slot = atomic_load(slots, at)
@@ -147,7 +148,7 @@ def find_or_claim(slots, mask, rows, stride, columns, head, hashed, line):
             found = (slot & k.LOW_MASK) - 1
             if same_words(rows + found * stride, head, columns):
                 return found
-        at = (at + 1) & mask
+        at = slot_after(at, size)
 
 
 @kernel
@@ -160,7 +161,7 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     fetch_ahead(S, relation, buffer, count)
     fresh_count = 0
     for i in range(count):
@@ -169,7 +170,7 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
         hashed = load64(head, columns + k.INSTANCE_HASH)
         if reserve[slot, 0] == reserve[slot, 1]:
             take_lines(S, relation, reserve, slot)
-        line = find_or_claim(slots, mask, rows, stride, columns, head, hashed, reserve[slot, 0])
+        line = find_or_claim(slots, size, rows, stride, columns, head, hashed, reserve[slot, 0])
         if line < 0:
             line = -1 - line
             reserve[slot, 0] = line + 1

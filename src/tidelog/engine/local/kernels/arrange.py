@@ -1,10 +1,10 @@
 """Arrangements: multimaps from key columns to the lines of a relation's rows, kept up to date row by row.
 
 Each key has an entry (start, length and room, key words) and its lines lie side by side in one pool, so a probe
-touches a slot, an entry, and then memory in order. A bucket that is full moves to where there is twice the room: where
-others of that size were (the pool begins with a list of such places for each size), or the end of the pool. `place`
-remembers where in its bucket a line stands (from 1; 0: in none), so a removal is a swap with the last
-line.
+touches a slot, an entry, and then memory in order. A bucket that is full moves to where there is the next larger room:
+where others of that size were (the pool begins with a list of such places for each size), or the end of the pool. A
+mark for each line remembers where in its bucket it stands, so a removal is a swap with the last line. Marks are 16
+bits: behind the first 4,095 lines of a bucket they name a stretch of it, at most one 2,048th of what is before it.
 
 An arrangement may also be SORTED: a trie for leapfrog joins (`lftj/pages`), by all columns in some order.
 """
@@ -17,9 +17,11 @@ from tidelog.engine.local.kernels.memory import (
     hash_end,
     hash_word,
     kernel,
+    load16,
     load32,
     load64,
     prefetch,
+    store16,
     store32,
     store64,
 )
@@ -27,6 +29,7 @@ from tidelog.engine.local.lftj.pages import arrange_sorted, unarrange_sorted
 
 MIN_BUCKET = 2
 LISTED = 1 << 31  # places beyond do not fit into a list
+MARK_EXACT = 4096  # below, a mark names one place
 NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
 
 
@@ -182,11 +185,11 @@ def arrange_row(S, A, arrangement, line):
 
 @kernel
 def next_size(capacity):
-    """The smallest size of bucket with more room than this, and how much: 2, 4, 8 …"""
-    size, room = 0, MIN_BUCKET
+    """The smallest size of bucket with more room than this, and how much: 2, 3, 4, 6, 8, 12 …"""
+    size, room, larger = 0, MIN_BUCKET, MIN_BUCKET + 1
     while room <= capacity:
         size += 1
-        room *= 2
+        room, larger = larger, 2 * room
     return size, room
 
 
@@ -220,7 +223,7 @@ def give_place(A, arrangement, start, capacity):
 @kernel
 def arrange_hashed(A, arrangement, line, row, hashed):
     """`arrange_row` for a row whose address and whose key's hash are known."""
-    if load32(A[arrangement, k.PLACE], line) != 0:
+    if load16(A[arrangement, k.MARKS], line) != 0:
         return True
     entry = find_entry_hashed(A, arrangement, row, hashed)
     if entry < 0:
@@ -248,8 +251,39 @@ def arrange_hashed(A, arrangement, line, row, hashed):
         store32(address, k.ENTRY_ROOM, room)
     store32(pool, start + length, line)
     store32(address, k.ENTRY_LENGTH, length + 1)
-    store32(A[arrangement, k.PLACE], line, length + 1)
+    store16(A[arrangement, k.MARKS], line, mark_of(length))
     return True
+
+
+@kernel
+def mark_of(place):
+    """The mark of a line that is at this place of its bucket, from 0; a mark is never 0.
+
+    Like a floating point number: up to MARK_EXACT the place itself, from 1 on; then its first 12 bits, and how many
+    bits there are behind them.
+    """
+    mark = place + 1
+    bits = 0
+    while mark >= MARK_EXACT:
+        mark >>= 1
+        bits += 1
+    return bits * (MARK_EXACT // 2) + mark
+
+
+@kernel
+def first_place(mark):
+    """The first of the places that have this mark."""
+    bits = max(mark // (MARK_EXACT // 2) - 1, 0)
+    return ((mark - bits * (MARK_EXACT // 2)) << bits) - 1
+
+
+@kernel
+def find_place(pool, start, mark, line):
+    """The place of a line in its bucket, which begins at `start`."""
+    place = first_place(mark)
+    while load32(pool, start + place) != line:
+        place += 1
+    return place
 
 
 @kernel
@@ -258,8 +292,8 @@ def unarrange_row(S, A, arrangement, line):
     if A[arrangement, k.SHAPE] == k.SORTED:
         unarrange_sorted(S, A, arrangement, line)
         return
-    place = load32(A[arrangement, k.PLACE], line)
-    if place == 0:
+    mark = load16(A[arrangement, k.MARKS], line)
+    if mark == 0:
         return
     relation = A[arrangement, k.RELATION]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
@@ -269,9 +303,9 @@ def unarrange_row(S, A, arrangement, line):
     last = load32(address, k.ENTRY_LENGTH) - 1
     pool = A[arrangement, k.POOL]
     moved = load32(pool, start + last)
-    store32(pool, start + place - 1, moved)
-    store32(A[arrangement, k.PLACE], moved, place)
-    store32(A[arrangement, k.PLACE], line, 0)
+    store32(pool, start + find_place(pool, start, mark, line), moved)
+    store16(A[arrangement, k.MARKS], moved, mark)
+    store16(A[arrangement, k.MARKS], line, 0)
     store32(address, k.ENTRY_LENGTH, last)
 
 
@@ -289,7 +323,7 @@ def fetch_buckets(S, A, arrangement, lines, count):
     width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
     for i in range(count):
         line = load32(lines, i)
-        prefetch(A[arrangement, k.PLACE], line // 2)
+        prefetch(A[arrangement, k.MARKS], line // 4)
         prefetch(table, hash_key(A, arrangement, rows + line * stride) & mask)
     for i in range(count):
         slot = load64(table, hash_key(A, arrangement, rows + load32(lines, i) * stride) & mask)
@@ -302,16 +336,16 @@ def fetch_buckets(S, A, arrangement, lines, count):
             entry = entries + ((slot & k.LOW_MASK) - 1) * width * 8
             start = load64(entry, k.ENTRY_START)
             prefetch(A[arrangement, k.POOL], (start + load32(entry, k.ENTRY_LENGTH)) // 2)
-            prefetch(A[arrangement, k.POOL], (start + load32(A[arrangement, k.PLACE], line)) // 2)
+            prefetch(A[arrangement, k.POOL], (start + first_place(load16(A[arrangement, k.MARKS], line))) // 2)
 
 
 @kernel
-def arrange_all(S, A, arrangement, first):
+def arrange_all(S, A, arrangement, first, found):
     """Builds an arrangement from all rows in two passes, each bucket exactly as long as it must be.
 
     The first pass, from line `first` on, counts the rows of each key. It returns the line where the entries or the
-    table must grow (go on there then), or USED when all is done. Between the passes `place` holds each line's entry,
-    from 1; before that, for a piece of lines, their hashes.
+    table must grow (go on there then), or USED when all is done. Between the passes `found`, scratch of 32 bits a line,
+    holds each line's entry, from 1; before that, for a piece of lines, their hashes.
     """
     relation = A[arrangement, k.RELATION]
     used = S[relation, k.USED]
@@ -322,29 +356,29 @@ def arrange_all(S, A, arrangement, first):
     entries = A[arrangement, k.ENTRIES]
     table = A[arrangement, k.TABLE]
     mask = A[arrangement, k.TABLE_MASK]
-    place = A[arrangement, k.PLACE]
+    marks = A[arrangement, k.MARKS]
     while first < used:
         end = min(first + k.PIECE, used)
         for line in range(first, end):
             hashed = hash_key(A, arrangement, rows + line * stride)
-            store32(place, line, hashed)
+            store32(found, line, hashed)
             prefetch(table, hashed & mask)
         for line in range(first, end):
-            slot = load64(table, load32(place, line) & mask)
+            slot = load64(table, load32(found, line) & mask)
             if slot != 0:
                 prefetch(entries, ((slot & k.LOW_MASK) - 1) * width)
         for line in range(first, end):
             row = rows + line * stride
             if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
-                store32(place, line, 0)
+                store32(found, line, 0)
                 continue
-            hashed = load32(place, line) & k.LOW_MASK
+            hashed = load32(found, line) & k.LOW_MASK
             entry = find_entry_hashed(A, arrangement, row, hashed)
             if entry < 0:
                 if not has_entry_room(A, arrangement):
                     return line
                 entry = add_entry(A, arrangement, row, hashed)
-            store32(place, line, entry + 1)
+            store32(found, line, entry + 1)
             address = entries + entry * width * 8
             store32(address, k.ENTRY_ROOM, load32(address, k.ENTRY_ROOM) + 1)
         first = end
@@ -357,18 +391,19 @@ def arrange_all(S, A, arrangement, first):
     A[arrangement, k.POOL_USED] = start
     pool = A[arrangement, k.POOL]
     for line in range(used):
-        ahead = load32(place, min(line + FAR, used - 1))
+        ahead = load32(found, min(line + FAR, used - 1))
         prefetch(entries, (ahead - 1) * width)
-        ahead = load32(place, min(line + NEAR, used - 1))
+        ahead = load32(found, min(line + NEAR, used - 1))
         if ahead > 0:
             address = entries + (ahead - 1) * width * 8
             prefetch(pool, (load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)) // 2)
-        entry = load32(place, line) - 1
+        entry = load32(found, line) - 1
         if entry < 0:
+            store16(marks, line, 0)
             continue
         address = entries + entry * width * 8
         length = load32(address, k.ENTRY_LENGTH)
         store32(pool, load64(address, k.ENTRY_START) + length, line)
-        store32(place, line, length + 1)
+        store16(marks, line, mark_of(length))
         store32(address, k.ENTRY_LENGTH, length + 1)
     return used

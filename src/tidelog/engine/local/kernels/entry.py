@@ -40,10 +40,10 @@ def grow_index(S, relation, old, part, parts):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64)")
-def build_arrangement(S, A, arrangement, first):
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int32[::1])")
+def build_arrangement(S, A, arrangement, first, found):
     """See `arrange.arrange_all`."""
-    return arrange.arrange_all(S, A, arrangement, first)
+    return arrange.arrange_all(S, A, arrangement, first, found.ctypes.data)
 
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")

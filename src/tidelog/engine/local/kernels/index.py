@@ -39,9 +39,21 @@ def same_words(left, right, columns):
 
 
 @kernel
-def home_slot(hashed, mask):
-    """Where the search for a hash begins: its upper bits, as many as the index has."""
-    return (hashed * (mask + 1)) >> k.HASH_SHIFT
+def home_slot(hashed, size):
+    """Where the search for a hash begins in an index of so many slots."""
+    return (hashed * size) >> k.HASH_SHIFT
+
+
+@kernel
+def slot_after(at, size):
+    """The next slot; behind the last one comes the first."""
+    return at + 1 if at + 1 < size else 0
+
+
+@kernel
+def slots_between(first, at, size):
+    """How many slots `at` is behind `first`."""
+    return at - first if at >= first else at - first + size
 
 
 @kernel
@@ -61,10 +73,10 @@ def find_slot(S, relation, address, hashed):
     """The slot of the row at the address, or the empty one where it belongs."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    at = home_slot(hashed, mask)
+    at = home_slot(hashed, size)
     while True:
         slot = load64(slots, at)
         if slot == 0:
@@ -73,7 +85,7 @@ def find_slot(S, relation, address, hashed):
             line = (slot & k.LOW_MASK) - 1
             if same_words(rows + line * stride, address, columns):
                 return at
-        at = (at + 1) & mask
+        at = slot_after(at, size)
 
 
 @kernel
@@ -117,14 +129,14 @@ def fetch_ahead(S, relation, buffer, count):
     """
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     rows = S[relation, k.ROWS]
     width = S[relation, k.WIDTH]
     place = columns + k.INSTANCE_HASH
     for i in range(count):
-        prefetch(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), mask))
+        prefetch(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), size))
     for i in range(count):
-        slot = load64(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), mask))
+        slot = load64(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), size))
         if slot != 0:
             line = (slot & k.LOW_MASK) - 1
             prefetch(rows, line * width)
@@ -141,7 +153,7 @@ def fetch_slots(S, relation, lines, count):
         prefetch(rows, load32(lines, i) * width + width - 1)
     for i in range(count):
         hashed = hash_row(rows + load32(lines, i) * width * 8, S[relation, k.COLUMNS])
-        prefetch(S[relation, k.SLOTS], home_slot(hashed, S[relation, k.MASK]))
+        prefetch(S[relation, k.SLOTS], home_slot(hashed, S[relation, k.SLOT_COUNT]))
 
 
 @kernel
@@ -149,20 +161,20 @@ def remove_row(S, relation, line):
     """Takes an indexed row out of the index and gives its line back."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-    at = home_slot(hash_row(row, columns), mask)
+    at = home_slot(hash_row(row, columns), size)
     while (load64(slots, at) & k.LOW_MASK) - 1 != line:
-        at = (at + 1) & mask
+        at = slot_after(at, size)
     hole = at
     while True:
-        at = (at + 1) & mask
+        at = slot_after(at, size)
         slot = load64(slots, at)
         if slot == 0:
             break
-        home = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, mask)
+        home = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
         # The slot may move back into the hole only if its home is not behind the hole.
-        if (at - home) & mask >= (at - hole) & mask:
+        if slots_between(home, at, size) >= slots_between(hole, at, size):
             store64(slots, hole, slot)
             hole = at
     store64(slots, hole, 0)
@@ -179,7 +191,7 @@ def rebuild_index(S, relation):
     """Fills empty slots from the rows; for a relation that was loaded."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
     for line in range(S[relation, k.USED]):
@@ -187,9 +199,9 @@ def rebuild_index(S, relation):
         if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
             continue
         hashed = hash_row(row, columns)
-        at = home_slot(hashed, mask)
+        at = home_slot(hashed, size)
         while load64(slots, at) != 0:
-            at = (at + 1) & mask
+            at = slot_after(at, size)
         store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
 
 
@@ -201,13 +213,13 @@ def refill_index(S, relation, old, first, end):
     where their parts do.
     """
     slots = S[relation, k.SLOTS]
-    mask = S[relation, k.MASK]
+    size = S[relation, k.SLOT_COUNT]
     for place in range(first, end):
         slot = load64(old, place)
         if slot != 0:
-            at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, mask)
+            at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
             while load64(slots, at) != 0 or claim(slots, at, slot) != 0:
-                at = (at + 1) & mask
+                at = slot_after(at, size)
 
 
 @kernel

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 # A line of S: one relation.
 ROWS, WIDTH, COLUMNS, CAPACITY, USED = 0, 1, 2, 3, 4  # USED: lines ever handed out
-SLOTS, MASK, LIVE = 5, 6, 7  # the index on the whole row; LIVE: rows in it
+SLOTS, SLOT_COUNT, LIVE = 5, 6, 7  # the index on the whole row; LIVE: rows in it
 FREE, FREE_COUNT, FREE_CAPACITY = 8, 9, 10  # lines to reuse
 # Queues of lines, 32 bits each: PENDING_ROWS, BATCH, LEFT, CAME.
 PENDING_ROWS, PENDING_COUNT, PENDING_CAPACITY = 11, 12, 13  # they die or enter with the next wave
@@ -49,8 +49,8 @@ RELATION, KEYS, KEY_COUNT = 0, 1, 2
 TABLE, TABLE_MASK = 3, 4  # slots: hash << 32 | entry + 1
 ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY = 5, 6, 7  # (start, length and room, key …)
 POOL, POOL_USED, POOL_CAPACITY, POOL_WASTE = 8, 9, 10, 11  # lines, bucket after bucket
-POOL_LISTS = 32  # it begins with the lists of free places, by size
-PLACE = 12  # line → its place in its bucket, from 1; 0: in none
+POOL_LISTS = 64  # it begins with the lists of free places, by size
+MARKS = 12  # line → where in its bucket it is, in 16 bits (`arrange.mark_of`); 0: in none
 NEXT_ARRANGEMENT = 13
 SHAPE = 14  # one of the next two
 HASHED, SORTED = 0, 1

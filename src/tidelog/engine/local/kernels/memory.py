@@ -104,6 +104,7 @@ def sources_digest() -> str:
 
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)
+_I16 = ir.IntType(16)
 
 
 @intrinsic
@@ -147,6 +148,29 @@ def store32(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I32.as_pointer())
         builder.store(builder.trunc(arguments[2], _I32), builder.gep(pointer, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def load16(typing_context: Any, address: Any, index: Any) -> Any:
+    """The 16-bit number without a sign at address + 2 * index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I16.as_pointer())
+        return builder.zext(builder.load(builder.gep(pointer, [arguments[1]])), _I64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def store16(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes the low 16 bits of the value at address + 2 * index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _I16.as_pointer())
+        builder.store(builder.trunc(arguments[2], _I16), builder.gep(pointer, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate

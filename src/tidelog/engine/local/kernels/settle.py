@@ -63,7 +63,7 @@ def compare(S, old, new, kept, hashes):
     width = S[new, k.WIDTH]
     rows = S[new, k.ROWS]
     slots = S[old, k.SLOTS]
-    mask = S[old, k.MASK]
+    size = S[old, k.SLOT_COUNT]
     came_count = 0
     kept_count = 0
     done = 0
@@ -71,9 +71,9 @@ def compare(S, old, new, kept, hashes):
         piece = min(S[new, k.USED] - done, k.PIECE)
         for i in range(piece):
             hashes[i] = hash_row(rows + (done + i) * width * 8, columns)
-            prefetch(slots, home_slot(hashes[i], mask))
+            prefetch(slots, home_slot(hashes[i], size))
         for i in range(piece):
-            slot = load64(slots, home_slot(hashes[i], mask))
+            slot = load64(slots, home_slot(hashes[i], size))
             if slot != 0:
                 prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * width)
         for i in range(piece):

@@ -36,10 +36,10 @@ def has_delta(S, V, variant, phase, wave):
 
 @kernel
 def has_room(S, relation, rows, logging):
-    """Whether `rows` more rows fit everywhere; the index stays at most two thirds full."""
+    """Whether `rows` more rows fit everywhere; the index stays at most three quarters full."""
     if S[relation, k.USED] + rows > S[relation, k.CAPACITY] + S[relation, k.FREE_COUNT]:
         return False
-    if (S[relation, k.LIVE] + rows) * 3 > (S[relation, k.MASK] + 1) * 2:
+    if (S[relation, k.LIVE] + rows) * 4 > S[relation, k.SLOT_COUNT] * 3:
         return False
     if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY]:
         return False

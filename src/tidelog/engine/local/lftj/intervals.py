@@ -23,7 +23,7 @@ from tidelog.engine.local.lftj.pages import (
 )
 
 SMALLEST_WORD = -9223372036854775808
-MAXIMA = k.PLACE
+MAXIMA = k.MARKS
 
 
 @kernel
