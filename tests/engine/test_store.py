@@ -188,3 +188,22 @@ def test_an_index_may_have_any_number_of_slots(monkeypatch: pytest.MonkeyPatch) 
         sizes.add(int(made._desk.S[0, k.SLOT_COUNT]))
     assert len(sizes) > 5
     assert any(size & (size - 1) for size in sizes)
+
+
+def test_totals_beyond_what_fits_into_half_a_word_are_counted() -> None:
+    """A relation that is about to be counted beyond 31 bits becomes wide, and the lines stay where they are."""
+    made = engine("input relation E(x: u32, y: u32)\noutput relation R(x: u32)\nR(x) :- E(x, _).")
+    made.commit([Operation("E", 1, table("xy", [(x, y) for x in range(3) for y in range(5)]))])
+    store = made._store("R")
+    assert store.width == 1 + k.ROW_EXTRA
+    line = store.find(np.array([1], dtype=np.int64))
+    most = np.array([2**31 - 4], dtype=np.int64)
+    store.set_numbers(np.array([line]), most, most)
+    made.commit([Operation("E", 1, table("xy", [(1, y) for y in range(5, 15)]))])
+    assert store.width == 1 + k.WIDE_EXTRA
+    assert store.find(np.array([1], dtype=np.int64)) == line
+    assert store.totals_of(np.array([line])).tolist() == store.counts_of(np.array([line])).tolist() == [2**31 + 6]
+    made.commit([Operation("E", -1, table("xy", [(0, y) for y in range(5)]))])
+    assert rows(made.table("R")) == {(1,), (2,)}
+    made.commit([Operation("E", -1, table("xy", [(1, y) for y in range(15)]))])
+    assert store.totals_of(np.array([line])).tolist() == [2**31 - 9]

@@ -20,6 +20,7 @@ from tidelog.database.durable.engine import DurableEngine
 from tidelog.database.durable.lock import WriterLock
 from tidelog.database.durable.stored_program import StoredProgram
 from tidelog.database.program import rules_of
+from tidelog.engine.local.kernels import layout as k
 from tidelog.maintain.options import Maintenance
 
 
@@ -105,4 +106,4 @@ def captured_while_written(case: Case, seed: int = 0) -> None:
 def _lines(rows: list[list[int]], columns: int) -> list[list[int]]:
     """The lines, those that are free without what they held before."""
     freed = ((1 << 31) - 1) << 32
-    return [row if row[-1] != freed else [*[0] * columns, 0, 0, freed] for row in rows]
+    return [row if row[columns + k.META] != freed else [freed] for row in rows]

@@ -92,11 +92,11 @@ class EngineReplay:
         store = self.engine._store(relation.name)
         lines = store.lines()
         found = self.engine._values.words_to_rows(store.columns_of(lines), self.engine.program.relations[relation.name])
-        meta, count, total = (store.rows[lines, store.columns + place] for place in (k.META, k.COUNT, k.TOTAL))
-        numbers = zip((meta >> k.RANK_SHIFT) & k.RANK_MASK, count, total, meta & k.INPUT_BIT)
+        is_input = store.rows[lines, store.columns + k.META] & k.INPUT_BIT
+        numbers = zip(store.ranks_of(lines), store.counts_of(lines), store.totals_of(lines), is_input)
         return {
-            self._row_out(relation, row): RowState(int(rank), int(n), int(all_), bool(is_input))
-            for row, (rank, n, all_, is_input) in zip(found, numbers, strict=True)
+            self._row_out(relation, row): RowState(int(rank), int(n), int(all_), bool(is_fact))
+            for row, (rank, n, all_, is_fact) in zip(found, numbers, strict=True)
         }
 
     def _changes(self, outcome: Any) -> Weights:

@@ -31,7 +31,7 @@ from tidelog.rules.storable import know_functions
 from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 
-FORMAT = 3
+FORMAT = 4
 _PIECE_WORDS = 1 << 20
 _VALUES_AT_ONCE = 1 << 16
 _NAME = re.compile(r"snapshot-(\d+)\.tide")

@@ -120,7 +120,7 @@ class Committed:
     def total(self, relation: str, row: Row) -> int:
         """How many rule instances derive a row that is there, one more where it is an input fact."""
         store = self._store(relation)
-        return int(store.rows[self._find_line(store, row), store.columns + k.TOTAL])
+        return int(store.totals_of(np.array([self._find_line(store, row)]))[0])
 
     def decode(self, relation: str, row: Row) -> tuple[object, ...]:
         """A row of words as Python values."""

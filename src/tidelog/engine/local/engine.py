@@ -27,7 +27,6 @@ from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, ta
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
-from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kinds import kind_of
 from tidelog.engine.local.laid_out import LaidOut
 from tidelog.engine.local.look_up import find_line, look_up
@@ -371,7 +370,7 @@ class LocalEngine:
         weights = self._laid.exported.load(states, held)
         fill_tables(weights, self._desk, self._laid.numbers, self._laid.tables)
         for stratum in self._laid.strata:
-            totals = [each.rows[: len(each), each.columns + k.TOTAL].sum() for each in stratum.stores()]
+            totals = [each.totals_of(each.lines()).sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
         self._desk.resized.update(self._laid.numbers.values())

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from tidelog.engine.local import row_numbers
 from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.kernels import entry
 from tidelog.engine.local.kernels import layout as k
@@ -114,9 +115,8 @@ class StateTables:
             store.line[k.USED] = store.line[k.LIVE] = len(words)
             rows = store.rows[: len(words)]
             rows[:, : store.columns] = words
-            rows[:, store.columns + k.TOTAL] = total
-            rows[:, store.columns + k.COUNT] = count
             rows[:, store.columns + k.META] = (rank << k.RANK_SHIFT) | given.astype(np.int64)
+            store.set_numbers(slice(len(words)), total, count)
             store.line[k.TOP] = int(rank.max()) if len(words) else 0
             entry.reindex(self._desk.S, store.relation)
         return weights
@@ -152,8 +152,8 @@ class StateTables:
         meta = rows[:, store.columns + k.META]
         numbers = [
             pa.array((meta >> k.RANK_SHIFT) & k.RANK_MASK),
-            pa.array(rows[:, store.columns + k.COUNT]),
-            pa.array(rows[:, store.columns + k.TOTAL]),
+            pa.array(row_numbers.counts(rows, store.columns)),
+            pa.array(row_numbers.totals(rows, store.columns)),
             pa.array(meta & k.INPUT_BIT != 0),
         ]
         return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.check.types import Type
+from tidelog.engine.local import row_numbers
 from tidelog.engine.local.desk import Desk
 from tidelog.engine.local.feeds import Delays
 from tidelog.engine.local.kernels import layout as k
@@ -31,7 +32,10 @@ from tidelog.engine.local.values import Value, Words
 
 ROWS, FREE, WEIGHTS, GIVEN, WAITING = "rows", "free", "weights", "given", "waiting"
 # What the words of a row mean; an image of another layout would be misread.
-LAYOUT = (k.TOTAL, k.COUNT, k.META, k.ROW_EXTRA, k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED)
+LAYOUT = (
+    *(k.META, k.TOTAL, k.COUNT, k.COUNT_SHIFT, k.ROW_EXTRA, k.WIDE_EXTRA),
+    *(k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class _CapturedStore:
     def piece(self, count: int) -> Words:
         """The next rows, at most so many, copied."""
         start, end = self._read, min(self._read + count, self.used)
-        rows: Words = self.store.rows[start:end].copy()
+        rows = self._as_captured(self.store.rows[start:end].copy())
         for lines, words in self._aside:
             here = (lines >= start) & (lines < end)
             rows[lines[here] - start] = words[here]
@@ -160,11 +164,17 @@ class _CapturedStore:
         if not len(lines):
             return
         self._known[lines] = True
-        words = store.rows[lines]
-        words[:, store.columns :] = log[:, 1:]
+        words = self._as_captured(store.rows[lines])
         # A line that the epoch has filled was unused.
-        words[log[:, 1] < 0, store.columns :] = (0, 0, k.FREED << k.STAMP_SHIFT)
+        log[log[:, 1] < 0, 1:] = (0, 0, k.FREED << k.STAMP_SHIFT)
+        words[:, store.columns + k.META] = log[:, 3]
+        is_wide = row_numbers.is_wide(words, store.columns)
+        words[:, store.columns + k.TOTAL :] = row_numbers.together(log[:, 1], log[:, 2], wide=is_wide)
         self._aside.append((lines, words))
+
+    def _as_captured(self, rows: Words) -> Words:
+        """Rows of the store, which may be wide by now; those of lines that no epoch has changed fit as they did."""
+        return row_numbers.in_width(rows, self.store.columns, self.width)
 
     def release(self) -> None:
         self._aside = []

@@ -165,9 +165,10 @@ class PaperStratum(LocalStratum):
         super().bootstrap()
         self.instances = 0
         for store in self.stores():
-            numbers = store.rows[: int(store.line[k.USED])]
-            numbers[:, store.columns + k.TOTAL] = numbers[:, store.columns + k.COUNT]
-            self.instances += int(numbers[:, store.columns + k.TOTAL].sum())
+            used = slice(int(store.line[k.USED]))
+            counts = store.counts_of(used)
+            store.set_numbers(used, counts, counts)
+            self.instances += int(counts.sum())
 
     def keep(self) -> None:
         fresh = set(self.replaced)
@@ -207,7 +208,7 @@ class PaperStratum(LocalStratum):
         for store in self.stores():
             rounds = self._rounds(store)
             lines = store.touched_lines()
-            come = (rounds.new == p.NEVER) & (store.rows[lines, store.columns + k.COUNT] > 0)
+            come = (rounds.new == p.NEVER) & (store.counts_of(lines) > 0)
             rounds.new[come] = self._round
             if come.any():
                 self._make_batch(store, lines[come])
@@ -319,8 +320,8 @@ class PaperStratum(LocalStratum):
         lines, is_there = store.touched_lines(), rounds.new != p.NEVER
         self._show(store, np.where(is_there, 0, GONE), np.where(is_there, rounds.new, 0))
         before = store.logged_totals()
-        after = store.rows[lines, store.columns + k.COUNT]
-        store.rows[lines, store.columns + k.TOTAL] = after
+        after = store.counts_of(lines)
+        store.set_numbers(lines, after, after)
         self.instances += int(after.sum()) - int(before.sum())
         rounds.settle()
         if not store.settle():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local import row_numbers
 from tidelog.engine.local.arrangement import Arrangement
 from tidelog.engine.local.arrived import NO_LINES, Arrived
 from tidelog.engine.local.growing import SMALLEST, Growing
@@ -24,6 +25,7 @@ from tidelog.engine.local.kernels.layout import (
     CAME_COUNT,
     CAPACITY,
     COLUMNS,
+    COUNT_ROOM,
     FIRST_ARRANGEMENT,
     FREE,
     FREE_CAPACITY,
@@ -52,7 +54,10 @@ from tidelog.engine.local.kernels.layout import (
     STAMP_SHIFT,
     STORE_FIELDS,
     TOP,
+    TOTAL,
     USED,
+    WIDE,
+    WIDE_EXTRA,
     WIDTH,
 )
 from tidelog.engine.local.lftj.trie import Trie
@@ -65,6 +70,7 @@ Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 FEW = 64
 MANY_SLOTS = 1 << 22
+_AT_ONCE = 1 << 16
 
 
 class Beside(Protocol):
@@ -100,6 +106,7 @@ class Store:
         line[COLUMNS] = columns
         line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
         line[FIRST_ARRANGEMENT] = -1
+        line[COUNT_ROOM] = row_numbers.LARGEST_NARROW
 
     @property
     def line(self) -> Words:
@@ -138,7 +145,10 @@ class Store:
         They may be a mapped file. They are indexed when something needs it: to look at all of them takes seconds.
         """
         line = self.line
+        self._use(Growing(np.int64, width=rows.shape[1]))
         self._rows.adopt(rows)
+        if not line[WIDE]:
+            line[COUNT_ROOM] = 0
         self._free.adopt(free)
         line[ROWS], line[CAPACITY], line[USED] = self._rows.address, len(rows), len(rows)
         line[FREE], line[FREE_CAPACITY], line[FREE_COUNT] = self._free.address, len(free), len(free)
@@ -165,9 +175,11 @@ class Store:
             line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
 
     def make_row_room(self, rows: int) -> None:
-        """Room for `rows` more rows in the rows and in the index."""
+        """Room for `rows` more rows in the rows and in the index, and for as many instances in the totals."""
         self.index()
         line = self.line
+        if rows > line[COUNT_ROOM]:
+            self._make_count_room(rows)
         wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
         if wanted > line[CAPACITY]:
             self._rows.make_room(wanted)
@@ -180,6 +192,35 @@ class Store:
             old = self._slots
             self._make_index(_slots_for(int(line[LIVE]) + rows))
             self.desk.grow_index(self.relation, old.array)
+
+    def _make_count_room(self, instances: int) -> None:
+        """Room for so many instances in the totals; half of what fits is left over, so that this is rare."""
+        used = self.rows[: int(self.line[USED])]
+        numbers = row_numbers.totals(used, self.columns), row_numbers.counts(used, self.columns)
+        room = row_numbers.LARGEST_NARROW - max(int(each.max(initial=0)) for each in numbers)
+        if room - instances > row_numbers.LARGEST_NARROW // 2:
+            self.line[COUNT_ROOM] = room
+        else:
+            self.widen()
+
+    def widen(self) -> None:
+        """Gives total and count of each row a word, if they share one. The lines stay what they are."""
+        if not self.line[WIDE]:
+            before, wide = self.rows, Growing(np.int64, len(self.rows), width=self.columns + WIDE_EXTRA)
+            for start in range(0, int(self.line[USED]), _AT_ONCE):
+                some = before[start : start + _AT_ONCE]
+                wide.array[start : start + _AT_ONCE] = row_numbers.in_width(some, self.columns, wide.array.shape[1])
+            self._use(wide)
+            self.desk.resized.add(self.relation)
+
+    def _use(self, rows: Growing[np.int64]) -> None:
+        """Makes this the memory of the rows."""
+        self._rows, self.width = rows, rows.array.shape[1]
+        line = self.line
+        line[ROWS], line[CAPACITY], line[WIDTH] = rows.address, len(rows), self.width
+        line[WIDE] = int(row_numbers.is_wide(rows.array, self.columns))
+        if line[WIDE]:
+            line[COUNT_ROOM] = 1 << 62
 
     def _make_index(self, size: int) -> None:
         """An empty index with so many slots."""
@@ -360,6 +401,24 @@ class Store:
         """The ranks of some rows."""
         ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
         return ranks
+
+    def totals_of(self, lines: Words | Lines | slice) -> Words:
+        """How many instances some rows have."""
+        return row_numbers.totals(self.rows[lines], self.columns)
+
+    def counts_of(self, lines: Words | Lines | slice) -> Words:
+        """How many instances over lower ranks some rows have."""
+        return row_numbers.counts(self.rows[lines], self.columns)
+
+    def set_numbers(self, lines: Words | Lines | slice, total: Words, count: Words) -> None:
+        """Gives some rows these totals and counts."""
+        most = max(int(each.max(initial=0)) for each in (total, count))
+        if most > row_numbers.LARGEST_NARROW:
+            self.widen()
+        wide = bool(self.line[WIDE])
+        self.rows[lines, self.columns + TOTAL :] = row_numbers.together(total, count, wide=wide)
+        if not wide:
+            self.line[COUNT_ROOM] = min(int(self.line[COUNT_ROOM]), row_numbers.LARGEST_NARROW - most)
 
     def lines(self, count: int | None = None) -> Words:
         """The lines of all rows (among the first `count`, for a store that is detached)."""

@@ -21,6 +21,7 @@ from tidelog.engine.local.kernels.index import (
     touch,
 )
 from tidelog.engine.local.kernels.memory import atomic_add, atomic_load, claim, kernel, load64, store32, store64
+from tidelog.engine.local.kernels.numbers import count_of, set_count, set_numbers, set_total, total_of
 
 
 @kernel
@@ -45,6 +46,7 @@ def with_rank(meta, rank):
 def retract_instances(S, relation, buffer, count):
     """Kills `count` instances; 0, or -1 if a head is not there (the state is broken)."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
     fetch_ahead(S, relation, buffer, count)
@@ -55,11 +57,11 @@ def retract_instances(S, relation, buffer, count):
             return -1
         row = rows + line * stride
         touch(S, relation, line, row, columns)
-        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) - 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) - 1)
         rank = (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
         if load64(head, columns + k.INSTANCE_LEVEL) < rank:
-            left = load64(row, columns + k.COUNT) - 1
-            store64(row, columns + k.COUNT, left)
+            left = count_of(row, columns, wide) - 1
+            set_count(row, columns, wide, left)
             if left == 0:
                 add_pending(S, relation, line)
     return 0
@@ -69,6 +71,7 @@ def retract_instances(S, relation, buffer, count):
 def insert_instances(S, relation, buffer, count, wave, logging):
     """Brings `count` instances to life."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
     fetch_ahead(S, relation, buffer, count)
@@ -79,8 +82,7 @@ def insert_instances(S, relation, buffer, count, wave, logging):
         if line < 0:
             line = -1 - line
             row = rows + line * stride
-            store64(row, columns + k.TOTAL, 1)
-            store64(row, columns + k.COUNT, 1)
+            set_numbers(row, columns, wide, 1, 1)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             if logging != 0:
                 log_created(S, relation, line)
@@ -89,23 +91,23 @@ def insert_instances(S, relation, buffer, count, wave, logging):
         row = rows + line * stride
         if logging != 0:
             touch(S, relation, line, row, columns)
-        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) + 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) + 1)
         meta = load64(row, columns + k.META)
         stamp = meta >> k.STAMP_SHIFT
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
         if stamp == k.PENDING:
             if level + 1 < rank:
                 store64(row, columns + k.META, with_rank(meta, level + 1))
-                store64(row, columns + k.COUNT, 1)
+                set_count(row, columns, wide, 1)
             elif level + 1 == rank:
-                store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
         elif stamp >= 0:
             if level < rank:
-                store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
         elif wave > 0:
             # Dead, and found again: it returns with the next wave. (In wave 0 its total is enough.)
             store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), level + 1))
-            store64(row, columns + k.COUNT, 1)
+            set_count(row, columns, wide, 1)
             add_pending(S, relation, line)
     return 0
 
@@ -116,10 +118,10 @@ def take_lines(S, relation, reserve, slot):
     first = atomic_add(S.ctypes.data, relation * k.STORE_FIELDS + k.USED, k.LINES_TAKEN)
     width = S[relation, k.WIDTH]
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for line in range(first, first + k.LINES_TAKEN):
         row = S[relation, k.ROWS] + line * width * 8
-        store64(row, columns + k.TOTAL, 0)
-        store64(row, columns + k.COUNT, 0)
+        set_numbers(row, columns, wide, 0, 0)
         store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
     reserve[slot, 0] = first
     reserve[slot, 1] = first + k.LINES_TAKEN
@@ -158,6 +160,7 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
     `fresh` is scratch for as many lines as there are instances.
     """
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
     slots = S[relation, k.SLOTS]
@@ -175,24 +178,23 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
             line = -1 - line
             reserve[slot, 0] = line + 1
             row = rows + line * stride
-            store64(row, columns + k.TOTAL, 1)
-            store64(row, columns + k.COUNT, 1)
+            set_numbers(row, columns, wide, 1, 1)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             fresh[fresh_count] = line
             fresh_count += 1
             continue
         row = rows + line * stride
-        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) + 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) + 1)
         meta = load64(row, columns + k.META)
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
         if meta >> k.STAMP_SHIFT != k.PENDING:
             if level < rank:
-                store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
         elif level + 1 < rank:
             store64(row, columns + k.META, with_rank(meta, level + 1))
-            store64(row, columns + k.COUNT, 1)
+            set_count(row, columns, wide, 1)
         elif level + 1 == rank:
-            store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+            set_count(row, columns, wide, count_of(row, columns, wide) + 1)
     if fresh_count > 0:
         line = S.ctypes.data + relation * k.STORE_FIELDS * 8
         atomic_add(line, k.LIVE, fresh_count)
@@ -205,6 +207,7 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
 def retract_facts(S, relation, facts, count):
     """Deletes input facts, all of them there: one instance of level -1 each. What dies is pending, for wave 0."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for i in range(count):
         line = find_row(S, relation, facts + i * columns * 8)
         if line < 0:
@@ -212,9 +215,9 @@ def retract_facts(S, relation, facts, count):
         row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
         touch(S, relation, line, row, columns)
         store64(row, columns + k.META, load64(row, columns + k.META) & ~k.INPUT_BIT)
-        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) - 1)
-        left = load64(row, columns + k.COUNT) - 1
-        store64(row, columns + k.COUNT, left)
+        set_total(row, columns, wide, total_of(row, columns, wide) - 1)
+        left = count_of(row, columns, wide) - 1
+        set_count(row, columns, wide, left)
         if left == 0:
             add_pending(S, relation, line)
     return 0
@@ -224,13 +227,13 @@ def retract_facts(S, relation, facts, count):
 def insert_facts(S, relation, facts, count, logging):
     """Inserts input facts, none of them there as a fact. A row that is absent or dead enters, pending, for wave 0."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for i in range(count):
         line = find_or_add(S, relation, facts + i * columns * 8)
         if line < 0:
             line = -1 - line
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-            store64(row, columns + k.TOTAL, 1)
-            store64(row, columns + k.COUNT, 1)
+            set_numbers(row, columns, wide, 1, 1)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | k.TOUCHED_BIT | k.INPUT_BIT)
             if logging != 0:
                 log_created(S, relation, line)
@@ -239,12 +242,12 @@ def insert_facts(S, relation, facts, count, logging):
         row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
         if logging != 0:
             touch(S, relation, line, row, columns)
-        store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) + 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) + 1)
         meta = load64(row, columns + k.META) | k.INPUT_BIT
         if meta >> k.STAMP_SHIFT == 0:
-            store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+            set_count(row, columns, wide, count_of(row, columns, wide) + 1)
         else:
-            store64(row, columns + k.COUNT, 1)
+            set_count(row, columns, wide, 1)
             meta = with_rank(with_stamp(meta, k.PENDING), 0)
             add_pending(S, relation, line)
         store64(row, columns + k.META, meta)

@@ -351,7 +351,7 @@ def arrange_all(S, A, arrangement, first, found):
     used = S[relation, k.USED]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    columns = S[relation, k.WIDTH] - 3
+    columns = S[relation, k.COLUMNS]
     width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
     entries = A[arrangement, k.ENTRIES]
     table = A[arrangement, k.TABLE]

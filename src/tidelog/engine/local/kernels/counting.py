@@ -28,6 +28,7 @@ from tidelog.engine.local.kernels.index import (
     touch,
 )
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store32, store64
+from tidelog.engine.local.kernels.numbers import set_count, set_numbers, set_total, total_of
 from tidelog.engine.local.kernels.waves import has_room, take_pending
 
 # The words of a relation's counts.
@@ -214,8 +215,9 @@ def has_room_for(S, c, relation, count, logging):
 def born(S, c, relation, line, iteration, logging):
     """An instance of a row that is in the index."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
-    store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) + 1)
+    set_total(row, columns, wide, total_of(row, columns, wide) + 1)
     if logging != 0:
         store64(c[UNDO], c[UNDO_COUNT], (line << 32) | (iteration << 1) | 1)
         c[UNDO_COUNT] += 1
@@ -229,9 +231,9 @@ def born(S, c, relation, line, iteration, logging):
 def created(S, relation, line, bits, logging):
     """A row that is new in the index: hidden, until a step lets it in."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
-    store64(row, columns + k.TOTAL, 0)
-    store64(row, columns + k.COUNT, 0)
+    set_numbers(row, columns, wide, 0, 0)
     store64(row, columns + k.META, (HIDDEN << k.STAMP_SHIFT) | k.TOUCHED_BIT | bits)
     if logging != 0:
         log_created(S, relation, line)
@@ -241,9 +243,10 @@ def created(S, relation, line, bits, logging):
 def killed(S, c, relation, line, iteration):
     """The end of an instance; False if there is none (the state is broken)."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
     touch(S, relation, line, row, columns)
-    store64(row, columns + k.TOTAL, load64(row, columns + k.TOTAL) - 1)
+    set_total(row, columns, wide, total_of(row, columns, wide) - 1)
     taken = take_one(c, line, iteration)
     if taken < 0:
         return False
@@ -263,6 +266,7 @@ def count_instances(S, c, relation, out, count, sign, logging):
     """
     if not has_room_for(S, c, relation, count, logging):
         return k.GROW
+    S[relation, k.COUNT_ROOM] -= count
     columns = S[relation, k.COLUMNS]
     done = 0
     while done < count:
@@ -294,6 +298,7 @@ def count_facts(S, c, relation, facts, sign, logging):
     """Inserts (`sign` 1) or deletes (-1) input facts, each an instance of iteration 0. 0, GROW, or BROKEN."""
     if not has_room_for(S, c, relation, facts.shape[0], logging):
         return k.GROW
+    S[relation, k.COUNT_ROOM] -= facts.shape[0]
     columns = S[relation, k.COLUMNS]
     for i in range(facts.shape[0]):
         fact = facts.ctypes.data + i * facts.shape[1] * 8
@@ -388,11 +393,12 @@ def arrange_pending(S, A, relation, hashes):
 def enter(S, c, relation, step):
     """The pending rows become the batch, valued with this rank; how many there are."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for place in range(S[relation, k.PENDING_COUNT]):
         line = load32(S[relation, k.PENDING_ROWS], place)
         row = row_at(S, relation, line)
         store64(row, columns + k.META, with_rank(with_stamp(load64(row, columns + k.META), MOVING), step))
-        store64(row, columns + k.COUNT, number_of_lowest(c, line))
+        set_count(row, columns, wide, number_of_lowest(c, line))
     if S[relation, k.PENDING_COUNT] > 0:
         S[relation, k.TOP] = max(S[relation, k.TOP], step)
     return take_pending(S, relation)
@@ -419,6 +425,7 @@ def finish(S, A, c, relation):
     The caller has made room among the free lines. -1 if the numbers contradict each other.
     """
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     kept = 0
     for place in range(S[relation, k.LOG_COUNT]):
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
@@ -429,8 +436,8 @@ def finish(S, A, c, relation):
         if meta >> k.STAMP_SHIFT == 0:
             if first != (meta >> k.RANK_SHIFT) & k.RANK_MASK:
                 return -1
-            store64(row, columns + k.COUNT, number_of_lowest(c, line))
-        elif first != NEVER or load64(row, columns + k.TOTAL) != 0:
+            set_count(row, columns, wide, number_of_lowest(c, line))
+        elif first != NEVER or total_of(row, columns, wide) != 0:
             return -1
         elif load64(entry, 1) < 0:
             arrangement = S[relation, k.FIRST_ARRANGEMENT]

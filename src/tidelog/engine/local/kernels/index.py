@@ -19,6 +19,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch,
     store64,
 )
+from tidelog.engine.local.kernels.numbers import count_of, set_numbers, total_of
 
 
 @kernel
@@ -179,8 +180,7 @@ def remove_row(S, relation, line):
             hole = at
     store64(slots, hole, 0)
     store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
-    store64(row, columns + k.TOTAL, 0)
-    store64(row, columns + k.COUNT, 0)
+    set_numbers(row, columns, S[relation, k.WIDE], 0, 0)
     store64(S[relation, k.FREE], S[relation, k.FREE_COUNT], line)
     S[relation, k.FREE_COUNT] += 1
     S[relation, k.LIVE] -= 1
@@ -227,10 +227,11 @@ def touch(S, relation, line, row, columns):
     """Logs the row's numbers before the overlay changes them for the first time."""
     meta = load64(row, columns + k.META)
     if meta & k.TOUCHED_BIT == 0:
+        wide = S[relation, k.WIDE]
         entry = S[relation, k.LOG] + S[relation, k.LOG_COUNT] * k.LOG_WIDTH * 8
         store64(entry, 0, line)
-        store64(entry, 1, load64(row, columns + k.TOTAL))
-        store64(entry, 2, load64(row, columns + k.COUNT))
+        store64(entry, 1, total_of(row, columns, wide))
+        store64(entry, 2, count_of(row, columns, wide))
         store64(entry, 3, meta)
         S[relation, k.LOG_COUNT] += 1
         store64(row, columns + k.META, meta | k.TOUCHED_BIT)

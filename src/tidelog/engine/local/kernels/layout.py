@@ -4,9 +4,13 @@ A kernel is compiled once for all programs, so it cannot name a relation's array
 instead, one line per relation (`S`), arrangement (`A`) and variant (`V`), whose fields hold sizes and raw addresses.
 Python owns the memory (`store.py`) and writes the lines; kernels read them and advance the sizes.
 
-A row of a relation with k columns is k + 3 consecutive words:
+A row of a relation with k columns is k + 2 consecutive words:
 
-    column 0 … column k-1 | total | count | meta        meta = stamp << 32 | rank << 2 | touched << 1 | input
+    column 0 … column k-1 | meta | count << 32 | total        meta = stamp << 32 | rank << 2 | touched << 1 | input
+
+or, in a relation that is wide because a total might outgrow its 32 bits, k + 3 (`numbers`):
+
+    column 0 … column k-1 | meta | total | count
 
 `stamp` is the overlay of the epoch under way, 0 for a row that the epoch leaves alone:
 
@@ -31,10 +35,14 @@ LEFT, LEFT_COUNT, CAME, CAME_COUNT = 19, 20, 21, 22  # what the strata above see
 CHANGED = 23  # 1: rows of this relation carry stamps
 TOP = 24  # the highest rank ever given
 FIRST_ARRANGEMENT = 25  # its line in A, or -1
-STORE_FIELDS = 26
+WIDE = 26  # 1: rows have a word each for total and count
+COUNT_ROOM = 27  # so many instances may be applied before somebody must look whether totals still fit
+STORE_FIELDS = 28
 
-# The words of a row behind its columns.
-TOTAL, COUNT, META, ROW_EXTRA = 0, 1, 2, 3
+# The words of a row behind its columns; COUNT is one only where the relation is wide.
+META, TOTAL, COUNT = 0, 1, 2
+ROW_EXTRA, WIDE_EXTRA = 2, 3
+COUNT_SHIFT = 32
 
 INPUT_BIT, TOUCHED_BIT, RANK_SHIFT, STAMP_SHIFT = 1, 2, 2, 32
 RANK_MASK = (1 << 30) - 1

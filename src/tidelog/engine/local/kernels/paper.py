@@ -23,6 +23,7 @@ from tidelog.engine.local.kernels.index import (
     touch,
 )
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, store32, store64
+from tidelog.engine.local.kernels.numbers import count_of, set_count, set_numbers, set_total, total_of
 from tidelog.engine.local.kernels.waves import has_room
 
 OLD, NEW, CAPACITY = 0, 1, 2  # per place in the log: the iteration in the old and in the new epoch
@@ -41,21 +42,22 @@ def row_at(S, relation, line):
 @kernel
 def take_place(S, p, relation, line, row, columns):
     """Logs a row that the epoch has not touched yet; its count stays, its new iteration is open."""
+    wide = S[relation, k.WIDE]
     place = S[relation, k.LOG_COUNT]
     store64(p[OLD], place, (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK)
     store64(p[NEW], place, NEVER)
     touch(S, relation, line, row, columns)
-    store64(row, columns + k.TOTAL, place)
+    set_total(row, columns, wide, place)
 
 
 @kernel
 def create(S, p, relation, line, row, columns, bits):
     """Fills in a row that is new in the index: no epoch has it yet."""
+    wide = S[relation, k.WIDE]
     place = S[relation, k.LOG_COUNT]
     store64(p[OLD], place, NEVER)
     store64(p[NEW], place, NEVER)
-    store64(row, columns + k.TOTAL, place)
-    store64(row, columns + k.COUNT, 0)
+    set_numbers(row, columns, wide, place, 0)
     store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | k.TOUCHED_BIT | bits)
     log_created(S, relation, line)
 
@@ -69,6 +71,7 @@ def has_places(S, p, relation, count):
 def delete_one(S, p, relation, head, hashed, round_):
     """1 when the instance counts, 0 when it does not, -1 when the state is broken."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     line = find_hashed(S, relation, head, hashed)
     if line < 0:
         return -1
@@ -79,11 +82,11 @@ def delete_one(S, p, relation, head, hashed, round_):
             return 0
         take_place(S, p, relation, line, row, columns)
     else:
-        place = load64(row, columns + k.TOTAL)
+        place = total_of(row, columns, wide)
         if load64(p[OLD], place) != round_ or load64(p[NEW], place) != NEVER:
             return 0
-    count = load64(row, columns + k.COUNT) - 1
-    store64(row, columns + k.COUNT, count)
+    count = count_of(row, columns, wide) - 1
+    set_count(row, columns, wide, count)
     return 1 if count >= 0 else -1
 
 
@@ -91,6 +94,7 @@ def delete_one(S, p, relation, head, hashed, round_):
 def insert_one(S, p, relation, head, hashed, round_):
     """1 when the instance counts, 0 when it does not."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     line = find_or_add_hashed(S, relation, head, hashed)
     if line < 0:
         line = -1 - line
@@ -104,10 +108,10 @@ def insert_one(S, p, relation, head, hashed, round_):
         take_place(S, p, relation, line, row, columns)
         if rank > round_:
             # It comes earlier than it did; what it had in its old iteration does not matter any more.
-            store64(row, columns + k.COUNT, 0)
-    elif load64(p[NEW], load64(row, columns + k.TOTAL)) != NEVER:
+            set_count(row, columns, wide, 0)
+    elif load64(p[NEW], total_of(row, columns, wide)) != NEVER:
         return 0
-    store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+    set_count(row, columns, wide, count_of(row, columns, wide) + 1)
     return 1
 
 
@@ -115,16 +119,17 @@ def insert_one(S, p, relation, head, hashed, round_):
 def rediscover_one(S, p, relation, head, hashed, round_):
     """1 when the instance counts, 0 when it does not, -1 when the state is broken."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     line = find_hashed(S, relation, head, hashed)
     if line < 0:
         return -1
     row = row_at(S, relation, line)
     if load64(row, columns + k.META) & k.TOUCHED_BIT == 0:
         return 0
-    place = load64(row, columns + k.TOTAL)
+    place = total_of(row, columns, wide)
     if load64(p[OLD], place) >= round_ or load64(p[NEW], place) != NEVER:
         return 0
-    store64(row, columns + k.COUNT, load64(row, columns + k.COUNT) + 1)
+    set_count(row, columns, wide, count_of(row, columns, wide) + 1)
     return 1
 
 
@@ -133,6 +138,7 @@ def count_round(S, p, relation, out, count, round_, term):
     """Counts the instances (head, level) of a buffer. How many of them mattered, NO_ROOM (nothing done), or BROKEN."""
     if not has_places(S, p, relation, count):
         return NO_ROOM
+    S[relation, k.COUNT_ROOM] -= count
     columns = S[relation, k.COLUMNS]
     counted = 0
     done = 0
@@ -162,13 +168,14 @@ def count_round(S, p, relation, out, count, round_, term):
 def delete_facts(S, p, relation, facts):
     """Round 0: rows that are no facts any more. The caller has made room. -1 if one is not there."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for i in range(facts.shape[0]):
         line = find_row(S, relation, facts.ctypes.data + i * facts.shape[1] * 8)
         if line < 0:
             return -1
         row = row_at(S, relation, line)
         take_place(S, p, relation, line, row, columns)
-        store64(row, columns + k.COUNT, 0)
+        set_count(row, columns, wide, 0)
         store64(row, columns + k.META, load64(row, columns + k.META) & ~k.INPUT_BIT)
     return 0
 
@@ -177,6 +184,7 @@ def delete_facts(S, p, relation, facts):
 def insert_facts(S, p, relation, facts):
     """Round 0: new facts, rows of iteration 0 whatever derives them. The caller has made room."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for i in range(facts.shape[0]):
         line = find_or_add(S, relation, facts.ctypes.data + i * facts.shape[1] * 8)
         if line < 0:
@@ -187,7 +195,7 @@ def insert_facts(S, p, relation, facts):
             row = row_at(S, relation, line)
             take_place(S, p, relation, line, row, columns)
             store64(row, columns + k.META, load64(row, columns + k.META) | k.INPUT_BIT)
-        store64(row, columns + k.COUNT, 1)
+        set_count(row, columns, wide, 1)
     return 0
 
 
@@ -195,10 +203,11 @@ def insert_facts(S, p, relation, facts):
 def give_up(S, p, relation, lines):
     """Rows of old iterations that the new epoch does not reach. The caller has made room."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for i in range(lines.size):
         row = row_at(S, relation, lines[i])
         take_place(S, p, relation, lines[i], row, columns)
-        store64(row, columns + k.COUNT, 0)
+        set_count(row, columns, wide, 0)
     return 0
 
 

@@ -20,12 +20,14 @@ from tidelog.engine.local.kernels.index import (
     remove_row,
 )
 from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
+from tidelog.engine.local.kernels.numbers import count_of, set_numbers, set_total, total_of
 
 
 @entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
 def settle(S, relation, came, left):
     """Writes the lines that came and left, from the log, and stamps them 1 and -1; -1 if the state is broken."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     came_count = 0
     left_count = 0
     for place in range(S[relation, k.LOG_COUNT]):
@@ -35,7 +37,7 @@ def settle(S, relation, came, left):
         meta = load64(row, columns + k.META)
         stamp = meta >> k.STAMP_SHIFT
         present = stamp >= 0
-        if (load64(row, columns + k.TOTAL) > 0) != present or (present and load64(row, columns + k.COUNT) < 1):
+        if (total_of(row, columns, wide) > 0) != present or (present and count_of(row, columns, wide) < 1):
             return -1
         if load64(entry, 1) < 0:
             came[came_count] = line
@@ -75,7 +77,7 @@ def compare(S, old, new, kept, hashes):
         for i in range(piece):
             slot = load64(slots, home_slot(hashes[i], size))
             if slot != 0:
-                prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * width)
+                prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * S[old, k.WIDTH])
         for i in range(piece):
             row = rows + (done + i) * width * 8
             meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
@@ -103,18 +105,19 @@ def mourn(S, A, old, new, kept):
     again then.
     """
     columns = S[new, k.COLUMNS]
+    wide = S[new, k.WIDE]
     stride = S[new, k.WIDTH] * 8
+    old_stride = S[old, k.WIDTH] * 8
     left_count = 0
     for line in range(S[old, k.USED]):
-        row = S[old, k.ROWS] + line * stride
+        row = S[old, k.ROWS] + line * old_stride
         if kept[line] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
             continue
         dead = find_or_add(S, new, row)
         if dead < 0:
             dead = -1 - dead
             there = S[new, k.ROWS] + dead * stride
-            store64(there, columns + k.TOTAL, 0)
-            store64(there, columns + k.COUNT, 0)
+            set_numbers(there, columns, wide, 0, 0)
             store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
         store32(S[new, k.LEFT], left_count, dead)
         left_count += 1
@@ -183,6 +186,7 @@ def keep(S, A, relation):
 def drop(S, A, relation):
     """The overlay is undone: new rows are removed, the others get their old numbers back."""
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     for place in range(S[relation, k.LOG_COUNT]):
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
         line = load64(entry, 0)
@@ -194,8 +198,7 @@ def drop(S, A, relation):
             remove_row(S, relation, line)
         else:
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-            store64(row, columns + k.TOTAL, load64(entry, 1))
-            store64(row, columns + k.COUNT, load64(entry, 2))
+            set_numbers(row, columns, wide, load64(entry, 1), load64(entry, 2))
             store64(row, columns + k.META, load64(entry, 3))
     S[relation, k.LOG_COUNT] = 0
     S[relation, k.CAME_COUNT] = 0
@@ -212,6 +215,7 @@ def net(S, scratch, relation, rows, signs, verdict):
     `verdict`; returns the number of rows that are not 0.
     """
     columns = S[relation, k.COLUMNS]
+    wide = S[scratch, k.WIDE]
     stride = S[scratch, k.WIDTH] * 8
     address = rows.ctypes.data
     for i in range(signs.size):
@@ -220,8 +224,8 @@ def net(S, scratch, relation, rows, signs, verdict):
             line = -1 - line
             store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
         else:
-            verdict[load64(S[scratch, k.ROWS] + line * stride, columns + k.TOTAL)] = 0
-        store64(S[scratch, k.ROWS] + line * stride, columns + k.TOTAL, i)
+            verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
+        set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
         verdict[i] = signs[i]
     changes = 0
     for i in range(signs.size):

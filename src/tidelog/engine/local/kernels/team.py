@@ -107,6 +107,7 @@ def book_room(control, S, words, inside, counts):
                 for part in range(threads):
                     atomic_add(words, first_booking(threads) + earlier * LINE, -counts[earlier * threads + part])
             return -1
+        atomic_add(S.ctypes.data, inside[slot] * k.STORE_FIELDS + k.COUNT_ROOM, -count)
     return instances
 
 

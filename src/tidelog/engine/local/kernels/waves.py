@@ -13,6 +13,7 @@ from tidelog.engine.local.kernels.apply import add_pending, insert_instances, re
 from tidelog.engine.local.kernels.arrange import arrange_queue
 from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store64
+from tidelog.engine.local.kernels.numbers import set_count, total_of
 
 
 @kernel
@@ -41,7 +42,7 @@ def has_room(S, relation, rows, logging):
         return False
     if (S[relation, k.LIVE] + rows) * 4 > S[relation, k.SLOT_COUNT] * 3:
         return False
-    if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY]:
+    if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY] or rows > S[relation, k.COUNT_ROOM]:
         return False
     return logging == 0 or S[relation, k.LOG_COUNT] + rows <= S[relation, k.LOG_CAPACITY]
 
@@ -84,6 +85,7 @@ def apply_buffer(control, S, relation, buffer, count):
         control[k.NEED] = relation
         control[k.NEED_AT] = count
         return k.GROW
+    S[relation, k.COUNT_ROOM] -= count
     width = (S[relation, k.COLUMNS] + k.INSTANCE_EXTRA) * 8
     done = 0
     # In pieces that the caches hold, so that what `fetch_ahead` fetched is still there.
@@ -160,13 +162,14 @@ def revive_dead(S, inside):
     for i in range(inside.size):
         relation = inside[i]
         columns = S[relation, k.COLUMNS]
+        wide = S[relation, k.WIDE]
         for place in range(S[relation, k.LOG_COUNT]):
             line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
             meta = load64(row, columns + k.META)
-            if meta >> k.STAMP_SHIFT < 0 and load64(row, columns + k.TOTAL) > 0:
+            if meta >> k.STAMP_SHIFT < 0 and total_of(row, columns, wide) > 0:
                 store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), top + 1))
-                store64(row, columns + k.COUNT, load64(row, columns + k.TOTAL))
+                set_count(row, columns, wide, total_of(row, columns, wide))
                 add_pending(S, relation, line)
 
 

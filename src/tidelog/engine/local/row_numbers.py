@@ -1,0 +1,46 @@
+"""Total and count of rows, in matrices of rows as a store has them (`kernels.layout`).
+
+They are 32 bits each in one word, or a word each where a store is wide; the width of the matrix tells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.kernels import layout as k
+
+Words = npt.NDArray[np.int64]
+LARGEST_NARROW = (1 << 31) - 2  # an instance that is a fact may come beside those that rules count
+
+
+def is_wide(rows: Words, columns: int) -> bool:
+    """Whether these rows have a word for each of the numbers."""
+    return bool(rows.shape[1] == columns + k.WIDE_EXTRA)
+
+
+def totals(rows: Words, columns: int) -> Words:
+    words: Words = rows[:, columns + k.TOTAL]
+    return words if is_wide(rows, columns) else (words << k.COUNT_SHIFT) >> k.COUNT_SHIFT
+
+
+def counts(rows: Words, columns: int) -> Words:
+    if is_wide(rows, columns):
+        return rows[:, columns + k.COUNT]
+    found: Words = rows[:, columns + k.TOTAL] >> k.COUNT_SHIFT
+    return found
+
+
+def together(total: Words, count: Words, *, wide: bool) -> Words:
+    """The words behind the meta word, for rows with these numbers."""
+    if wide:
+        return np.stack([total, count], axis=1)
+    return ((total & k.LOW_MASK) | (count << k.COUNT_SHIFT)).reshape(-1, 1)
+
+
+def in_width(rows: Words, columns: int, width: int) -> Words:
+    """The rows with as many words each; if they are fewer, the numbers are known to fit."""
+    if rows.shape[1] == width:
+        return rows
+    numbers = together(totals(rows, columns), counts(rows, columns), wide=width == columns + k.WIDE_EXTRA)
+    return np.hstack([rows[:, : columns + k.TOTAL], numbers])
