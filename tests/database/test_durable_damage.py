@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tidelog
@@ -21,6 +22,9 @@ from tidelog.database.durable import engine as durable_engine
 from tidelog.database.durable import snapshot as durable_snapshot
 from tidelog.database.durable.journal import Journal
 from tidelog.database.durable.snapshot import snapshots
+from tidelog.engine.local import row_numbers
+from tidelog.engine.local.image import LAYOUT_BEFORE, ROWS, PartName, _CapturedStore
+from tidelog.engine.local.values import Words
 
 EDGES = [(f"n{number}", f"n{number + 1}") for number in range(12)]
 
@@ -106,6 +110,35 @@ def test_a_snapshot_whose_rows_are_laid_out_otherwise_is_not_misread(
         with pytest.raises(tidelog.DataError, match="of another version of Tidelog"):
             tidelog.open(made)
     assert opened(made) == expected(EDGES)
+
+
+def test_a_snapshot_of_the_format_before_is_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piece, part = _CapturedStore.piece, durable_snapshot._part
+
+    def piece_before(store: _CapturedStore, count: int) -> Words:
+        rows, columns = piece(store, count), store.store.columns
+        numbers = [row_numbers.totals(rows, columns), row_numbers.counts(rows, columns), rows[:, columns]]
+        return np.column_stack([rows[:, :columns], *numbers])
+
+    def part_before(name: PartName, at: int, rows: int, width: int) -> dict[str, Any]:
+        return part(name, at, rows, width + (name.kind == ROWS))
+
+    with monkeypatch.context() as patch, tidelog.open(made) as db:
+        patch.setattr(durable_snapshot, "FORMAT", durable_snapshot.FORMAT_BEFORE)
+        patch.setattr(durable_snapshot, "LAYOUT", LAYOUT_BEFORE)
+        patch.setattr(durable_snapshot, "_part", part_before)
+        patch.setattr(_CapturedStore, "piece", piece_before)
+        insert(db, "Edge", ("x", "y"))
+        engine_of(db)._snapshot()
+        state = engine_of(db).export_state("Reach")
+        others = list(snapshots(made).values())[1:]
+    for path in others:
+        path.unlink()
+    with tidelog.open(made) as db:
+        assert engine_of(db).export_state("Reach").equals(state)
+        with db.transaction() as tx:
+            tx.delete("Edge", [EDGES[5]])
+    assert opened(made) == expected([*EDGES[:5], *EDGES[6:], ("x", "y")])
 
 
 def test_after_damage_the_next_snapshot_stands_on_the_one_that_was_whole(made: Path) -> None:

@@ -24,14 +24,15 @@ import pyarrow as pa
 from tidelog.check.types import StringType, Type
 from tidelog.database.durable.checked_file import CheckedFile, CheckedWriter, DamagedError
 from tidelog.database.durable.journal import sync_directory
-from tidelog.engine.local.image import FREE, LAYOUT, ROWS, Capture, Image, PartName, StoreSizes
+from tidelog.engine.local import row_numbers
+from tidelog.engine.local.image import FREE, LAYOUT, LAYOUT_BEFORE, ROWS, Capture, Image, PartName, StoreSizes
 from tidelog.engine.local.values import Value, Values
 from tidelog.rules.rule_set import Layer, RuleSet
 from tidelog.rules.storable import know_functions
 from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 
-FORMAT = 4
+FORMAT, FORMAT_BEFORE = 4, 3
 _PIECE_WORDS = 1 << 20
 _VALUES_AT_ONCE = 1 << 16
 _NAME = re.compile(r"snapshot-(\d+)\.tide")
@@ -92,7 +93,8 @@ def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
     """
     file = CheckedFile.map(path)
     described = file.description
-    if (described["format"], tuple(described["layout"])) != (FORMAT, LAYOUT):
+    form = described["format"], tuple(described["layout"])
+    if form not in ((FORMAT, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
         raise DamagedError(f"it has format {described['format']} of another version of Tidelog")
     basis = Basis(**described["basis"])
     if basis.program != digest:
@@ -104,7 +106,10 @@ def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
     for each in described["parts"]:
         count, width = each["rows"], each["width"]
         words = np.frombuffer(file.pages, np.int64, count * width, each["at"])
-        parts[PartName(each["kind"], each["relation"], each["number"])] = words.reshape(count, width)
+        matrix = words.reshape(count, width)
+        if form[0] == FORMAT_BEFORE and each["kind"] == ROWS:
+            matrix = row_numbers.from_words(matrix)
+        parts[PartName(each["kind"], each["relation"], each["number"])] = matrix
     sizes = {name: StoreSizes(**each) for name, each in described["sizes"].items()}
     values = Values()
     columns = (column.type for relation in program.relations.values() for column in relation.columns)

@@ -36,6 +36,8 @@ LAYOUT = (
     *(k.META, k.TOTAL, k.COUNT, k.COUNT_SHIFT, k.ROW_EXTRA, k.WIDE_EXTRA),
     *(k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED),
 )
+# As it was in format 3 of snapshots; `row_numbers.from_words` makes such rows what they are now.
+LAYOUT_BEFORE = (0, 1, 2, 3, *LAYOUT[-5:])
 
 
 @dataclass(frozen=True, slots=True)

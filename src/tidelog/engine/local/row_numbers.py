@@ -38,6 +38,14 @@ def together(total: Words, count: Words, *, wide: bool) -> Words:
     return ((total & k.LOW_MASK) | (count << k.COUNT_SHIFT)).reshape(-1, 1)
 
 
+def from_words(rows: Words) -> Words:
+    """Rows as they lay in memory until snapshots had format 4: the columns, total, count, meta, a word each."""
+    columns = rows.shape[1] - k.WIDE_EXTRA
+    wide = np.hstack([rows[:, :columns], rows[:, -1:], rows[:, columns:-1]])
+    fit = wide[:, columns + k.TOTAL :].max(initial=0) <= LARGEST_NARROW
+    return in_width(wide, columns, columns + k.ROW_EXTRA) if fit else wide
+
+
 def in_width(rows: Words, columns: int, width: int) -> Words:
     """The rows with as many words each; if they are fewer, the numbers are known to fit."""
     if rows.shape[1] == width:
