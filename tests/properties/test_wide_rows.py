@@ -38,7 +38,7 @@ def widened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_oracle_every_strategy_agrees_while_relations_become_wide(widened: list[int]) -> None:
-    for seed in range(12):
+    for seed in range(6):
         try:
             strategies_agree(random_case(random.Random(seed)))
         except TooLargeError:
@@ -46,9 +46,9 @@ def test_oracle_every_strategy_agrees_while_relations_become_wide(widened: list[
 
 
 def test_what_is_undone_rolled_back_or_failed_leaves_the_same_numbers(widened: list[int]) -> None:
-    for seed in range(8):
+    for seed in range(len(STRATEGIES)):
         case = random_case(random.Random(seed))
-        strategy = tuple(STRATEGIES)[seed % len(STRATEGIES)]
+        strategy = tuple(STRATEGIES)[seed]
         try:
             undone(case, strategy=strategy)
             rolled_back(case, strategy=strategy)
@@ -58,6 +58,6 @@ def test_what_is_undone_rolled_back_or_failed_leaves_the_same_numbers(widened: l
 
 
 def test_snapshots_of_relations_that_become_wide_are_read_again(widened: list[int]) -> None:
-    for seed in range(4):
+    for seed in range(2):
         survives_reopening(random_language_case(random.Random(seed), PLAIN), seed, recounted=True)
         captured_while_written(random_case(random.Random(seed)), seed)
