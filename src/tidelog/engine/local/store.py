@@ -485,7 +485,7 @@ class Store:
 def _slots_for(rows: int) -> int:
     """The slots of an index that is to hold so many rows, and more to come.
 
-    While it is small it doubles, as time counts more than room; a large one grows by a quarter.
+    While it is small it doubles, as time counts more than room; a large one grows by half.
     """
     doubled = 1 << (2 * rows + SMALLEST - 1).bit_length()
-    return doubled if doubled <= MANY_SLOTS else rows * 5 // 3
+    return doubled if doubled <= MANY_SLOTS else rows * 2
