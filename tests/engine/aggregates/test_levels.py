@@ -7,6 +7,7 @@ from math import fsum
 from typing import Any
 
 import pytest
+from tests.engine.aggregates.history import change_at_random
 from tests.engine.run import Running
 
 import tidelog
@@ -58,17 +59,8 @@ def test_a_history_of_values_that_several_finer_keys_have(kept_from: int, monkey
     with tidelog.compile(PROGRAM).open() as db:
         held: set[Row] = set()
         for number in range(50):
-            before = set(held)
-            try:
-                with db.transaction() as tx:
-                    for _ in range(200 if number == 0 else rng.choice((1, 1, 2, 30))):
-                        row = rng.choice(sorted(held)) if held and rng.random() < 0.5 else random_row(rng)
-                        (tx.delete if row in held else tx.insert)("D", [row])
-                        (held.discard if row in held else held.add)(row)
-                    if number % 7 == 3:
-                        raise KeyError(number)
-            except KeyError:
-                held = before
+            counts = (200,) if number == 0 else (1, 1, 2, 30)
+            held = change_at_random(db, "D", held, rng, random_row, counts, fails=number % 7 == 3)
             assert {name: set(db.relation(name).rows()) for name in ("All", "X", "XY", "XYZ")} == expected(held)
 
 

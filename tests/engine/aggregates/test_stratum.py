@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.aggregates.history import change_at_random
 from tests.engine.run import Running
 
 import tidelog
@@ -60,17 +61,8 @@ def test_a_history_of_large_groups_with_failures_and_a_reopening(tmp_path: Path)
     db = program.open(path=tmp_path / "db")
     held: set[Sale] = set()
     for number in range(60):
-        before = set(held)
-        try:
-            with db.transaction() as tx:
-                for _ in range(300 if number == 0 else rng.choice((1, 1, 2, 20))):
-                    sale = rng.choice(sorted(held)) if held and rng.random() < 0.45 else random_sale(rng)
-                    (tx.delete if sale in held else tx.insert)("Sale", [sale])
-                    (held.discard if sale in held else held.add)(sale)
-                if number % 7 == 3:
-                    raise KeyError(number)
-        except KeyError:
-            held = before
+        counts = (300,) if number == 0 else (1, 1, 2, 20)
+        held = change_at_random(db, "Sale", held, rng, random_sale, counts, fails=number % 7 == 3)
         assert found(db) == expected(held)
         if number in (20, 40):
             db.close()
