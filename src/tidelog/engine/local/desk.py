@@ -7,12 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.engine.local.kernels import entry, settle
+from tidelog.engine.local.kernels import settle
 from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
 from tidelog.engine.local.store import FEW, Store, Words
 from tidelog.plan.estimate import Order
-
-SHARED_SLOTS = 1 << 16  # an index with so many slots grows with all threads
 
 
 class Helpers(Protocol):
@@ -74,15 +72,6 @@ class Desk:
             if known >= len(self.A):
                 self.A = np.concatenate([self.A, np.zeros((len(self.A) + 8, ARRANGEMENT_FIELDS), dtype=np.int64)])
         return known
-
-    def grow_index(self, relation: int, old: Words) -> None:
-        """Fills the empty index of a relation from the slots of its old one, with all threads if they are many."""
-        if self.helpers is None or self.helpers.threads == 1 or len(old) < SHARED_SLOTS:
-            entry.grow_index(self.S, relation, old, 0, 1)
-            return
-        entry.grow_index.load()  # the first call loads a kernel, which several threads must not do at once
-        threads = self.helpers.threads
-        self.helpers.run(lambda me: entry.grow_index(self.S, relation, old, me, threads))
 
     def shadow(self, relation: int) -> int:
         """The line of S where the replaced store of a relation is kept."""

@@ -2,8 +2,9 @@
 
 A `Store` keeps arrays that grow (`growing`) and writes their addresses into its line of the table S that kernels read
 (`layout`). The sizes in that line are the truth: kernels advance them. When a kernel says that something is full, the
-method here that makes room lets it grow and writes the new address. The two hash tables, the index and an arrangement's
-table, double by moving their slots, which hold the hashes, so rows and entries are not read again.
+method here that makes room lets it grow and writes the new address. The two hash tables, the index
+(`enlarge`) and an arrangement's table, grow by moving their slots, which hold the hashes, so rows and entries are not
+read again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from tidelog.engine.local import row_numbers
 from tidelog.engine.local.arrangement import Arrangement
 from tidelog.engine.local.arrived import NO_LINES, Arrived
+from tidelog.engine.local.enlarge import enlarge
 from tidelog.engine.local.growing import SMALLEST, Growing
 from tidelog.engine.local.kernels import entry, settle
 from tidelog.engine.local.kernels.layout import (
@@ -159,7 +161,8 @@ class Store:
         """Indexes adopted rows; to be called before a kernel looks for whole rows."""
         if not self.is_indexed:
             self.is_indexed = True
-            self._make_index(_slots_for(len(self)))
+            self._slots = Growing(np.int64)
+            self._grow_index(_slots_for(len(self)))
             entry.reindex(self.desk.S, self.relation)
 
     # Room
@@ -189,9 +192,7 @@ class Store:
                     arrangement.marks.make_room(len(self._rows))
                     self.desk.A[number, MARKS] = arrangement.marks.address
         if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
-            old = self._slots
-            self._make_index(_slots_for(int(line[LIVE]) + rows))
-            self.desk.grow_index(self.relation, old.array)
+            self._grow_index(_slots_for(int(line[LIVE]) + rows))
 
     def _make_count_room(self, instances: int) -> None:
         """Room for so many instances in the totals; half of what fits is left over, so that this is rare."""
@@ -222,10 +223,12 @@ class Store:
         if line[WIDE]:
             line[COUNT_ROOM] = 1 << 62
 
-    def _make_index(self, size: int) -> None:
-        """An empty index with so many slots."""
-        self._slots = Growing(np.int64, size)
+    def _grow_index(self, size: int) -> None:
+        """The index gets so many slots."""
+        before = len(self._slots)
+        self._slots.resize(size)
         self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
+        enlarge(self.desk, self.relation, self._slots.array, before)
 
     def make_queue_room(self, rows: int) -> None:
         """Room for `rows` more pending rows."""

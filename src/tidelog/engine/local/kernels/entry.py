@@ -33,11 +33,17 @@ def reindex(S, relation):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64, int64[::1], int64, int64)")
-def grow_index(S, relation, old, part, parts):
-    """Fills the empty index of a relation from the slots of its old one: one part of them, of several."""
-    index.refill_index(S, relation, old.ctypes.data, old.size * part // parts, old.size * (part + 1) // parts)
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def refill_index(S, relation, taken):
+    """See `index.refill_index`."""
+    index.refill_index(S, relation, taken.ctypes.data, taken.size)
     return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1])")
+def move_slots(S, relation, first, end, late, late_count):
+    """See `index.move_slots`."""
+    return index.move_slots(S, relation, first, end, late.ctypes.data, late.size, late_count.ctypes.data)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int32[::1])")

@@ -206,20 +206,41 @@ def rebuild_index(S, relation):
 
 
 @kernel
-def refill_index(S, relation, old, first, end):
-    """Fills slots from some of those of an older, smaller index, without a look at the rows.
+def refill_index(S, relation, taken, count):
+    """Puts slots that were taken out of an index, or out of a smaller one, into it, without a look at the rows."""
+    slots = S[relation, k.SLOTS]
+    size = S[relation, k.SLOT_COUNT]
+    for i in range(count):
+        slot = load64(taken, i)
+        at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
+        while load64(slots, at) != 0:
+            at = slot_after(at, size)
+        store64(slots, at, slot)
 
-    Other threads may do so with others at the same time; as both indexes are in the order of the hash, they meet only
-    where their parts do.
+
+@kernel
+def move_slots(S, relation, first, end, late, room, late_count):
+    """Moves the slots of a stretch to where they belong in an index that has become larger; see `enlarge`.
+
+    Other threads may move others at the same time; they meet only where their new places do. Slots that would go around
+    the end are kept in `late`. Returns how far it came: to the end unless they are more than it has room for.
     """
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
     for place in range(first, end):
-        slot = load64(old, place)
-        if slot != 0:
-            at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
-            while load64(slots, at) != 0 or claim(slots, at, slot) != 0:
-                at = slot_after(at, size)
+        slot = load64(slots, place)
+        if slot == 0:
+            continue
+        if load64(late_count, 0) == room:
+            return place
+        store64(slots, place, 0)
+        at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
+        while at < size and (load64(slots, at) != 0 or claim(slots, at, slot) != 0):
+            at += 1
+        if at == size:
+            store64(late, load64(late_count, 0), slot)
+            store64(late_count, 0, load64(late_count, 0) + 1)
+    return end
 
 
 @kernel
