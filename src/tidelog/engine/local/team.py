@@ -235,10 +235,10 @@ class Crew:
         threads = self._team.threads
         if not self._hands:
             self._hands = [
-                Hand(self._desk, self._inside, self._registers, self._blocks, threads=threads, batches=2)
+                Hand(self._desk, self._inside, self._registers, self._blocks, threads=threads, batches=kernels.BATCHES)
                 for _ in range(threads)
             ]
-            self._buffers = np.stack([hand.buffers.reshape(2, -1) for hand in self._hands])
+            self._buffers = np.stack([hand.buffers.reshape(kernels.BATCHES, -1) for hand in self._hands])
             self._shared_counts = np.zeros_like(self._buffers)
             self._tallies = np.zeros((threads, len(self.tally)), dtype=np.int64)
             self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)

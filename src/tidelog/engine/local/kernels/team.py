@@ -36,6 +36,7 @@ STOP, ARRIVALS, FOUND, FIRST_THREAD = 0, 1 * LINE, 2 * LINE, 3 * LINE
 SAID, PUBLISHED, PER_THREAD = 0, LINE, 2 * LINE
 TASK = 0  # the only word of a team that arranges
 PATIENCE = 2000
+BATCHES = 2
 
 
 @kernel
@@ -80,7 +81,7 @@ def is_applied(me, threads, words):
     """Whether everybody has applied the batch that this thread published before its last."""
     published = atomic_load(words, FIRST_THREAD + me * PER_THREAD + PUBLISHED)
     for other in range(threads):
-        if atomic_load(words, first_pair(threads) + (other * threads + me) * LINE) < published - 1:
+        if atomic_load(words, first_pair(threads) + (other * threads + me) * LINE) < published - (BATCHES - 1):
             return False
     return True
 
@@ -130,10 +131,10 @@ def apply_published(me, threads, words, S, inside, all_buffers, all_counts, rese
         while applied < atomic_load(words, FIRST_THREAD + other * PER_THREAD + PUBLISHED):
             found = True
             for slot in range(inside.size):
-                count = all_counts[other, applied & 1, slot * threads + me]
+                count = all_counts[other, applied % BATCHES, slot * threads + me]
                 if count == 0:
                     continue
-                buffer = all_buffers[other, applied & 1, slot * threads + me]
+                buffer = all_buffers[other, applied % BATCHES, slot * threads + me]
                 width = (S[inside[slot], k.COLUMNS] + k.INSTANCE_EXTRA) * 8
                 done = 0
                 while done < count:
@@ -160,7 +161,7 @@ def share_wave(
     mine = FIRST_THREAD + me * PER_THREAD
     looks = 0
     while atomic_load(words, STOP) == 0:
-        batch = atomic_load(words, mine + PUBLISHED) & 1
+        batch = atomic_load(words, mine + PUBLISHED) % BATCHES
         if control[k.STATE] != k.STATE_APPLY:
             if not is_applied(me, threads, words):
                 if not apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
