@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -10,9 +14,14 @@ from unittest.mock import Mock
 import pytest
 
 import tidelog
+from tests.spark.test_stopped import ENDLESS
+from tidelog.database import writes
+from tidelog.database.database import follow
 from tidelog.engine.spark.choose import Chooser, Plan
+from tidelog.engine.spark.jobs import Jobs
 from tidelog.engine.spark.place import DRIVER_ROWS, JOB_SECONDS, Places
 from tidelog.engine.spark.separate import separate
+from tidelog.engine.spark.session import LaterSession
 
 REACH = """
 input relation Edge(a: u32, b: u32)
@@ -67,6 +76,7 @@ def test_without_a_session_none_is_made_before_it_is_needed(monkeypatch: pytest.
         raise AssertionError("a session was made")
 
     monkeypatch.setattr("tidelog.engine.spark.session.local_session", refuse)
+    monkeypatch.setattr("tidelog.engine.spark.engine.active_session", lambda: None)
     with tidelog.compile(REACH).open("auto") as db:
         with db.transaction() as tx:
             tx.insert("Edge", [(1, 2), (2, 3)])
@@ -106,6 +116,112 @@ def test_strata_move_between_epochs_and_nothing_else_changes(spark: Any) -> None
             assert seen[0] == seen[1]
         assert places[0] == places[3] == {"driver"}
         assert "driver" not in places[1] | places[5]
+
+
+# What is written
+
+
+@pytest.mark.spark
+def test_frames_go_in_and_out(spark: Any) -> None:
+    with tidelog.compile(REACH).open("auto", spark=spark) as db:
+        with db.transaction() as tx:
+            tx.insert("Edge", spark.createDataFrame([(1, 2), (2, 3)], "a int, b int"))
+        assert sorted(map(tuple, tx.changes["Reach"].to_spark().select("a", "b").collect())) == [(1, 2), (1, 3), (2, 3)]
+        with db.transaction() as tx:
+            tx.delete("Edge", db.relation("Edge").to_spark().where("a = 1"))
+        assert db.relation("Reach").rows() == [(2, 3)]
+
+
+@pytest.mark.spark
+def test_many_rows_are_cleared_without_a_row_in_python(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tidelog.compile(REACH).open("auto", spark=spark) as db:
+        with db.transaction() as tx:
+            tx.insert("Edge", [(1, 2), (2, 3), (3, 4)])
+        engine: Any = db._session._engine
+        for at_once, asked in ((1_000_000, "table"), (2, "frame")):
+            seen = Mock(wraps=getattr(engine, asked))
+            monkeypatch.setattr(writes, "CLEARED_AT_ONCE", at_once)
+            monkeypatch.setattr(engine, asked, seen)
+            monkeypatch.setattr(engine, "rows", None)
+            with db.transaction() as tx:
+                tx.clear("Edge")
+                tx.insert("Edge", [(1, 2), (7, 8), (8, 9)])
+            seen.assert_called_once_with("Edge")
+            monkeypatch.undo()
+            assert db.relation("Reach").rows() == [(1, 2), (7, 8), (7, 9), (8, 9)]
+
+
+# What ends an epoch
+
+
+def when_it_counts(db: tidelog.Database, action: Callable[[], object]) -> threading.Thread:
+    """Does something, in another thread, when the epoch is in its rounds."""
+    is_counting = threading.Event()
+    follow(db, lambda _, round_: is_counting.set() if round_ else None)
+    thread = threading.Thread(target=lambda: is_counting.wait(600) and action())
+    thread.start()
+    return thread
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_an_epoch_in_this_process_ends_when_it_is_told_to(is_cancelled: bool) -> None:
+    with tidelog.compile(ENDLESS).open("auto", spark=NoSession(), deadline=600) as db:
+        assert not db.cancel(), "no epoch runs"
+        with db.transaction() as tx:
+            tx.insert("Other", [1])
+        told: list[bool] = []
+        ends = when_it_counts(db, (lambda: told.append(db.cancel())) if is_cancelled else interrupt)
+        with pytest.raises((tidelog.EvaluationError, KeyboardInterrupt)) as caught, db.transaction() as tx:
+            tx.insert("Start", [0])
+        ends.join()
+        if is_cancelled:
+            assert told == [True]
+            assert getattr(caught.value, "code", None) == "E608"
+        else:
+            assert caught.type is KeyboardInterrupt
+        follow(db, None)
+        with db.transaction() as tx:
+            tx.insert("Other", [2])
+        assert (db.report.epoch, db.relation("Seen").rows(), len(db.relation("Count"))) == (2, [(1,), (2,)], 0)
+
+
+def test_an_epoch_ends_that_was_cancelled_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine in this process is not in an epoch of its own yet, and has heard nothing."""
+    with tidelog.compile(ENDLESS).open("auto", spark=NoSession(), deadline=600) as db:
+        monkeypatch.setattr("tidelog.engine.spark.run_here.run_bucket", lambda *_: db.cancel())
+        with pytest.raises(tidelog.EvaluationError, match="cancelled"), db.transaction() as tx:
+            tx.insert("Start", [0])
+        monkeypatch.undo()
+        with db.transaction() as tx:
+            tx.insert("Other", [2])
+        assert (db.report.epoch, db.relation("Seen").rows()) == (1, [(2,)])
+
+
+def test_jobs_have_their_tag_in_the_epoch_that_starts_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Mock()
+    monkeypatch.setattr("tidelog.engine.spark.session.local_session", lambda: started)
+    later = LaterSession()
+    jobs = Jobs(later)
+    with jobs.running("first"):
+        started.sparkContext.addJobTag.assert_not_called()
+        later.range(3)
+        started.sparkContext.addJobTag.assert_called_once_with("first")
+        jobs.end()
+        started.sparkContext.cancelJobsWithTag.assert_called_once_with("first")
+    started.sparkContext.removeJobTag.assert_called_once_with("first")
+    with jobs.running("second"):
+        started.sparkContext.addJobTag.assert_called_with("second")
+
+
+@pytest.mark.spark
+def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
+    with tidelog.compile(REACH).open("auto") as db:
+        engine: Any = db._session._engine
+        assert not isinstance(engine._spark, LaterSession)
 
 
 # The choice

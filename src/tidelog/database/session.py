@@ -159,17 +159,20 @@ class Session:
             else f"read it with `db.relation({name!r})`",
         )
 
-    def is_frame(self, rows: object) -> bool:
-        """True for a Spark DataFrame. Raises UsageError when the engine cannot take one."""
-        if not is_spark_frame(rows):
-            return False
-        if self.engine_name != "spark":
+    def spark_frame(self, rows: Any) -> Any | None:
+        """The Spark DataFrame that these rows are: one of pandas-on-Spark without its index. None for other rows.
+        Raises UsageError when the engine cannot take one."""
+        is_pandas = _is_pandas_on_spark(rows)
+        if not is_pandas and not is_spark_frame(rows):
+            return None
+        if self.engine_name == "local":
             raise UsageError(
-                f"a Spark DataFrame was given to the {self.engine_name} engine",
+                "a Spark DataFrame was given to the local engine",
                 code=Code.SPARK_FOR_LOCAL_ENGINE,
-                help="pass `rows.toArrow()`, or open the program with `engine='spark'`",
+                help=f"pass `rows.{'to_pandas' if is_pandas else 'toArrow'}()`,"
+                " or open the program with `engine='spark'` or `'auto'`",
             )
-        return True
+        return rows.to_spark() if is_pandas else rows
 
     def follow(self, tell: Follower | None) -> None:
         """Has an epoch that is evaluated tell where it is; see `Engine.follow`."""
@@ -198,6 +201,12 @@ class Session:
             self._given = {}
             if engine is not None:
                 engine.close()
+
+
+def _is_pandas_on_spark(rows: object) -> bool:
+    return any(
+        kind.__module__ == "pyspark.pandas.frame" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+    )
 
 
 def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:

@@ -66,7 +66,7 @@ class PlainWrites:
         name = self._relation.name
         with self._session.engine() as engine:
             committed: Any
-            if engine.name != "spark":
+            if engine.name == "local":
                 committed = [row for row, _ in engine.rows(name)]
             elif is_plain_relation(self._relation) and engine.count(name) > CLEARED_AT_ONCE:
                 committed = engine.frame(name)
@@ -93,9 +93,10 @@ class PlainWrites:
         self._operations.append(Operation(self._relation.name, sign, staged))
 
     def _batch(self, rows: Any) -> Any:
-        if self._session.is_frame(rows):
-            return rows
-        if self._session.engine_name in ("spark", "auto") and is_plain_relation(self._relation):
+        frame = self._session.spark_frame(rows)
+        if frame is not None:
+            return frame
+        if self._session.engine_name != "local" and is_plain_relation(self._relation):
             return to_table(rows, self._relation)
         return to_batch(rows, self._relation, self._session.definitions)
 
@@ -248,9 +249,8 @@ class WeightedWrites:
 
 
 def _python_rows(session: Session, relation: Relation, rows: Any) -> list[Row]:
-    if session.is_frame(rows):
-        rows = rows.toArrow()
-    return to_rows(rows, relation, session.definitions)
+    frame = session.spark_frame(rows)
+    return to_rows(rows if frame is None else frame.toArrow(), relation, session.definitions)
 
 
 def _operations(session: Session, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:

@@ -6,6 +6,7 @@ A failed attempt leaves files that nothing names. The next one, for the same epo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -19,7 +20,7 @@ from tidelog.maintain.limits import Interrupt, NoInterrupt
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """`interrupt` says whether it has to end, `tell` is told of strata and rounds (`Engine.follow`); `end_jobs` ends
-    the Spark jobs that run for it now."""
+    the Spark jobs that run for it now. `ended_by` is a block in which something else is called to end it, too."""
 
     spark: Any
     directory: StateDirectory
@@ -30,6 +31,7 @@ class Attempt:
     interrupt: Interrupt = field(default_factory=NoInterrupt)
     tell: Follower | None = None
     end_jobs: Callable[[], object] = lambda: None
+    ended_by: Callable[[Callable[[], object]], AbstractContextManager[None]] = lambda _: nullcontext()
 
     def begin(self, relations: Sequence[str], number: int = 0) -> None:
         """A stratum begins, or a round of it. Raises EvaluationError where the epoch has been cancelled."""

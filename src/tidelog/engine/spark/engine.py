@@ -52,6 +52,7 @@ from tidelog.engine.spark.scan import named, scan_rows
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.session import (
     LaterSession,
+    active_session,
     is_on_one_machine,
     is_on_this_machine,
     is_started,
@@ -126,7 +127,7 @@ class SparkEngine:
         if auto:
             self.name = "auto"
         if spark is None:
-            spark = LaterSession() if auto else local_session()
+            spark = (active_session() or LaterSession()) if auto else local_session()
         self._spark = spark
         self._is_temporary = path is None
         self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
@@ -378,7 +379,16 @@ class SparkEngine:
         self._forget_questions()
         self._directory.make(number)
         attempt = Attempt(
-            self._spark, self._directory, number, label, self._setting, started, self._jobs, self._tell, self._jobs.end
+            self._spark,
+            self._directory,
+            number,
+            label,
+            self._setting,
+            started,
+            self._jobs,
+            self._tell,
+            self._jobs.end,
+            self._jobs.ended_by,
         )
         old = last.relations if anew is None else anew
         old = old if change is None else change.old

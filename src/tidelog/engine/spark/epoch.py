@@ -20,9 +20,10 @@ from tidelog.engine.spark.join_keys import read_filters
 from tidelog.engine.spark.kept_state import StateFrame
 from tidelog.engine.spark.net import Target, net
 from tidelog.engine.spark.place import Places
+from tidelog.engine.spark.run_here import run_here
 from tidelog.engine.spark.sets import apply_changes
 from tidelog.engine.spark.state import Changed, Cut, Stored, read_changes
-from tidelog.engine.spark.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_bucket, run_tasks
+from tidelog.engine.spark.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_tasks
 from tidelog.engine.spark.touched import EXAMINED_ROWS, Examined
 from tidelog.engine.spark.waves import THE_SAME_RULES, OtherRules
 from tidelog.maintain.limits import Watch
@@ -119,7 +120,10 @@ class Epoch:
         return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
 
     def _run(self, segment: Segment) -> None:
-        self.attempt.begin(segment.relations)
+        if segment.plan is Plan.DRIVER:
+            self.attempt.interrupt.check()  # its engine tells of its strata
+        else:
+            self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
             other = self.other_rules.get(frozenset(segment.relations))
             anew = self.everything or (self._is_anew(segment) and other is None)
@@ -143,7 +147,7 @@ class Epoch:
             return
         job = replace(job, wanted=wanted, behind=known)
         if segment.plan is Plan.DRIVER:
-            outcomes = [run_bucket(job, 0)]
+            outcomes = [run_here(self.attempt, job)]
         else:
             with spark_errors():
                 outcomes = run_tasks(self.attempt.spark, job, self.workers)

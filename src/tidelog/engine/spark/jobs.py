@@ -1,21 +1,24 @@
 """The Spark jobs of the epoch that runs: what stops them, from another thread.
 
 All jobs of an epoch have its label as their tag. To cancel the epoch is to interrupt them; whatever Spark then raises
-in the thread that commits, is the cancelled epoch. Between two jobs, the epoch looks by itself.
+in the thread that commits, is the cancelled epoch. Between two jobs, the epoch looks by itself; an engine that runs in
+this process instead of a job is told (`run_here`).
 
 A tag of a classic session is known to its own thread only, so there the tags are those of the context, which all
-threads know; on Spark Connect, where there is no context, they are those of the session.
+threads know; on Spark Connect, where there is no context, they are those of the session. A session that is made during
+the epoch gets the tag when it is made.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.spark.session import is_connect, is_started
+from tidelog.engine.spark.session import LaterSession, is_connect, is_started
 
 
 class Jobs:
@@ -25,23 +28,30 @@ class Jobs:
         self._spark = spark
         self._label: str | None = None
         self._is_cancelled = False
-        self._untag: Callable[[str], object] = _nothing
+        self._thread: threading.Thread | None = None
+        self._untag: Callable[[str], object] | None = None
+        self._end_here: Callable[[], object] | None = None
+        if isinstance(spark, LaterSession):
+            spark.when_made = self._tag
 
     @contextmanager
     def running(self, label: str) -> Iterator[None]:
         """An epoch runs in here, and can be cancelled. Raises EvaluationError if it was."""
-        self._label, self._is_cancelled = label, False
-        self._tag(label)
+        self._label, self._is_cancelled, self._thread = label, False, threading.current_thread()
         try:
+            self._tag()
             yield
+            self.check()
         except Exception:
             if self._is_cancelled:
                 raise _cancelled() from None
             raise
         finally:
             self._label = None
-            with suppress(Exception):  # a session that has died cannot be told; why it has died matters more
-                self._untag(label)
+            if self._untag is not None:
+                with suppress(Exception):  # a session that has died cannot be told; why it has died matters more
+                    self._untag(label)
+                self._untag = None
 
     def cancel(self) -> bool:
         """Ends the epoch that runs; False when there is none."""
@@ -49,8 +59,20 @@ class Jobs:
         if label is None:
             return False
         self._is_cancelled = True
+        end_here = self._end_here
+        if end_here is not None:
+            end_here()
         self.end()
         return True
+
+    @contextmanager
+    def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
+        """What runs in here ends when `end` is called; to cancel the epoch is to do that."""
+        self._end_here = end
+        try:
+            yield
+        finally:
+            self._end_here = None
 
     def end(self) -> None:
         """Ends the jobs that run for the epoch now; what becomes of it is for others to say."""
@@ -64,20 +86,20 @@ class Jobs:
             else:
                 context.cancelJobsWithTag(label)
 
-    def _tag(self, label: str) -> None:
-        if is_started(self._spark):
-            context = _context(self._spark)
-            self._untag = self._spark.removeTag if context is None else context.removeJobTag
-            (self._spark.addTag if context is None else context.addJobTag)(label)
-
     def check(self) -> None:
         """Raises EvaluationError when the epoch has been cancelled."""
         if self._is_cancelled and self._label is not None:
             raise _cancelled()
+        self._tag()
 
-
-def _nothing(label: str) -> None:
-    """No session was there to be told of the label."""
+    def _tag(self) -> None:
+        """Gives the jobs to come the tag of the epoch that runs in this thread, once there is a session."""
+        label = self._label
+        is_mine = label is not None and self._untag is None and threading.current_thread() is self._thread
+        if label is not None and is_mine and is_started(self._spark):
+            context = _context(self._spark)
+            self._untag = self._spark.removeTag if context is None else context.removeJobTag
+            (self._spark.addTag if context is None else context.addJobTag)(label)
 
 
 def _context(spark: Any) -> Any:

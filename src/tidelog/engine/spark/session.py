@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +93,18 @@ def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
         ) from error
 
 
+def active_session() -> Any:
+    """The session of this process; None where there is none, or nobody has asked for PySpark yet."""
+    loaded = sys.modules.get("pyspark.sql")
+    return None if loaded is None else loaded.SparkSession.getActiveSession()
+
+
 class LaterSession:
-    """A local session that is made when something is first asked of it."""
+    """A local session that is made when something is first asked of it. `when_made` is called then."""
 
     def __init__(self) -> None:
         self._session: Any = None
+        self.when_made: Callable[[], object] = lambda: None
 
     @property
     def tasks(self) -> int:
@@ -110,6 +117,7 @@ class LaterSession:
     def __getattr__(self, name: str) -> Any:
         if self._session is None:
             self._session = local_session()
+            self.when_made()
         return getattr(self._session, name)
 
 

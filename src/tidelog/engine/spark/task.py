@@ -193,13 +193,16 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
     return [found[bucket] for bucket in job.bucket_numbers]
 
 
-def run_bucket(job: Job, bucket: int) -> TaskOutcome:
-    """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called."""
+def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | None = None) -> TaskOutcome:
+    """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called. `meet` gets the
+    engine before it begins."""
     task = task_program(job.segment, job.relations, job.buckets, bucket, job.setting)
     below = Below(job.directory, job.relations, task)
     key = job.key(bucket)
     if job.anew:
         engine = _new_engine(job, task)
+        if meet is not None:
+            meet(engine)
         relations, strata = _derive_anew(job, bucket, engine, below)
         KEPT.put(key, job.label, engine)
         return TaskOutcome(bucket, relations, strata, os.getpid())
@@ -207,6 +210,8 @@ def run_bucket(job: Job, bucket: int) -> TaskOutcome:
     is_touched = bool(operations) or job.always
     kept = KEPT.take(key, job.kept_label(bucket))
     engine = kept or _new_engine(job, task)
+    if meet is not None:
+        meet(engine)
     engine.spent = job.spent
     if kept is not None and bucket in job.behind:
         # These changes do nothing to the bucket's rows, but its engine has to have them below it.
