@@ -327,3 +327,15 @@ def test_an_output_that_cannot_be_written_undoes_the_epoch(tmp_path: Path) -> No
     assert step.batch == "0"
     assert step.report is not None
     assert step.report.epoch == 2
+
+
+def test_a_state_that_is_written_as_an_address_is_that_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    pipe = started(tmp_path, REACH_FILE.replace('"state"', f'"file:{tmp_path}/state"'))
+    pipe.feed(edge("+", "c", "d"))
+    pipe.run()
+    assert (tmp_path / "state/feeds/batches.jsonl").exists()
+    assert not list((tmp_path / "elsewhere").iterdir())
+    pipe.write_file(REACH_FILE.replace('"state"', f'"file://{tmp_path}/state"'))
+    assert pipe.run() == []

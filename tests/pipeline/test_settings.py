@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.folder import REACH_FILE, Pipe
+from tidelog.database.program import compile
 from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.pipeline.check_settings import check_settings
 from tidelog.pipeline.read_settings import read_settings
 
 
@@ -58,6 +60,7 @@ def test_a_misspelt_setting_is_shown_with_the_one_that_was_meant(tmp_path: Path)
         ('mode   = "snapshot"', 'mode = "snapshots"', "= help: did you mean `snapshot`?"),
         ('format = "parquet"', 'format = "delta"', "error[E864]: the local engine has no format `delta`"),
         ('path   = "out/loop"', 'path = "s3://x/loop"', "the local engine has only paths of this machine"),
+        ('state   = "state"', 'state = "hdfs:/x"', "the local engine has only paths of this machine"),
         ('state   = "state"', 'state = "state"\nengine = "sprak"', "= help: did you mean `spark`?"),
         ('state   = "state"', 'state = "state"\ninputs = 3', "error[E861]: the pipeline file is not TOML"),
         ("[inputs.Edge]", "[quarantine]\npath = 7\n[inputs.Edge]", "error[E864]: `quarantine.path` is a number"),
@@ -66,6 +69,55 @@ def test_a_misspelt_setting_is_shown_with_the_one_that_was_meant(tmp_path: Path)
 def test_what_is_wrong_is_said(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in REACH_FILE
     assert said in wrong(tmp_path, REACH_FILE.replace(old, new))
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize(
+    ("old", "new", "said", "line"),
+    [
+        ('"out/loop"', '"data"', "`[outputs.Loop]` and `[inputs.Edge]` have the same path", 16),
+        ('"out/loop"', '"feed/../feed"', "`[outputs.Loop]` and `[changes.Edge]` have the same path", 16),
+        ('"out/loop"', '"."', "`[outputs.Loop]` and `[inputs.Edge]` have paths of which one is inside the other", 16),
+        ('"out/loop"', '"state"', "`[outputs.Loop]` and `state` have the same path", 16),
+        ('"out/loop"', '"state/deep/down"', "`[outputs.Loop]` and `state` have paths of which one", 16),
+        ('"out/loop"', '"out/reach"', "`[outputs.Loop]` and `[outputs.Reach]` have the same path", 16),
+        ('"out/loop"', '"out"', "`[outputs.Loop]` and `[outputs.Reach]` have paths of which", 16),
+        ('"out/loop"', '"file:FOLDER/data"', "`[outputs.Loop]` and `[inputs.Edge]` have the same path", 16),
+        ('"out/reach"', '"feed/epochs"', "`[outputs.Reach]` and `[changes.Edge]` have paths of which", 13),
+        ('"feed"', '"state/feeds"', "`state` and `[changes.Edge]` have paths of which one", 3),
+        ("[inputs.Edge]", '[quarantine]\npath = "data"\n[inputs.Edge]', "`[quarantine]` and `[inputs.Edge]`", 5),
+        ('"out/loop"', '"FOLDER"', "would take the place of the folder that has the program", 16),
+    ],
+)
+def test_what_is_written_to_has_a_folder_of_its_own(
+    tmp_path: Path, engine: str, old: str, new: str, said: str, line: int
+) -> None:
+    assert old in REACH_FILE
+    found = wrong(tmp_path, REACH_FILE.replace(old, new.replace("FOLDER", str(tmp_path))), engine)
+    assert said in found
+    assert f"--> pipe.toml:{line}:" in found
+
+
+def test_paths_that_only_look_alike_are_apart(tmp_path: Path) -> None:
+    file = REACH_FILE.replace('"data"', '"s3a://bucket/data/*.csv"').replace('"out/loop"', '"s3://bucket/data/loop"')
+    pipe = Pipe(tmp_path, file=file.replace('"feed"', '"out/reach2"'), engine="spark")
+    settings, spans = read_settings(tmp_path / "pipe.toml", "spark")
+    check_settings(settings, spans, compile(settings.program).stages.rules)
+    pipe.write_file(file.replace("*.csv", "l*"))
+    settings, spans = read_settings(tmp_path / "pipe.toml", "spark")
+    with pytest.raises(ProgramError, match="have the same path"):
+        check_settings(settings, spans, compile(settings.program).stages.rules)
+
+
+def test_a_path_of_this_machine_may_be_an_address(tmp_path: Path) -> None:
+    for written in (f"file://{tmp_path}/s", f"file:{tmp_path}/s", f"{tmp_path}/s"):
+        (tmp_path / "pipe.toml").write_text(
+            REACH_FILE.replace('"state"', f'"{written}"').replace('"feed"', f'"{written}f"')
+        )
+        for engine in ("local", "spark"):
+            settings, _ = read_settings(tmp_path / "pipe.toml", engine)
+            assert settings.state == f"{tmp_path}/s"
+            assert settings.feeds[0].place.folder == tmp_path / "sf"
 
 
 def test_text_that_is_not_toml_is_shown_where_it_ends(tmp_path: Path) -> None:

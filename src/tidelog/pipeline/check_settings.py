@@ -1,7 +1,7 @@
 """Settings and the program that they name → nothing, or all that does not go together, each with its line.
 
 A table and a feed need an input relation, an output needs an output relation; the columns that a feed names must be
-there, or must not.
+there, or must not. What is written to has a folder of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.suggest import suggest
+from tidelog.pipeline.addresses import is_inside, overlap
 from tidelog.pipeline.settings import Feed, Settings
 from tidelog.pipeline.toml_spans import Name, TomlSpans
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
@@ -30,6 +31,7 @@ def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -
 
 def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterator[Diagnostic]:
     relations = declared(program)
+    yield from _overlaps(settings, spans)
     for table in settings.tables:
         yield from _wrong_role(("inputs", table.relation), Role.INPUT, relations, spans)
     for feed in settings.feeds:
@@ -50,6 +52,46 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
                 "cannot be",
                 help='use `mode = "changes"`',
             )
+
+
+def _overlaps(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
+    """Places that are written to, and are also something else: there one would take away what the other needs."""
+    sources = [("inputs", table.relation, table.place) for table in settings.tables]
+    sources += [("changes", feed.relation, feed.place) for feed in settings.feeds]
+    sinks = [("outputs", output.relation, output.place) for output in settings.outputs]
+    read: list[tuple[Name, str]] = [((kind, name), place.path) for kind, name, place in sources if place.path]
+    written: list[tuple[Name, str]] = [(("state",), settings.state)]
+    written += [((kind, name), place.path) for kind, name, place in sinks if place.path]
+    if settings.quarantine is not None and settings.quarantine.path:
+        written.append((("quarantine",), settings.quarantine.path))
+    for place, (name, path) in enumerate(written):
+        for other, used in (*read, *written[:place]):
+            if overlap(path, used):
+                yield _overlap(name, path, other, used, spans)
+    for output in settings.outputs:
+        for what, file in (("pipeline file", settings.file), ("program", settings.program)):
+            if output.is_snapshot and output.place.path and is_inside(str(file.resolve()), output.place.path):
+                yield diagnostic(
+                    Code.BAD_SETTING,
+                    f"the snapshot of `{output.relation}` would take the place of the folder that has the {what}",
+                    spans.of_value(("outputs", output.relation, "path")),
+                    "a folder of its own is wanted here",
+                )
+
+
+def _overlap(name: Name, path: str, other: Name, used: str, spans: TomlSpans) -> Diagnostic:
+    here, there = (f"`[{'.'.join(each)}]`" if each != ("state",) else "`state`" for each in (name, other))
+    if is_inside(path, used) and is_inside(used, path):
+        how = "have the same path"
+    else:
+        how = "have paths of which one is inside the other"
+    return diagnostic(
+        Code.BAD_SETTING,
+        f"{here} and {there} {how}",
+        spans.of_value(name if name == ("state",) else (*name, "path")),
+        "a folder of its own is wanted here",
+        help="what is written to needs a folder apart from those of the inputs, the feeds and the other outputs",
+    )
 
 
 def _wrong_role(name: Name, role: Role, relations: Mapping[str, Relation], spans: TomlSpans) -> Iterator[Diagnostic]:

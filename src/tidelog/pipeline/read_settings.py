@@ -21,6 +21,7 @@ from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.diagnostics.suggest import suggest
+from tidelog.pipeline.addresses import on_this_machine, resolve
 from tidelog.pipeline.settings import FILE_FORMATS, FILES_PER_BATCH, Feed, Output, Place, Settings, Table
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
@@ -91,14 +92,20 @@ class _Reader:
         quarantine = self._document.get("quarantine")
         return Settings(
             file=path,
-            program=Path(self._resolved(program)),
+            program=(self._folder / program).resolve(),
             engine=engine,
-            state=self._resolved(state),
+            state=self._state(state),
             tables=self._each("inputs", self._table),
             feeds=self._each("changes", self._feed),
             outputs=self._each("outputs", self._output),
             quarantine=None if quarantine is None else self._quarantine(quarantine),
         )
+
+    def _state(self, path: str) -> str:
+        """The folder of the state; on this machine it is a path, whatever it is written as."""
+        self._refuse_elsewhere((), "state", path)
+        resolved = resolve(path, self._folder)
+        return str(on_this_machine(resolved) or resolved)
 
     # Tables of the file
 
@@ -159,9 +166,8 @@ class _Reader:
         path = self._text(
             name, table, "path", needed=None if not is_local and _WITHOUT_PATH.match(format_) else 'path = "folder"'
         )
-        resolved = self._resolved(path) if path else None
-        if is_local and path and "://" in path.removeprefix("file://"):
-            self._bad_value(name, "path", "the local engine has only paths of this machine", path, ())
+        self._refuse_elsewhere(name, "path", path)
+        resolved = resolve(path, self._folder) if path else None
         return Place(format_, resolved, path, self._options(name, table))
 
     def _options(self, name: Name, table: Mapping[str, Any]) -> Mapping[str, str]:
@@ -215,11 +221,6 @@ class _Reader:
             return default
         return value or default
 
-    def _resolved(self, path: str) -> str:
-        if "://" in path:
-            return path
-        return str((self._folder / path).resolve())
-
     # What is wrong
 
     def _refuse_unknown(self, name: Name, table: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -238,6 +239,10 @@ class _Reader:
                     help=f"did you mean `{meant}`?" if meant else f"there are {_listed(known)}",
                 )
             )
+
+    def _refuse_elsewhere(self, name: Name, key: str, path: str) -> None:
+        if self._engine == "local" and on_this_machine(path) is None:
+            self._bad_value(name, key, "the local engine has only paths of this machine", path, ())
 
     def _missing(self, name: Name, key: str, why: str, example: str) -> None:
         where = f"`[{'.'.join(name)}]`" if name else "the pipeline file"

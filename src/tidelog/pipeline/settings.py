@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tidelog.pipeline.addresses import on_this_machine
+
 FILE_FORMATS = ("csv", "json", "jsonl", "parquet", "tsv", "facts")
 """What the local engine reads and writes; `json` is JSON Lines there, as it is on Spark."""
 
@@ -28,8 +30,9 @@ class Place:
     @property
     def folder(self) -> Path:
         """The path, where there has to be one on this machine."""
-        assert self.path is not None
-        return Path(self.path.removeprefix("file://"))
+        found = None if self.path is None else on_this_machine(self.path)
+        assert found is not None
+        return found
 
 
 @dataclass(frozen=True, slots=True)

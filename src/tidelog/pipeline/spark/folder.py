@@ -9,27 +9,34 @@ import pyarrow.fs as pafs
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.directory import is_address
+from tidelog.pipeline.addresses import known_to_arrow, on_this_machine
+
+_WHOLE = "_SUCCESS"
+_MOVED = "_moved"
+"""In a folder whose files have all been copied to their place."""
 
 
 class Folder:
     """`address` is a path of this machine, or a URI."""
 
     def __init__(self, address: str) -> None:
-        self.address = address.rstrip("/")
+        local = on_this_machine(address)
+        self.address = address.rstrip("/") if local is None else str(local)
 
     @cached_property
     def _opened(self) -> tuple[pafs.FileSystem, str]:
-        if "://" not in self.address:
+        if not is_address(self.address):
             return pafs.LocalFileSystem(), self.address
         try:
-            filesystem, path = pafs.FileSystem.from_uri(self.address)
+            filesystem, path = pafs.FileSystem.from_uri(known_to_arrow(self.address))
         except (pa.ArrowException, OSError) as error:
             raise UsageError(
                 f"{self.address} cannot be reached: {error}",
                 code=Code.UNUSABLE_DIRECTORY,
                 help="use a path, or an address such as `hdfs://…` or `s3://…`",
             ) from error
-        return filesystem, path
+        return filesystem, path.rstrip("/")
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(f"{self.address}/{name}")
@@ -37,7 +44,7 @@ class Folder:
     def spark_path(self, name: str = "") -> str:
         """The address for Spark, whose file system of choice may be another."""
         address = f"{self.address}/{name}" if name else self.address
-        return address if "://" in address else f"file://{address}"
+        return address if is_address(address) else f"file://{address}"
 
     def names(self) -> list[str]:
         """What is directly in the folder; nothing where there is none."""
@@ -49,10 +56,43 @@ class Folder:
         return bool(filesystem.get_file_info(f"{path}/{name}").type != pafs.FileType.NotFound)
 
     def move(self, old: str, new: str) -> None:
-        """Renames a folder, over one that has the new name."""
+        """Renames a folder, over one that has the new name.
+
+        A store of objects has no folders that could be renamed: there the files are copied, `_SUCCESS` as the last, and
+        then deleted. If that is interrupted it is completed by the next call.
+        """
+        filesystem, path = self._opened
+        if not self.exists(f"{old}/{_MOVED}"):
+            self.remove(new)
+            try:
+                filesystem.move(f"{path}/{old}", f"{path}/{new}")
+            except (OSError, NotImplementedError, pa.ArrowException):
+                self._copy(old, new)
+                # From here on the copy is whole, and the original may be in parts.
+                with filesystem.open_output_stream(f"{path}/{old}/{_MOVED}") as stream:
+                    stream.write(b"")
+            else:
+                return
+        for name in self._files(old):
+            if name != _MOVED:
+                filesystem.delete_file(f"{path}/{old}/{name}")
+        filesystem.delete_dir(f"{path}/{old}")
+
+    def _copy(self, old: str, new: str) -> None:
         filesystem, path = self._opened
         self.remove(new)
-        filesystem.move(f"{path}/{old}", f"{path}/{new}")
+        filesystem.create_dir(f"{path}/{new}", recursive=True)
+        for name in sorted(self._files(old), key=lambda name: name == _WHOLE):
+            folder = f"{new}/{name}".rpartition("/")[0]
+            filesystem.create_dir(f"{path}/{folder}", recursive=True)
+            filesystem.copy_file(f"{path}/{old}/{name}", f"{path}/{new}/{name}")
+
+    def _files(self, name: str) -> list[str]:
+        """The files in a folder, and in those inside it, relative to it."""
+        filesystem, path = self._opened
+        found = filesystem.get_file_info(pafs.FileSelector(f"{path}/{name}", recursive=True))
+        root = f"{path}/{name}/"
+        return [each.path.removeprefix(root) for each in found if each.type == pafs.FileType.File]
 
     def remove(self, name: str) -> None:
         """Removes a folder with all that is in it, if there is one."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tidelog.database.database import Database
 from tidelog.engine.interface import ChangeRows
+from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE
 from tidelog.io.outward import rows_to_table
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Output, Place
@@ -33,7 +34,7 @@ from tidelog.pipeline.sinks import (
 )
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
-from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS
+from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS, quoted_name
 from tidelog.rules.ir import Kind, Relation
 from tidelog.values import Definitions
 
@@ -47,10 +48,10 @@ def spark_sink(
     output: Output, relation: Relation, definitions: Definitions, database: Database, spark: Any, outbox: Folder
 ) -> Sink:
     """The sink of an output; `outbox` is the folder for all that have to wait."""
+    rows = _Rows(relation, definitions, database, spark)
     is_files = output.place.format in FILE_SOURCES and output.place.path is not None
     if output.is_snapshot:
-        return (FileSnapshot if is_files else Snapshot)(output.place, relation, database, outbox / relation.name)
-    rows = _Rows(relation, definitions, database, spark)
+        return (FileSnapshot if is_files else Snapshot)(output.place, rows, outbox / relation.name)
     if is_files:
         assert output.place.path is not None
         return FileChangeTable(output.place, rows, Folder(output.place.path))
@@ -88,6 +89,19 @@ class _Rows:
             return self._weighted(epoch, view.weights())
         return _few_files(self._shown(view.to_spark(), CAME, epoch), count)
 
+    def now(self) -> Any:
+        """The relation as it is: a row of a multiset as often as its weight says, and a column of our own for the one
+        row of a relation that has none."""
+        view = self._database.relation(self.relation.name)
+        if not self.relation.columns:
+            present = [(True,) for _, weight in view.weights() for _ in range(weight)]
+            return self._spark.createDataFrame(present, f"{NULLARY_COLUMN} boolean").coalesce(1)
+        if self.relation.kind is Kind.SET:
+            return _few_files(view.to_spark(), len(view))
+        rows = [row for row, weight in view.weights() for _ in range(weight)]
+        table = rows_to_table(rows, self.relation, self._definitions)
+        return _few_files(self._spark.createDataFrame(signed(table)), len(rows))
+
     def read(self, folder: Folder, name: str) -> Any:
         """Changes that were written as Parquet."""
         return self._spark.read.parquet(folder.spark_path(name))
@@ -95,12 +109,13 @@ class _Rows:
     def _shown(self, frame: Any, op: str, epoch: int) -> Any:
         from pyspark.sql import functions as f
 
-        return frame.withColumn(OP, f.lit(op)).withColumn(EPOCH, f.lit(epoch).cast("long"))
+        columns = [f.col(quoted_name(column.name)) for column in self.relation.columns]
+        return frame.select(*columns, f.lit(op).alias(OP), f.lit(epoch).cast("long").alias(EPOCH))
 
     def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
         listed = [(*row, CAME if weight > 0 else WENT, abs(weight), epoch) for row, weight in rows]
         table = rows_to_table(listed, change_relation(self.relation), self._definitions)
-        return self._spark.createDataFrame(signed(table))
+        return _few_files(self._spark.createDataFrame(signed(table)), len(listed))
 
 
 class FileChangeTable:
@@ -159,11 +174,10 @@ class Snapshot:
     """Implements `Sink`: the whole relation, written over the last one after each epoch that changes it. `folder` is
     where the epoch is noted that it is of."""
 
-    def __init__(self, place: Place, relation: Relation, database: Database, folder: Folder) -> None:
-        self.relation = relation.name
+    def __init__(self, place: Place, rows: _Rows, folder: Folder) -> None:
+        self.relation = rows.relation.name
         self._place = place
-        self._relation = relation
-        self._database = database
+        self._rows = rows
         self._folder = folder
         self._is_due = False
 
@@ -172,10 +186,8 @@ class Snapshot:
 
     def publish(self, epoch: int) -> None:
         if self._is_due:
-            view = self._database.relation(self.relation)
-            frame = _few_files(view.to_spark(), len(view))
             with naming(f"outputs.{self.relation}"):
-                self._replace(frame)
+                self._replace(self._writer(self._rows.now()))
             self._is_due = False
         self._folder.write_text(_MARKER, str(epoch))
 
@@ -187,18 +199,29 @@ class Snapshot:
         if self._folder.read_text(_MARKER) != str(epoch):
             self.begin(epoch)
 
-    def _replace(self, frame: Any) -> None:
-        _save(_writer(frame, self._place).mode("overwrite"), self._place)
+    def _writer(self, frame: Any) -> Any:
+        from pyspark.sql import functions as f
+
+        if self._rows.relation.columns or self._place.format not in ("csv", *JSON_FORMATS):
+            return _writer(frame, self._place).mode("overwrite")
+        # The one row of a relation without columns is `()`, or an object without keys.
+        is_csv = self._place.format == "csv"
+        shown = f.lit(NULLARY_LINE) if is_csv else f.lit(None).cast("boolean")
+        options = {"header": "false"} if is_csv else {"ignoreNullFields": "true"}
+        return _writer(frame.select(shown.alias(NULLARY_COLUMN)), self._place).options(**options).mode("overwrite")
+
+    def _replace(self, writer: Any) -> None:
+        _save(writer, self._place)
 
 
 class FileSnapshot(Snapshot):
     """The same in a folder of files, which is written beside the last one and takes its place."""
 
-    def _replace(self, frame: Any) -> None:
+    def _replace(self, writer: Any) -> None:
         assert self._place.path is not None
         parent, _, name = self._place.path.rstrip("/").rpartition("/")
-        folder, new = Folder(parent), f"_{name}.new"
-        _writer(frame, self._place).mode("overwrite").save(folder.spark_path(new))
+        folder, new = Folder(parent or "/"), f"_{name}.new"
+        writer.save(folder.spark_path(new))
         folder.move(new, name)
 
 

@@ -51,7 +51,7 @@ def record_column(frame: Any, place: Place) -> Any:
         cells = f.struct(*(_cell(name, place) for name in frame.columns if name != CORRUPT))
         parts = [f.to_json(cells, {"ignoreNullFields": "true"}).alias("text"), f.col(CORRUPT).alias("bad")]
     else:
-        row = f.struct(*(f.col(_quoted(name)) for name in frame.columns))
+        row = f.struct(*(f.col(quoted_name(name)) for name in frame.columns))
         parts = [row.alias("row"), nothing.alias("bad")]
     records = frame.select(f.struct(*parts, source.alias("place")).alias("record"))
     # Where feeds are one stream, a record of one has null in the columns of the others, and in all that they hold.
@@ -62,7 +62,7 @@ def _cell(name: str, place: Place) -> Any:
     """A cell of a CSV file. To Spark an empty one is null, to us it is the empty text, unless `nullValue` is given."""
     from pyspark.sql import functions as f
 
-    cell = f.col(_quoted(name))
+    cell = f.col(quoted_name(name))
     return cell if "nullValue" in place.options else f.coalesce(cell, f.lit("")).alias(name)
 
 
@@ -75,7 +75,7 @@ def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str]) -> An
     elif format_ == "csv":
         names, has_header = _csv_columns(spark, place, columns)
         options = _csv_options(options, has_header)
-        reader = reader.schema(", ".join(f"{_quoted(name)} string" for name in (*names, CORRUPT)))
+        reader = reader.schema(", ".join(f"{quoted_name(name)} string" for name in (*names, CORRUPT)))
     elif format_ in FILE_SOURCES and format_ != "text" and not _is_batch(reader):
         # A stream of files wants to know their columns: those of the files that are there.
         schema = spark.read.format(format_).options(**_of_batches(options)).load(place.path).schema
@@ -133,5 +133,6 @@ def _of_batches(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if not name.lower().startswith("max")}
 
 
-def _quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """The name of a column as Spark's SQL has it."""
     return "`" + name.replace("`", "``") + "`"
