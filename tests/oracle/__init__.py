@@ -5,6 +5,7 @@
 | `types`, `program` | (the form itself: values and their types; relations, rules, expressions) |
 | `value`, `instances`, `evaluate` | an expression into its value, a rule into its instances, a program into relations |
 | `order` | a program into the order in which its relations are computed |
+| `algorithm3` | a program, epoch by epoch, into the iteration and the count of every row, as the paper has them |
 | `recount` | an exported ranked state into the list of its mistakes |
 | `write`, `read` | the form into program text, and back (the core of the language) |
 | `history` | (transactions: lists of inserts and deletes) |

@@ -24,6 +24,7 @@ from tests.oracle.compose import FEATURES, random_language_case
 from tests.oracle.generate import random_case, random_rule_case
 from tests.oracle.instances import TooLargeError
 from tests.oracle.shrink import shrink
+from tests.properties.algorithm3 import algorithm_3_agrees
 from tests.properties.check import (
     agrees_when_giving_up,
     agrees_while_plans_change,
@@ -81,6 +82,7 @@ PROPERTIES: dict[str, Callable[[Case], object]] = {
     "cuts": cut_differently,
     "capture": captured_while_written,
     "strategies": strategies_agree,
+    "algorithm 3": algorithm_3_agrees,
     **{f"undo, {name}": partial(undone, strategy=name) for name in OTHER_STRATEGIES},
     **{f"cuts, {name}": partial(cut_differently, strategy=name) for name in OTHER_STRATEGIES},
     **{f"failure, {name}": partial(survives_failures, strategy=name) for name in OTHER_STRATEGIES},
