@@ -27,7 +27,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.proof import Attempt, Proof
-from tidelog.engine.spark.look_up import is_value
+from tidelog.engine.spark.look_up import may_have
 from tidelog.engine.spark.pivot import find_pivots
 from tidelog.engine.spark.state import NUMBERS, TOTAL, positional
 from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram
@@ -143,7 +143,7 @@ class SparkInquiry:
         return reduce(_or, wanted)
 
     def _equal(self, relation: str, column: int, value: Any) -> pc.Expression:
-        return is_value(self._program.relations[relation], column, value, self._program.functions.definitions)
+        return may_have(self._program.relations[relation], column, value, self._program.functions.definitions)
 
     # What is loaded
 

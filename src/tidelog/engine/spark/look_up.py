@@ -6,6 +6,7 @@ of rows, and the rest is compared as it is read. Nothing becomes a Python value 
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 import pyarrow as pa
@@ -35,13 +36,23 @@ def look_up(
         pivot = Constant(values[stored.column], relation.columns[stored.column].type)
         bucket = bucket_of_constant(pivot, len(stored.buckets), definitions)
         cut = Cut(stored.column, len(stored.buckets), bucket)
-    wanted = [is_value(relation, column, value, definitions) for column, value in values.items()]
+    wanted = [may_have(relation, column, value, definitions) for column, value in values.items()]
     where = reduce(lambda left, right: left & right, wanted) if wanted else None
-    return read_rows(directory, relation, stored, cut, where=where)
+    found = read_rows(directory, relation, stored, cut, where=where)
+    for column, value in values.items():
+        if _is_nan(value):
+            found = found.filter(pc.is_nan(found[f"c{column}"]))
+    return found
 
 
-def is_value(relation: Relation, column: int, value: object, definitions: Definitions) -> pc.Expression:
-    """The rows of a state file that have this value in this column; NaN is equal to itself."""
+def may_have(relation: Relation, column: int, value: object, definitions: Definitions) -> pc.Expression:
+    """The rows of a state file that have this value in this column; for NaN all rows. The statistics of Parquet leave
+    NaN out: a file with `NaN` and `1.5` says that it has nothing but 1.5, and a condition would pass over it."""
+    if _is_nan(value):
+        return pc.scalar(True)
     stored = stored_column([value], relation.columns[column].type, definitions)[0]
-    field = pc.field(f"c{column}")
-    return pc.is_nan(field) if isinstance(value, float) and value != value else field == stored
+    return pc.field(f"c{column}") == stored
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
