@@ -63,3 +63,31 @@ def test_the_plans_of_spark_are_shown_and_can_be_overridden(tmp_path: Path, caps
     assert "there is no plan 'fast'" in capsys.readouterr().err
     assert main([*asked, "--plan", "D"]) == 2
     assert "RELATION=PLAN" in capsys.readouterr().err
+
+
+def test_the_plans_of_auto_are_those_of_spark_and_the_driver(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM + "output relation D(x: u8, y: u8)\nD(x, y) :- C(x), C(y).\n")
+    asked = ["show", str(path), "--stage", "plan", "--engine"]
+    assert main([*asked, "spark"]) == 0
+    on_spark = capsys.readouterr().out
+    assert main([*asked, "auto"]) == 0
+    first, _, rest = capsys.readouterr().out.partition("\n")
+    assert first == "in the driver's process where that takes less time, by measurement; else:"
+    assert rest == on_spark
+    assert main([*asked, "auto", "--plan", "D=driver"]) == 0
+    assert "driver, because `plans` asks for it\n  D (1 rule)" in capsys.readouterr().out
+    assert main([*asked, "spark", "--plan", "D=driver"]) == 2
+    assert "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--stage", "plan"], ["--stage", "strata", "--engine", "spark"]])
+def test_a_plan_that_would_not_be_looked_at_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM)
+    assert main(["show", str(path), *more, "--plan", "C=frames"]) == 2
+    assert "--plan is for `--stage plan --engine spark`" in capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,31 @@ def test_an_unknown_engine_is_refused() -> None:
 def test_a_session_for_the_local_engine_is_refused() -> None:
     with pytest.raises(tidelog.UsageError, match="Spark session was given to the local engine"):
         tidelog.compile(REACH).open(spark=object())
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        ({"engine": 3}, "E801", "there is no engine 3"),
+        ({"engine": "spark", "spark": "local[2]"}, "E801", "`spark` is 'local[2]', which is no Spark session"),
+        ({"engine": "auto", "spark": "local[2]"}, "E801", "`spark` is 'local[2]', which is no Spark session"),
+        ({"engine": "spark", "plans": ["frames"]}, "E705", "`plans` is ['frames']; it must have names of relations"),
+        ({"engine": "spark", "plans": {"Reach": ["frames"]}}, "E705", "it must have names of relations, each with"),
+        ({"engine": "local", "plans": "frames"}, "E705", "`plans` is 'frames'"),
+        ({"engine": "local", "plans": {"Reach": "frames"}}, "E705", "`plans` are for the Spark engine"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(options: dict[str, Any], code: str, says: str) -> None:
+    with pytest.raises(tidelog.UsageError, match=re.escape(says)) as caught:
+        tidelog.compile(REACH).open(**options)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_strategies_that_spark_has_not_are_refused_with_those_that_it_has(engine: str) -> None:
+    with pytest.raises(tidelog.UsageError) as caught:
+        tidelog.compile(REACH).open(engine, strategy="counting")
+    assert caught.value.help == "on Spark there are 'elastic', 'recompute', 'update', 'circuit', 'trace'"
 
 
 def test_two_databases_of_one_program_do_not_know_each_other() -> None:

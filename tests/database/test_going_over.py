@@ -273,3 +273,23 @@ def check_images(engine: str, tmp_path: Path, choose: Callable[[list[Path]], lis
             left = [name for name in files(place) for pattern in LEFT[str(wanted)] if re.fullmatch(pattern, name)]
             assert not left, f"{image.name} as {wanted}"
         shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_address_on_this_disk_is_opened_with_the_engine_that_it_is_of(engine: str, tmp_path: Path) -> None:
+    place = tmp_path / "a place"
+    with open_(REACH, engine, place) as database:
+        insert(database, "Edge", *EDGES)
+    for address in (place.as_uri(), f"file:{place}".replace(" ", "%20"), str(place)):
+        with tidelog.open(address, **on(engine)) as database:
+            assert database._session.engine_name == engine
+            assert len(database.relation("Reach")) == 6
+    with tidelog.open(place.as_uri(), engine=OTHER[engine], **on(OTHER[engine])) as database:
+        assert (database._session.engine_name, len(database.relation("Reach"))) == (OTHER[engine], 6)
+
+
+def test_an_address_without_a_database_says_so(tmp_path: Path) -> None:
+    for address in (tmp_path.as_uri(), str(tmp_path)):
+        with pytest.raises(tidelog.UsageError) as caught:
+            tidelog.open(address)
+        assert caught.value.code == "E852"

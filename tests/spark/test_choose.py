@@ -70,6 +70,7 @@ def test_a_wish_decides_and_keeps_its_stratum_apart() -> None:
     [
         ({"Edge": "frames"}, "`Edge`, which is no relation that rules derive"),
         ({"Reach": "fast"}, "there is no plan 'fast'"),
+        ({"Reach": "driver"}, "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'"),
         ({"Reach": "decomposed"}, "`Reach` cannot be decomposed"),
     ],
 )

@@ -89,7 +89,8 @@ plans_option = click.option(
     metavar="RELATION=PLAN",
     multiple=True,
     callback=read_plans,
-    help="On Spark, run the stratum of a relation so: decomposed, single task or frames. May be given several times.",
+    help="On Spark, run the stratum of a relation so: decomposed, single task or frames; with `--engine auto` also"
+    " driver. May be given several times.",
 )
 
 _OPENING = (

@@ -16,10 +16,11 @@ _STAGES = ("ast", "types", "rules", "strata", "plan")
 @click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="Which form to print.")
 @click.option(
     "--engine",
-    type=click.Choice(("local", "spark")),
+    type=click.Choice(("local", "spark", "auto")),
     default="local",
     show_default=True,
-    help="Whose plan: on Spark, how each stratum would be run over large relations, and why.",
+    help="Whose plan: on Spark, how each stratum would be run over large relations, and why; with auto, how where it"
+    " does not run in the driver's process.",
 )
 @plans_option
 @modules_option
@@ -39,6 +40,8 @@ def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, m
       tidelog show reach.dl --stage strata
       tidelog show reach.dl --stage plan --engine spark --plan Reach=frames
     """
+    if plans and (stage != "plan" or engine == "local"):
+        raise click.UsageError("--plan is for `--stage plan --engine spark`, or `--engine auto`")
     click.echo(_text(program, stage, engine, plans, modules).rstrip("\n"))
 
 
@@ -57,10 +60,10 @@ def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, 
 
         return show_types(check_source(read_source(program), modules))
     rules = compile(program, search_path=modules).stages.rules
-    if stage == "plan" and engine == "spark":
+    if stage == "plan" and engine != "local":
         from tidelog.engine.spark.choose import show_choice
 
-        return show_choice(rules, plans=plans)
+        return show_choice(rules, plans=plans, auto=engine == "auto")
     if stage == "plan":
         from tidelog.plan.show import show_plan
 

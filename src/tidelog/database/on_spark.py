@@ -20,8 +20,12 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import not_a_database, not_storable, other_engine
 from tidelog.maintain.options import Maintenance
+from tidelog.maintain.strategies import STRATEGIES
 from tidelog.rules.rule_set import Layer
 from tidelog.rules.storable import unstorable_column
+
+LOCAL_STRATEGIES = ("counting", "elastic-paper")
+"""Strategies that tasks of Spark cannot run by."""
 
 
 def open_on_spark(
@@ -151,9 +155,9 @@ def _refuse(asked: Maintenance) -> None:
             code=Code.NOT_YET,
             help="set how many tasks run at a time in the session, for example with the master `local[4]`",
         )
-    if asked.strategy in ("counting", "elastic-paper"):
+    if asked.strategy in LOCAL_STRATEGIES:
         raise UsageError(
             f"the strategy {asked.strategy!r} is to compare with, on the local engine alone",
             code=Code.NOT_YET,
-            help="on Spark there are 'elastic', 'recompute' and 'update'",
+            help=f"on Spark there are {', '.join(repr(each) for each in STRATEGIES if each not in LOCAL_STRATEGIES)}",
         )

@@ -30,11 +30,22 @@ def open(
     from tidelog.database.durable.open import read_program
 
     address = os.fspath(path)
-    is_on_spark = ":/" in address or form_of(Path(path)) == SPARK
-    stored = _read_program_on_spark(address) if ":/" in address else read_program(Path(path))
+    where = _on_this_disk(address)
+    is_on_spark = where is None or form_of(where) == SPARK
+    stored = _read_program_on_spark(address) if where is None else read_program(where)
     return stored.compile(externs or {}).open(
         **{"engine": "spark" if is_on_spark else "local", "path": path, **options}
     )
+
+
+def _on_this_disk(address: str) -> Path | None:
+    """Where a path or an address is on this machine; None when it is elsewhere."""
+    if ":/" not in address:
+        return Path(address)
+    from tidelog.engine.spark.directory import StateDirectory
+
+    directory = StateDirectory(address)
+    return directory.local_path if directory.is_local else None
 
 
 def _read_program_on_spark(address: str) -> StoredProgram:

@@ -103,7 +103,7 @@ class Program:
         address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
         DataFrames and readers that still need them. There, too, `plans` says for relations how their strata are run,
         where the choice by rules and sizes (`tidelog show --stage plan --engine spark`) is not wanted:
-        `{"Reach": "decomposed"}`, `"single task"` or `"frames"`.
+        `{"Reach": "decomposed"}`, `"single task"` or `"frames"`; with `"auto"` also `"driver"`, for this process.
 
         Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
         DataError for a directory that is damaged.
@@ -118,13 +118,8 @@ class Program:
             max_rows=max_rows,
             deadline=deadline,
         )
-        self._check_engine(engine, spark)
-        if plans and engine == "local":
-            raise UsageError(
-                "`plans` are for the Spark engine",
-                code=Code.IMPOSSIBLE_PLAN,
-                help="open the program with `engine='spark'`",
-            )
+        _check_engine(engine, spark)
+        _check_plans(plans, engine)
         how = Opening(durability, read_only, migrate, keep_epochs, plans)
         if engine != "local":
             from tidelog.database.on_spark import open_on_spark
@@ -173,22 +168,6 @@ class Program:
             for name, relation in declared(self.stages.rules).items()
         ]
         return html_table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
-
-    def _check_engine(self, engine: str, spark: Any) -> None:
-        """Raises UsageError for an engine that does not exist, or a session that it has no use for."""
-        if engine not in ENGINES:
-            meant = suggest(engine, ENGINES)
-            raise UsageError(
-                f"there is no engine {engine!r}",
-                code=Code.UNKNOWN_ENGINE,
-                help=f"did you mean {meant!r}?" if meant else f"the engines are {', '.join(map(repr, ENGINES))}",
-            )
-        if engine == "local" and spark is not None:
-            raise UsageError(
-                "a Spark session was given to the local engine",
-                code=Code.SPARK_FOR_LOCAL_ENGINE,
-                help="open the program with `engine='spark'`",
-            )
 
 
 def compile(
@@ -253,6 +232,44 @@ def read_source(path_or_text: str | os.PathLike[str]) -> Source:
         raise UsageError(
             f"the program {path} is not UTF-8 text: byte {error.start}", code=Code.UNREADABLE_PROGRAM
         ) from error
+
+
+def _check_engine(engine: object, spark: Any) -> None:
+    """Raises UsageError for an engine that does not exist, or a session that it has no use for."""
+    if engine not in ENGINES:
+        meant = suggest(engine, ENGINES) if isinstance(engine, str) else None
+        raise UsageError(
+            f"there is no engine {engine!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else f"the engines are {', '.join(map(repr, ENGINES))}",
+        )
+    if engine == "local" and spark is not None:
+        raise UsageError(
+            "a Spark session was given to the local engine",
+            code=Code.SPARK_FOR_LOCAL_ENGINE,
+            help="open the program with `engine='spark'`",
+        )
+    if spark is not None and not callable(getattr(getattr(spark, "conf", None), "get", None)):
+        raise UsageError(
+            f"`spark` is {spark!r}, which is no Spark session",
+            code=Code.UNKNOWN_ENGINE,
+            help="pass `SparkSession.builder.getOrCreate()`, or nothing: then there will be a local one",
+        )
+
+
+def _check_plans(plans: object, engine: str) -> None:
+    """Raises UsageError for plans of no engine, or in no form; which of them can be is for the engine to say."""
+    is_mapping = isinstance(plans, Mapping) and all(isinstance(each, str) for pair in plans.items() for each in pair)
+    if plans is not None and not is_mapping:
+        raise UsageError(
+            f"`plans` is {plans!r}; it must have names of relations, each with a plan",
+            code=Code.IMPOSSIBLE_PLAN,
+            help="for example `plans={'Reach': 'frames'}`",
+        )
+    if plans and engine == "local":
+        raise UsageError(
+            "`plans` are for the Spark engine", code=Code.IMPOSSIBLE_PLAN, help="open the program with `engine='spark'`"
+        )
 
 
 def _similar_file(path: Path) -> str | None:

@@ -23,7 +23,7 @@ from enum import StrEnum
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.pivot import Decomposition, find_pivots
-from tidelog.engine.spark.place import Places
+from tidelog.engine.spark.place import Places, Relations
 from tidelog.engine.spark.separate import separate
 from tidelog.engine.spark.words import types_of, without_words
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
@@ -152,7 +152,7 @@ class Chooser:
         here, why = self._places.is_here(segment.relations, segment.plan.value, is_small, size, changed)
         if here:
             return Segment(segment.strata, Plan.DRIVER, {}, why)
-        return replace(segment, reason=f"{segment.reason}; {why}")
+        return replace(segment, reason=f"{segment.reason}; {why}" if why else segment.reason)
 
     def _join(self, first: Segment, second: Segment) -> Segment | None:
         """One segment for both, or None when they need a job each."""
@@ -196,14 +196,22 @@ class Chooser:
                 self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
         return self._known_pivots[names]
 
+    def _plans(self) -> list[Plan]:
+        """Those that may be asked for."""
+        return [plan for plan in Plan if plan is not Plan.DRIVER or self._places is not None]
+
     def _checked(self, wishes: Mapping[str, str]) -> dict[int, Plan]:
         checked: dict[int, Plan] = {}
         for name, wish in wishes.items():
             place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
             if place is None:
                 raise _impossible(f"`plans` names `{name}`, which is no relation that rules derive")
-            if wish not in set(Plan):
-                raise _impossible(f"there is no plan {wish!r}; the plans are {', '.join(map(repr, map(str, Plan)))}")
+            if wish not in self._plans():
+                listed = ", ".join(repr(plan.value) for plan in self._plans())
+                help_ = "open the program with `engine='auto'` to run strata in this process"
+                raise _impossible(
+                    f"there is no plan {wish!r}; the plans are {listed}", help_ if wish == Plan.DRIVER else None
+                )
             decomposition = self._pivots((self._program.strata[place],))
             if wish == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
                 raise _impossible(f"`{name}` has weights, groups or a transformer, which rounds of joins do not run")
@@ -214,23 +222,35 @@ class Chooser:
 
 
 def show_choice(
-    program: RuleProgram, rows: Mapping[str, int] | None = None, plans: Mapping[str, str] | None = None
+    program: RuleProgram,
+    rows: Mapping[str, int] | None = None,
+    plans: Mapping[str, str] | None = None,
+    *,
+    auto: bool = False,
 ) -> str:
-    """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations."""
+    """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations. With
+    `auto`, the plan that a stratum has where it does not run in the driver's process."""
     separated = separate(program).rules
     sizes = dict.fromkeys(separated.relations, SINGLE_TASK_ROWS) if rows is None else rows
-    chooser = Chooser(separated, plans)
-    lines: list[str] = []
+    chooser = Chooser(separated, plans, _Elsewhere(lambda: 1) if auto else None)
+    lines: list[str] = ["in the driver's process where that takes less time, by measurement; else:"] if auto else []
     segment = chooser.choose(sizes)
     while segment is not None:
         lines.append(f"{segment.plan.value}, because {segment.reason}")
         lines.extend(f"  {_shown(stratum, segment, separated.relations)}" for stratum in segment.strata)
         segment = chooser.choose(sizes, after=segment)
-    return "\n".join(lines) if lines else "no rules, no jobs"
+    return "\n".join(lines) if chooser.choose(sizes) is not None else "no rules, no jobs"
 
 
-def _impossible(message: str) -> UsageError:
-    return UsageError(message, code=Code.IMPOSSIBLE_PLAN)
+class _Elsewhere(Places):
+    """What shows the plans for strata that run elsewhere."""
+
+    def is_here(self, relations: Relations, plan: str, is_small: bool, rows: int, events: int) -> tuple[bool, str]:
+        return False, ""
+
+
+def _impossible(message: str, help_: str | None = None) -> UsageError:
+    return UsageError(message, code=Code.IMPOSSIBLE_PLAN, help=help_)
 
 
 def _shown(stratum: Stratum, segment: Segment, relations: Mapping[str, Relation]) -> str:
