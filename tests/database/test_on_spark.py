@@ -164,3 +164,22 @@ def test_closing_a_database_leaves_the_session_alone(open_on_spark: Open, spark:
     db = open_on_spark(REACH)
     db.close()
     assert spark.range(3).count() == 3
+
+
+def test_frames_of_pandas_on_spark_go_in_without_their_index(open_on_spark: Open, spark: Any) -> None:
+    keyed = "input relation Age(name: string, age: u8) primary key (row) row.name\n"
+    db = open_on_spark(REACH + keyed)
+    frame = spark.createDataFrame([("b", "a"), ("c", "b"), ("z", "z")], "dst string, src string").pandas_api()
+    ages = (
+        spark.createDataFrame([("a", 3), ("b", 4)], "name string, age int").pandas_api().set_index(["age"], drop=False)
+    )
+    with db.transaction() as tx:
+        tx.insert("Edge", frame[frame["src"] != "z"])
+        tx.insert("Age", ages)
+    assert tx.changes["Reach"].inserted == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert db.relation("Age").rows() == [("a", 3), ("b", 4)]
+    with tidelog.compile(REACH).open() as local, local.transaction() as tx:
+        with pytest.raises(tidelog.UsageError, match="given to the local engine") as caught:
+            tx.insert("Edge", frame)
+        assert "`rows.to_pandas()`" in (caught.value.help or "")
+        tx.insert("Edge", frame.to_pandas())

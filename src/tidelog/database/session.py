@@ -172,7 +172,7 @@ class Session:
                 help=f"pass `rows.{'to_pandas' if is_pandas else 'toArrow'}()`,"
                 " or open the program with `engine='spark'` or `'auto'`",
             )
-        return rows.to_spark() if is_pandas else rows
+        return rows.spark.frame() if is_pandas else rows
 
     def follow(self, tell: Follower | None) -> None:
         """Has an epoch that is evaluated tell where it is; see `Engine.follow`."""

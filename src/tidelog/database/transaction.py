@@ -62,9 +62,9 @@ class Transaction:
         """Adds rows to an input relation; rows that are there already stay as they are.
 
         Rows are tuples, lists, dicts or records such as dataclasses (for a relation of one column also bare values), an
-        Arrow table, a pandas or polars DataFrame; on the Spark engine also a Spark DataFrame. A row whose primary key
-        is there already raises TransactionError, even if it is equal. A multiset has the row once more, and so has a
-        stream.
+        Arrow table, a pandas or polars DataFrame; on the Spark engine also a DataFrame of Spark or of pandas-on-Spark.
+        A row whose primary key is there already raises TransactionError, even if it is equal. A multiset has the row
+        once more, and so has a stream.
         """
         self._write(relation, "insert into").insert(rows)
         self._count += 1
