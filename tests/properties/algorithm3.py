@@ -38,6 +38,19 @@ def algorithm_3_agrees(case: Case) -> None:
         assert_same(fresh.numbers(), reference.numbers(), "numbers of a Bootstrap")
 
 
+def shows(mistake: str, case: Case) -> bool:
+    """Whether some epoch, with that mistake of what is printed, ends with other numbers than it should."""
+    right, printed = Algorithm3(case.program), Algorithm3(case.program, {mistake})
+    facts: Relations = {}
+    for transaction in case.history:
+        facts = apply(facts, transaction)
+        right.update(facts)
+        printed.update(facts)
+        if right.numbers() != printed.numbers():
+            return True
+    return False
+
+
 def _numbers(replay: Replay) -> dict[str, dict[Row, tuple[int, int]]]:
     """The iteration and the count of every row of a relation with rules."""
     state, derived = replay.state(), replay.program.derived
