@@ -32,7 +32,7 @@ def algorithm_3_agrees(case: Case) -> None:
                 replay.run(transaction)
                 assert_same(reference.relations(), replay.relations(), f"rows of {name} {after}")
             numbers = {name: reference.numbers()[name] for name in program.derived}
-            assert_same(numbers, _numbers(replays["elastic-paper"]), f"numbers of elastic-paper {after}")
+            assert_same(numbers, numbers_of(replays["elastic-paper"]), f"numbers of elastic-paper {after}")
         fresh = Algorithm3(program, limit=INSTANCE_LIMIT)
         fresh.update(facts)
         assert_same(fresh.numbers(), reference.numbers(), "numbers of a Bootstrap")
@@ -51,7 +51,7 @@ def shows(mistake: str, case: Case) -> bool:
     return False
 
 
-def _numbers(replay: Replay) -> dict[str, dict[Row, tuple[int, int]]]:
+def numbers_of(replay: Replay) -> dict[str, dict[Row, tuple[int, int]]]:
     """The iteration and the count of every row of a relation with rules."""
     state, derived = replay.state(), replay.program.derived
     return {name: {row: (has.rank, has.count) for row, has in state[name].items()} for name in derived}
