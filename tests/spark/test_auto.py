@@ -217,6 +217,27 @@ def test_jobs_have_their_tag_in_the_epoch_that_starts_the_session(monkeypatch: p
         started.sparkContext.addJobTag.assert_called_with("second")
 
 
+def test_a_job_that_begins_right_after_an_epoch_was_cancelled_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.engine.spark.jobs.AGAIN_SECONDS", 0.01)
+    began = threading.Event()
+
+    def end(label: str) -> None:
+        if session.sparkContext.cancelJobsWithTag.call_count == 3:
+            began.set()
+
+    session = Mock()
+    session.sparkContext.cancelJobsWithTag.side_effect = end
+    jobs = Jobs(session)
+
+    def run() -> None:
+        with jobs.running("late"):
+            assert jobs.cancel()
+            assert began.wait(60)
+
+    with pytest.raises(tidelog.EvaluationError, match="cancelled"):
+        run()
+
+
 @pytest.mark.spark
 def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
     with tidelog.compile(REACH).open("auto") as db:

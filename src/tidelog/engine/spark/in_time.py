@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tidelog.engine.spark.attempt import Attempt
+from tidelog.engine.spark.jobs import AGAIN_SECONDS
 from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Rule, Stratum
-
-AGAIN_SECONDS = 0.5
-"""A job may have begun right after the others were ended; so they are ended again, so often."""
 
 
 @contextmanager

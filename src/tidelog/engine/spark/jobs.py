@@ -20,6 +20,9 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.spark.session import LaterSession, is_connect, is_started
 
+AGAIN_SECONDS = 0.5
+"""So often jobs are ended again, as long as the epoch has not ended."""
+
 
 class Jobs:
     """Those of one engine; `check` is what `maintain.limits.Watch` asks for."""
@@ -28,6 +31,7 @@ class Jobs:
         self._spark = spark
         self._label: str | None = None
         self._is_cancelled = False
+        self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._untag: Callable[[str], object] | None = None
         self._end_here: Callable[[], object] | None = None
@@ -38,6 +42,7 @@ class Jobs:
     def running(self, label: str) -> Iterator[None]:
         """An epoch runs in here, and can be cancelled. Raises EvaluationError if it was."""
         self._label, self._is_cancelled, self._thread = label, False, threading.current_thread()
+        self._over = threading.Event()
         try:
             self._tag()
             yield
@@ -48,6 +53,7 @@ class Jobs:
             raise
         finally:
             self._label = None
+            self._over.set()
             if self._untag is not None:
                 with suppress(Exception):  # a session that has died cannot be told; why it has died matters more
                     self._untag(label)
@@ -63,7 +69,15 @@ class Jobs:
         if end_here is not None:
             end_here()
         self.end()
+        threading.Thread(target=self._end_again, args=(label,), name="tidelog cancel", daemon=True).start()
         return True
+
+    def _end_again(self, label: str) -> None:
+        """A job may begin right after the others were ended, before the epoch looks again."""
+        over = self._over
+        while not over.wait(AGAIN_SECONDS) and self._label == label:
+            with suppress(Exception):  # of a session that has ended meanwhile
+                self.end()
 
     @contextmanager
     def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
