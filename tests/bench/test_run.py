@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
-from tidelog.bench.benchmark import Scale
+from tidelog.bench.benchmark import Benchmark, Scale, Settings
 from tidelog.bench.inputs.dataset import number_table
+from tidelog.bench.measure import Outcome
 from tidelog.bench.registry import BENCHMARKS
-from tidelog.bench.run import run_benchmarks
+from tidelog.bench.run import DATA_FILES, run_benchmarks
 from tidelog.bench.triangles import count_cliques
 from tidelog.cli.main import main
 
@@ -118,9 +120,48 @@ def test_the_table_goes_to_standard_output_and_the_record_to_a_file(
     out, err = capsys.readouterr()
     assert "Bootstrap" in out
     assert "median" in out
-    assert "Bootstrap" in err
+    assert err == ""
     record = json.loads(file.read_text())
     assert [benchmark["name"] for benchmark in record["benchmarks"]] == ["crdt"]
+
+
+def test_what_runs_now_is_told_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tidelog.bench.run._record", lambda _: {"cases": [], "checks": []})
+    monkeypatch.setattr("tidelog.bench.registry.BENCHMARKS", (Benchmark("quick", "nothing", "none", (), _talkative),))
+    assert main(["bench", "run", "quick", "--json", "-"]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["bench", "run", "quick", "--json", "-"]) == 0
+    assert capsys.readouterr().err == "quick: nothing\nat work\n"
+
+
+def _talkative(settings: Settings) -> Outcome:
+    settings.say("at work")
+    return Outcome()
+
+
+@pytest.mark.parametrize("name", ["missing/figures.json", "figures.json/inside.json"])
+def test_a_record_that_cannot_be_written_is_an_error_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.setattr("tidelog.bench.run._run", lambda *_: pytest.fail("a benchmark ran"))
+    (tmp_path / "figures.json").write_text("of before")
+    err = error_of(capsys, "crdt", "--json", str(tmp_path / name))
+    assert f"error[E809]: cannot write {tmp_path / name}" in err
+    assert (tmp_path / "figures.json").read_text() == "of before"
+
+
+def test_looking_whether_the_record_can_be_written_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.json"
+    assert "error[E816]" in error_of(capsys, "galn", "--json", str(file))
+    assert not file.exists()
+    file.write_text("of before")
+    assert "error[E816]" in error_of(capsys, "galn", "--json", str(file))
+    assert file.read_text() == "of before"
 
 
 def test_json_on_standard_output_is_alone_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +198,19 @@ def test_a_data_folder_that_is_not_there_or_has_nothing_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "error[E817]" in error_of(capsys, "crdt", "--data", str(tmp_path / "none"))
-    assert "has none of galen.zip, crdt.zip, doop" in error_of(capsys, "crdt", "--data", str(tmp_path))
+    assert "has none of galen.zip, crdt.zip, doop, graphs, lubm" in error_of(capsys, "crdt", "--data", str(tmp_path))
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
+def test_a_data_folder_may_have_what_one_benchmark_reads(benchmark: Benchmark) -> None:
+    """Every file that the list of benchmarks names is one that a data folder is known by."""
+    for file in re.findall(r"([\w-]+(?:\.zip|/))", benchmark.data):
+        assert file.rstrip("/") in DATA_FILES
+
+
+def test_the_page_has_every_benchmark_in_its_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/bench.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", page.split("\n## ")[0], re.MULTILINE)) == sorted(NAMES)
 
 
 @pytest.mark.parametrize(("name", "file"), [("crdt", "crdt.zip"), ("galen", "galen.zip")])

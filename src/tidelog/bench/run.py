@@ -16,7 +16,7 @@ from tidelog.bench.registry import find
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 
-DATA_FILES = ("galen.zip", "crdt.zip", "doop", "graphs")
+DATA_FILES = ("galen.zip", "crdt.zip", "doop", "graphs", "lubm")
 
 
 def run_benchmarks(

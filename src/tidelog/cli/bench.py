@@ -1,8 +1,9 @@
-"""`tidelog bench`: the benchmarks, as a table or as JSON. Progress goes to standard error."""
+"""`tidelog bench`: the benchmarks, as a table or as JSON. What runs now is told on a terminal, on standard error."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -74,6 +75,8 @@ def run(
     from tidelog.bench.present import print_record
     from tidelog.bench.run import run_benchmarks
 
+    if json_file is not None and json_file != Path("-"):
+        _require_writable(json_file)
     record = run_benchmarks(
         names,
         data=data,
@@ -81,7 +84,7 @@ def run(
         repeat=repeat,
         scale=Scale(scale),
         threads=threads,
-        say=lambda text: click.echo(text, err=True),
+        say=_say,
     )
     document = json.dumps(record, indent=2)
     if json_file == Path("-"):
@@ -92,4 +95,26 @@ def run(
         try:
             json_file.write_text(document + "\n", encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot write {json_file}: {error.strerror}", code=Code.UNWRITABLE_OUTPUT) from error
+            raise _unwritable(json_file, error) from error
+
+
+def _say(text: str) -> None:
+    """A line about what runs now; nobody reads it in a pipe. (A bar that moves would take time from what is timed.)"""
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
+
+
+def _require_writable(file: Path) -> None:
+    """Raises UsageError, before anything has run, where the record could not be written; leaves no file behind."""
+    try:
+        is_new = not file.exists()
+        if is_new or file.is_file():
+            file.open("a", encoding="utf-8").close()
+        if is_new:
+            file.unlink()
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {file}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT)
