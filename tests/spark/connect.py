@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 import tidelog
-from tests.spark.parity import Step, parity
+from tests.pipeline.folder import REACH_FILE, Pipe
+from tests.spark.parity import Step, parity, write
 from tests.spark.programs import LINEAR
+from tests.spark.test_limits import opened, when_it_runs
+from tests.spark.test_stopped import ENDLESS
+from tidelog.database.database import follow
 from tidelog.engine.spark import rounds, segments
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,6 +33,18 @@ GRAPH: list[Step] = [
     ({"Edge": [(4, 5)]}, {"Edge": [(2, 3), (9, 9)]}),
     ({"Edge": [(2, 4), (5, 1)]}, {"Edge": [(3, 1), (7, 8)]}),
 ]
+NESTED = """
+typedef Item = Item{name: string, sizes: Vec<u16>}
+input relation In(item: Item, tags: Map<string, u8>)
+output relation Out(item: Item, first: Option<u16>)
+Out(i, i.sizes.nth(0)) :- In(i, _).
+"""
+NESTED_FRAME = "item struct<name: string, sizes: array<int>>, tags map<string, int>"
+FEED = """[changes.Edge]
+format = "json"
+path   = "feed"
+op     = "op"
+"""
 
 
 @contextmanager
@@ -89,6 +107,68 @@ def run_client(spark: Any, directory: str) -> None:
             tx.delete("Edge", spark.createDataFrame([(2, 3)], "x long, y long"))
         assert sorted(database.relation("Reach")) == [(1, 2), (3, 4)]
         assert len(database.explain("Reach", (1, 2))) == 2
+    _end_epochs(spark, Path(directory).with_name("ended"))
+    _move_nested_values(spark)
+    _run_a_pipeline(spark, Path(directory).with_name("pipe"))
+
+
+def _end_epochs(spark: Any, directory: Path) -> None:
+    """An epoch is cancelled in a task and between rounds, and each limit ends one; the last commit stays."""
+    for plan in ("single task", "frames"):
+        with opened(ENDLESS, spark, directory / plan, plan, deadline=600) as database:
+            when_it_runs(database, plan, directory / plan, database.cancel)
+            assert _code_of(database) == "E608", plan
+            follow(database, None)
+            write(database, ({"Other": [1]}, {}))
+            assert (database.report.epoch, database.relation("Seen").rows()) == (1, [(1,)])
+    limits: list[tuple[str, dict[str, Any], str]] = [
+        ("single task", {"max_rounds": 2}, "E605"),
+        ("frames", {"max_rounds": 2}, "E605"),
+        ("single task", {"max_rows": 2}, "E606"),
+        ("single task", {"deadline": 3.0}, "E607"),
+        ("frames", {"deadline": 3.0}, "E607"),
+    ]
+    for number, (plan, limit, code) in enumerate(limits):
+        with opened(ENDLESS, spark, directory / str(number), plan, **limit) as database:
+            assert _code_of(database) == code, (plan, limit)
+            assert (database.report.epoch, database.relation("Start").rows()) == (0, [])
+
+
+def _code_of(database: tidelog.Database) -> str | None:
+    """The code of the error with which an epoch that would run for hours ends."""
+    with pytest.raises(tidelog.EvaluationError) as caught:
+        write(database, ({"Start": [0]}, {}))
+    return caught.value.code
+
+
+def _move_nested_values(spark: Any) -> None:
+    """Structs, vectors, maps and options go in as rows and as a DataFrame, and come out as both."""
+    program = tidelog.compile(NESTED)
+    frame = spark.createDataFrame([(("a", [1, 2]), {"x": 1}), (("b", []), {})], NESTED_FRAME)
+    with program.open() as local, program.open("spark", spark=spark) as remote:
+        with remote.transaction() as tx:
+            tx.insert("In", frame)
+        found = remote.relation("Out").rows()
+        with local.transaction() as tx:
+            tx.insert("In", remote.relation("In").rows())
+        assert len(found) == 2
+        assert local.relation("Out").rows() == found
+        again = remote.relation("In").to_spark()
+        with remote.transaction() as tx:
+            tx.delete("In", again.where("item.name = 'a'"))
+        assert tx.changes["Out"].to_spark().select("item.name", "_weight").collect() == [("a", -1)]
+
+
+def _run_a_pipeline(spark: Any, folder: Path) -> None:
+    """Inputs and outputs need no streaming query, which Connect would run on its server; feeds are refused."""
+    folder.mkdir()
+    pipe = Pipe(folder, file=REACH_FILE.replace(FEED, ""), engine="spark")
+    pipe.table("src,dst\na,b\nb,c\n")
+    pipe.run(spark=spark)
+    assert pipe.summed("reach") == {("a", "b"), ("a", "c"), ("b", "c")}
+    pipe.write_file(REACH_FILE)
+    with pytest.raises(tidelog.UsageError, match="Spark Connect"):
+        pipe.run(spark=spark)
 
 
 def main() -> int:
