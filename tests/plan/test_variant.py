@@ -89,5 +89,14 @@ def test_plans_are_printed_with_their_deltas() -> None:
     text = DECLARATIONS + "P(x, y) :- A(x, y).\nP(x, z) :- P(x, y), A(y, z), not N(z)."
     shown = show_plan(compile_rules(Source("<test>", text)).rules)
     assert "Δ P(x, y)" in shown
-    assert "probe A(y, z) by x → absent N(z) → emit P(x, z)" in shown
+    assert "probe A(y, z) by .x = y → absent N(z) → emit P(x, z)" in shown
     assert "Δ not N(z)" in shown
+
+
+def test_what_is_looked_up_is_told_by_column_and_by_what_the_rule_calls_it() -> None:
+    text = DECLARATIONS + "P(x, w) :- A(y, x), B(x, w), C(7, w)."
+    shown = show_plan(compile_rules(Source("<test>", text)).rules)
+    assert "Δ A(y, x)   probe B(x, w) by .x = x → find C(7, w) → emit P(x, w)" in shown
+    assert "Δ B(x, w)   find C(7, w) → probe A(y, x) by .y = x → emit P(x, w)" in shown
+    assert "scan" not in shown.split("Δ rule")[0]
+    assert "probe C(7, w) by .x = 7" in shown

@@ -1,14 +1,16 @@
 """Plans as text, for `tidelog show --stage plan`: one block a rule, one line a variant; then what is arranged.
 
     Reach(x, z) :- Reach(x, y), Edge(y, z).
-      Δ Reach(x, y)   probe Edge(y, z) by src → emit Reach(x, z)
-      Δ Edge(y, z)    probe Reach(x, y) by dst → emit Reach(x, z)
-      Δ rule          scan Reach(x, y) → probe Edge(y, z) by src → emit Reach(x, z)
+      Δ Reach(x, y)   probe Edge(y, z) by .src = y → emit Reach(x, z)
+      Δ Edge(y, z)    probe Reach(x, y) by .dst = y → emit Reach(x, z)
+      Δ rule          scan Reach(x, y) → probe Edge(y, z) by .src = y → emit Reach(x, z)
     arrangements
       Edge by src
       Reach by dst
 
 `Δ` is where the delta stands; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs it.
+`by .src = y` looks up the rows that have in the column `src` what the rule's variable `y` is.
+A line below a variant says what it begins with that another one enumerates too: that is done once (`plan.shared`).
 `leap z over E(y, z), E(x, z)` is a leapfrog join of z: of the values that all of the literals have, as far as they are
 known. What it leaps over are tries. `without F(z)` passes over the values that a negated literal has, run by run.
 """
@@ -17,11 +19,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.check.show_expression import show_expression
+from tidelog.check.show_expression import show_expression, show_value
 from tidelog.plan.estimate import Estimates, FromSizes, Keys
 from tidelog.plan.plan_rules import arrangements, plan_rules, tries
+from tidelog.plan.shared import Shared, shared_steps
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
-from tidelog.rules.ir import Rule, RuleProgram, Unfold, Wildcard
+from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram, Term, Unfold, Variable, Wildcard
 from tidelog.rules.show import show_atom, show_rule
 
 
@@ -36,7 +39,8 @@ def show_plan(program: RuleProgram, estimates: Estimates | None = None) -> str:
         parts.append(f"stratum {number}: {', '.join(stratum.relations)} ({kind})")
         variants = plan_rules([rule for rule in stratum.rules if _is_joined(rule)], known)
         planned += variants
-        parts += [_show_rule(program, rule, [each for each in variants if each.rule is rule]) for rule in stratum.rules]
+        both = list(zip(variants, shared_steps(variants, stratum.relations), strict=True))
+        parts += [_show_rule(program, rule, [each for each in both if each[0].rule is rule]) for rule in stratum.rules]
     found = arrangements(planned)
     if found:
         parts.append("arrangements")
@@ -52,23 +56,50 @@ def _is_joined(rule: Rule) -> bool:
     return rule.group is None and rule.transform is None
 
 
-def _show_rule(program: RuleProgram, rule: Rule, variants: list[Variant]) -> str:
+def _show_rule(program: RuleProgram, rule: Rule, variants: list[tuple[Variant, Shared | None]]) -> str:
     if rule.group is not None:
         return f"  {show_rule(rule)}\n    group the touched keys of {rule.group.atom.relation}"
     if rule.transform is not None:
         return f"  {show_rule(rule)}\n    transform whole relations"
-    labels = [_show_delta(variant.delta) for variant in variants]
+    labels = [_show_delta(variant.delta) for variant, _ in variants]
     width = max(map(len, labels))
     lines = [f"  {rule.text}"]
-    for label, variant in zip(labels, variants, strict=True):
+    for label, (variant, shared) in zip(labels, variants, strict=True):
         steps = [_show_step(program, step) for step in variant.steps]
         lines.append(f"    Δ {label:<{width}}   " + " → ".join([*steps, f"emit {show_atom(rule.head)}"]))
+        if shared is not None and (shared.steps or shared.whole):
+            lines.append(f"      {'':<{width}}   {_show_shared(rule, shared)}")
     return "\n".join(lines)
+
+
+def _show_shared(rule: Rule, shared: Shared) -> str:
+    """`shares its first 2 steps with …`: with another rule, or with another head of this one."""
+    other = shared.other.rule
+    whom = f"the head {show_atom(other.head)}" if other.text == rule.text else f"`{other.text}`"
+    if shared.whole:
+        return f"shares all of its body with {whom}"
+    return f"shares its first {'step' if shared.steps == 1 else f'{shared.steps} steps'} with {whom}"
 
 
 def _names(program: RuleProgram, relation: str, keys: Keys) -> str:
     columns = program.relations[relation].columns
     return ", ".join(columns[i].name for i in keys)
+
+
+def _show_keys(program: RuleProgram, atom: Atom, keys: Keys) -> str:
+    """What is looked up, as the language writes named arguments: `.src = y`."""
+    columns = program.relations[atom.relation].columns
+    return ", ".join(f".{columns[i].name} = {_show_known(atom.terms[i])}" for i in keys)
+
+
+def _show_known(term: Term) -> str:
+    match term:
+        case Variable(name):
+            return name
+        case Constant(value):
+            return show_value(value)
+        case Wildcard():
+            raise AssertionError("a wildcard is nothing to look up by")
 
 
 def _show_part(part: Part) -> str:
@@ -91,7 +122,7 @@ def _show_step(program: RuleProgram, step: Step) -> str:
                 return f"find {show_atom(atom)}"
             if not keys:
                 return f"scan {show_atom(atom)}"
-            return f"probe {show_atom(atom)} by {_names(program, atom.relation, keys)}"
+            return f"probe {show_atom(atom)} by {_show_keys(program, atom, keys)}"
         case Leap(variable, parts, without):
             name = "_" if variable is None else variable.name
             left_out = f" without {', '.join(map(_show_part, without))}" if without else ""
