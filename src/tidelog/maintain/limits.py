@@ -7,7 +7,9 @@ the rule that was running; the state is that of the last commit. There are none 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Protocol
 
@@ -18,28 +20,41 @@ from tidelog.rules.ir import Rule
 NO_LIMIT = 1 << 40
 
 
+EVERY_SECONDS = 0.02
+Running = Rule | Callable[[], Rule | None] | None
+"""The rule that is running, or what finds it out when somebody wants to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_rounds` of a stratum in one epoch, `max_rows` of a relation, and a `deadline` for an epoch, in seconds."""
+    """`max_rounds` of a stratum in one epoch, `max_rows` of a relation after it, a `deadline` for it, in seconds."""
 
     max_rounds: int | None = None
     max_rows: int | None = None
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_rounds", "max_rows", "deadline"):
-            value = getattr(self, name)
-            if value is not None:
-                check_positive(name, value, whole=name != "deadline")
+        for name in ("max_rounds", "max_rows"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, positive_whole(name, value))
+        if self.deadline is not None:
+            object.__setattr__(self, "deadline", positive("deadline", self.deadline))
 
 
-def check_positive(name: str, value: object, *, whole: bool = False) -> None:
-    """Raises UsageError for an option that is not a (whole) number above 0."""
-    kinds = int if whole else (int, float)
-    if isinstance(value, kinds) and not isinstance(value, bool) and value > 0:
-        return
-    wanted = "a whole number above 0" if whole else "a number above 0"
-    raise UsageError(f"`{name}` is {value!r}; it must be {wanted}", code=Code.BAD_LIMIT)
+def positive_whole(name: str, value: object) -> int:
+    """An option as a whole number above 0. Raises UsageError for one that is none."""
+    if not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
+        return int(value)
+    raise UsageError(f"`{name}` is {value!r}; it must be a whole number above 0", code=Code.BAD_LIMIT)
+
+
+def positive(name: str, value: object) -> float:
+    """An option as a number above 0. Raises UsageError for one that is none."""
+    if not isinstance(value, bool) and isinstance(value, Real):
+        with suppress(OverflowError):
+            if float(value) > 0:
+                return float(value)
+    raise UsageError(f"`{name}` is {value!r}; it must be a number above 0", code=Code.BAD_LIMIT)
 
 
 class Interrupt(Protocol):
@@ -55,41 +70,67 @@ class NoInterrupt:
 
 
 class Watch:
-    """Looks at the limits and at interrupts while an epoch runs."""
+    """Looks at the limits and at interrupts while an epoch runs.
+
+    `stratum` is what the epoch is at; `written` gives the rule of the program that a rule is part of; `pardoned`, the
+    seconds so far that nobody has to answer for, such as those in which kernels were loaded.
+    """
 
     def __init__(self, limits: Limits, interrupt: Interrupt) -> None:
         self.limits = limits
         self._interrupt = interrupt
-        self._started = perf_counter()
         self.on_round: Callable[[int], None] | None = None
+        self.stratum: tuple[str, ...] = ()
+        self.written: Callable[[Rule], Rule] = _itself
+        self.pardoned: Callable[[], float] = _none
+        self.begin()
 
     def begin(self, spent: float = 0.0) -> None:
         """An epoch begins, of whose time so many seconds are gone already."""
-        self._started = perf_counter() - spent
+        self.stratum = ()
+        self._started = perf_counter() - spent - self.pardoned()
 
     @property
     def left(self) -> float | None:
         """The seconds until the deadline, if there is one; below 0 when it has passed."""
         deadline = self.limits.deadline
-        return None if deadline is None else deadline - (perf_counter() - self._started)
+        return None if deadline is None else deadline - (perf_counter() - self.pardoned() - self._started)
 
     @property
     def last_round(self) -> int:
-        return NO_LIMIT if self.limits.max_rounds is None else self.limits.max_rounds
+        return NO_LIMIT if self.limits.max_rounds is None else min(self.limits.max_rounds, NO_LIMIT)
 
-    def look(self, rule: Rule | None = None) -> None:
+    def look(self, rule: Running = None) -> None:
         """Raises when the time is over or somebody wants the epoch to end."""
-        self._interrupt.check()
+        try:
+            self._interrupt.check()
+        except KeyboardInterrupt as interrupt:
+            if where := self._where(rule):
+                interrupt.add_note(f"it came{where}; the last commit is intact")
+            raise
+        except EvaluationError as error:
+            if error.code != Code.CANCELLED:
+                raise
+            raise self.cancelled(rule) from None
         left = self.left
         if left is not None and left < 0:
             took = f"the epoch took longer than its deadline of {self.limits.deadline:g} s"
-            raise _stopped(took, rule, Code.DEADLINE_PASSED)
+            raise self._stopped(took, rule, Code.DEADLINE_PASSED)
 
-    def rounds(self, count: int, rule: Rule | None = None) -> None:
+    def cancelled(self, rule: Running = None) -> EvaluationError:
+        """Somebody has cancelled the epoch."""
+        where = self._where(rule)
+        return EvaluationError(f"the epoch was cancelled{where}; the last commit is intact", code=Code.CANCELLED)
+
+    def pace(self, rule: Running = None) -> Callable[[], None]:
+        """See `paced`; what it calls is `look`."""
+        return paced(lambda: self.look(rule))
+
+    def rounds(self, count: int, rule: Running = None) -> None:
         """Raises when a stratum needs more rounds than it may."""
         if count > self.last_round:
-            raise _stopped(
-                f"a stratum needs more than {self.last_round} rounds (`max_rounds`)", rule, Code.TOO_MANY_ROUNDS
+            raise self._stopped(
+                f"a stratum needs more than {self.limits.max_rounds} rounds (`max_rounds`)", rule, Code.TOO_MANY_ROUNDS
             )
 
     def at(self, round_: int) -> None:
@@ -97,17 +138,49 @@ class Watch:
         if self.on_round is not None:
             self.on_round(round_)
 
-    def rows(self, relation: str, count: int, rule: Rule | None = None) -> None:
+    def rows(self, relation: str, count: int, rule: Running = None) -> None:
         """Raises when a relation has more rows than it may."""
         limit = self.limits.max_rows
         if limit is not None and count > limit:
-            raise _stopped(f"`{relation}` would have more than {limit} rows (`max_rows`)", rule, Code.TOO_MANY_ROWS)
+            raise self._stopped(
+                f"`{relation}` would have more than {limit} rows (`max_rows`)", rule, Code.TOO_MANY_ROWS
+            )
+
+    def _stopped(self, what: str, rule: Running, code: Code) -> EvaluationError:
+        return EvaluationError(
+            f"{what}{self._where(rule)}; the last commit is intact",
+            code=code,
+            help="look for a rule that makes ever new values; if there is none, raise the limit",
+        )
+
+    def _where(self, running: Running) -> str:
+        """What was running, as a part of a sentence; empty where nobody knows."""
+        names = ", ".join(name for name in self.stratum if "#" not in name)
+        stratum = f" (stratum {names})" if names else ""
+        rule = running() if callable(running) else running
+        if rule is None:
+            return stratum
+        rule = self.written(rule)
+        return f", while the rule `{rule.text}` at {rule.span} was running{stratum}"
 
 
-def _stopped(what: str, rule: Rule | None, code: Code) -> EvaluationError:
-    where = f", while the rule `{rule.text}` at {rule.span} was running" if rule is not None else ""
-    return EvaluationError(
-        f"{what}{where}; the last commit is intact",
-        code=code,
-        help="look for a rule that makes ever new values; if there is none, raise the limit",
-    )
+def paced(look: Callable[[], None]) -> Callable[[], None]:
+    """For work in small steps, some of which may be slow: what is to be called before each, and looks now and then."""
+    due = 0.0
+
+    def look_if_due() -> None:
+        nonlocal due
+        now = perf_counter()
+        if now >= due:
+            due = now + EVERY_SECONDS
+            look()
+
+    return look_if_due
+
+
+def _itself(rule: Rule) -> Rule:
+    return rule
+
+
+def _none() -> float:
+    return 0.0

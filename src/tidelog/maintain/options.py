@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidelog.maintain.limits import Limits, check_positive
+from tidelog.maintain.limits import Limits, positive, positive_whole
 from tidelog.maintain.strategies import DEFAULT_STRATEGY, check_strategy
 
 DEFAULT_SWITCH = 0.2
+# What is asked for beyond that is not worth the memory that each thread takes.
+MOST_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,9 @@ class Maintenance:
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
-        check_positive("switch", self.switch)
+        object.__setattr__(self, "switch", positive("switch", self.switch))
         if self.threads is not None:
-            check_positive("threads", self.threads, whole=True)
+            object.__setattr__(self, "threads", min(positive_whole("threads", self.threads), MOST_THREADS))
 
     @classmethod
     def asked(

@@ -22,10 +22,10 @@ STRATEGIES = {
 }
 
 
-def check_strategy(name: str) -> str:
+def check_strategy(name: object) -> str:
     """The name, if there is such a strategy. Raises UsageError with the one that was meant."""
-    if name not in STRATEGIES:
-        meant = suggest(name, STRATEGIES)
+    if not isinstance(name, str) or name not in STRATEGIES:
+        meant = suggest(name, STRATEGIES) if isinstance(name, str) else None
         known = ", ".join(map(repr, STRATEGIES))
         raise UsageError(
             f"there is no strategy {name!r}",

@@ -44,7 +44,8 @@ from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
-from tidelog.rules.ir import Kind, Role, RuleProgram, Stratum
+from tidelog.maintain.written import written_rule
+from tidelog.rules.ir import Kind, Role, Rule, RuleProgram, Stratum
 from tidelog.rules.rule_set import RuleSet
 
 
@@ -77,12 +78,13 @@ class LocalEngine:
         self.spent = 0.0
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
+        self._watch.written = self._written
         self._desk = Desk([])
-        self._team = self._desk.helpers = Team(threads or processors())
         self._capture: Capture | None = None
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
-        self._switch = Switch(switch, clock)
+        self._team = self._desk.helpers = Team(self._asked.threads or processors())
+        self._switch = Switch(self._asked.switch, clock)
         self._arrived: WeakSet[Arrived] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
@@ -96,6 +98,10 @@ class LocalEngine:
     def program(self) -> RuleProgram:
         """The rules as they are now."""
         return self._laid.program
+
+    def _written(self, rule: Rule) -> Rule:
+        """The rule of the program that a rule is part of."""
+        return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
         kind = kind_of(stratum, program, self._asked.strategy)
@@ -265,7 +271,7 @@ class LocalEngine:
         return self._laid.profiler.profile(self.epoch, self._desk, self._laid.numbers)
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs in another thread; False when none does."""
+        """Ends the epoch that runs in another thread; False when none does, or it is being committed."""
         return self._interrupts.cancel()
 
     def follow(self, tell: Follower | None) -> None:
@@ -415,6 +421,7 @@ class LocalEngine:
             changes = self._changes()
             if self._track_state:
                 self._laid.exported.collect(self._laid.agenda.visited)
+            self._interrupts.pass_the_last_stop()
             self._laid.inspector.show(self.epoch + 1, self._store)
             for table in self._laid.tables.values():
                 table.pull()

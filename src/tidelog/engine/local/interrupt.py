@@ -35,7 +35,8 @@ class Interrupts:
     def __init__(self) -> None:
         self._is_holding = False
         self._cancelled = False
-        self._is_running = False
+        self._can_be_cancelled = False
+        self._lock = threading.Lock()
 
     def check(self) -> None:
         """Raises the interrupt that was noted, if any."""
@@ -43,22 +44,29 @@ class Interrupts:
             _Note.came = False
             raise KeyboardInterrupt
         if self._cancelled:
-            self._cancelled = False
             raise EvaluationError("the epoch was cancelled; the last commit is intact", code=Code.CANCELLED)
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs, from any thread; False when there is none."""
-        self._cancelled = self._is_running
-        return self._is_running
+        """Ends the epoch that runs, from any thread; False when there is none, or it is past its last stop."""
+        with self._lock:
+            self._cancelled = self._can_be_cancelled
+            return self._cancelled
+
+    def pass_the_last_stop(self) -> None:
+        """From here on the epoch cannot be cancelled any more. Raises if it was until now."""
+        with self._lock:
+            self._can_be_cancelled = self._cancelled
+        self.check()
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """An epoch runs, and can be cancelled."""
-        self._is_running = True
+        self._can_be_cancelled = True
         try:
             yield
         finally:
-            self._is_running = self._cancelled = False
+            with self._lock:
+                self._can_be_cancelled = self._cancelled = False
 
     @staticmethod
     def begin_holding() -> None:
