@@ -32,7 +32,7 @@ def everything(run: Running) -> dict[str, Any]:
     return numbers | {f"{name} per iteration": sorted(run.engine.export_counts(name)) for name in names}
 
 
-@pytest.mark.parametrize("strategy", ["elastic", "recompute", "counting", "elastic-paper", "circuit"])
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "counting", "elastic-paper", "circuit", "trace"])
 def test_an_epoch_stopped_at_any_moment_did_not_happen(strategy: str) -> None:
     run = Running(PROGRAM, strategy=strategy)
     run.commit({"Edge": EDGES, "Path": [(0, 1), (4, 4)], "Word": [("a",)]})

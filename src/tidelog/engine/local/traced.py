@@ -126,7 +126,8 @@ class TraceStratum(LocalStratum):
             return
         if not self._found_regions:
             self._found_regions = True
-            for traced in self.traced:
+            for rule, traced in zip(self._traced_rules, self.traced, strict=True):
+                self._look(rule)
                 traced.find_regions()
         version = trace.OLD if control[k.PHASE] == k.RETRACT else trace.NEW
         for rule, traced in zip(self._traced_rules, self.traced, strict=True):
@@ -136,9 +137,11 @@ class TraceStratum(LocalStratum):
         head = self.numbers[rule.head.relation]
         with self.costs.measured(rule):
             for buffer, count in found:
-                self.watch.look(rule)
-                self._apply(control, head, buffer, count)
-                self.costs.emitted += count
+                self._look(rule)
+                if count:
+                    self._apply(control, head, buffer, count)
+                    self.costs.emitted += count
+            self._look(rule)
 
 
 class AskedTraceStratum(TraceStratum):

@@ -54,7 +54,8 @@ PART_FIELDS = 12
 # The control words of an evaluation.
 VERSION, RECORDING, WHOLE, LEVEL, REGION, STARTED, OUT_COUNT, RECORD_COUNT = 0, 1, 2, 3, 4, 5, 6, 7
 OPERATIONS, VISITED, COVERED = 8, 9, 10  # COVERED: the last of the values that a negated part is known to have
-CONTROL_FIELDS = 11
+PAUSE_AT = 11  # after so many operations Python looks at the clock
+CONTROL_FIELDS = 12
 # What lies at a level while it is evaluated: the candidate, the end of the region, what comes next.
 CANDIDATE, UP_TO, TURN = 0, 1, 2
 OPENING, LEAPING, MET = 0, 1, 2  # whose turn it is
@@ -237,7 +238,7 @@ def start_level(A, levels, parts, words, level, registers, places, states, lowes
 @kernel
 def next_match(S, A, levels, parts, words, level, registers, places, states, control, records):
     """To the next value of a level at which its parts meet: MATCH; NO_MATCH when there is none up to the region's end;
-    CROWDED when the records must be taken away first.
+    CROWDED when the records must be taken away first, or it is time for a pause.
 
     The rounds of the paper: in the first, each part is opened, or seeks the beginning of the region; then those that
     are behind the candidate seek it, in turn, until one lands behind it. Where all are at it they have met, and the
@@ -272,7 +273,7 @@ def next_match(S, A, levels, parts, words, level, registers, places, states, con
     while i < count:
         if candidate > up_to:
             return NO_MATCH
-        if control[RECORD_COUNT] + 1 >= records.shape[0]:
+        if control[RECORD_COUNT] + 1 >= records.shape[0] or control[OPERATIONS] >= control[PAUSE_AT]:
             states[level, CANDIDATE] = candidate
             return CROWDED
         part = first + i
@@ -326,8 +327,8 @@ def is_live(S, A, levels, parts, words, depth, registers, places, version, contr
 def evaluate(
     control, S, A, levels, parts, code, registers, places, states, regions, out, head_at, columns, records, scratch
 ):
-    """Evaluates the regions (level, values before it, from, to) in one version; DONE, or FULL: empty the buffers, and
-    go on.
+    """Evaluates the regions (level, values before it, from, to) in one version; DONE, or FULL: empty the buffers, which
+    may be empty where it was time for a pause, and go on.
 
     What is below a value of a region's own level that the other version has, too, is left alone: it has regions of its
     own. With RECORDING the intervals are noted with that sign; those of a region's own level only if it is positive.
@@ -339,6 +340,8 @@ def evaluate(
     room = out.size // (columns + k.INSTANCE_EXTRA)
     spare = parts.shape[0] + 2
     while control[REGION] < regions.shape[0]:
+        if control[OPERATIONS] >= control[PAUSE_AT]:
+            return FULL
         region = control[REGION]
         first = regions[region, 0]
         if control[STARTED] == 0:
@@ -367,6 +370,8 @@ def evaluate(
             control[LEVEL] = first
         while control[LEVEL] >= first:
             if control[OUT_COUNT] >= room or control[RECORD_COUNT] + spare + 4 * depth >= records.shape[0]:
+                return FULL
+            if control[OPERATIONS] >= control[PAUSE_AT]:
                 return FULL
             level = control[LEVEL]
             control[RECORDING] = sign if sign > 0 or level > first else 0

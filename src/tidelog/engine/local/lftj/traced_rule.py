@@ -24,6 +24,7 @@ from tidelog.plan.variant import Leap, Part, Variant
 
 Words = npt.NDArray[np.int64]
 OUT_ROWS, RECORD_ROWS, REGION_ROWS = 4096, 1 << 16, 1024
+PAUSE_OPERATIONS = 1 << 17  # so many from one look at the clock to the next: some 0.1 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,10 @@ class TracedRule:
         self.regions: Words = np.empty((0, depth + 3), dtype=np.int64)
 
     def evaluate_whole(self) -> Iterator[tuple[Words, int]]:
-        """Evaluates the new version from nothing: all instances, in buffers; afterwards the indices are those of it."""
+        """Evaluates the new version from nothing: all instances, in buffers; afterwards the indices are those of it.
+
+        An empty buffer comes where nothing was found for a while: whoever takes them can look at the clock.
+        """
         depth = self._depth
         whole: Words = np.zeros((1, depth + 3), dtype=np.int64)
         whole[0, depth + 1], whole[0, depth + 2] = intervals.SMALLEST_WORD, -1 - intervals.SMALLEST_WORD
@@ -254,8 +258,7 @@ class TracedRule:
             for number, kind in enumerate(self.indices.kinds):
                 own = records[records[:, 0] == number]
                 noted[number].append(own[:, 2 : 2 + kind.width].copy())
-            if count:
-                yield buffer, count
+            yield buffer, count
         for number, kind in enumerate(self.indices.kinds):
             empty = np.empty((0, kind.width), dtype=np.int64)
             self.indices.build(number, np.concatenate([empty, *noted[number]]))
@@ -303,12 +306,12 @@ class TracedRule:
         self.regions = united[: int(surgery.unite_regions(sorted_regions, united))]
 
     def evaluate(self, version: int) -> Iterator[tuple[Words, int]]:
-        """The instances that only this version has, in buffers. OLD comes first; NEW brings the indices up to date."""
+        """The instances that only this version has, in buffers that may be empty, too. OLD comes first; NEW brings the
+        indices up to date."""
         for buffer, count, records in self._run(version, 1 if version == trace.NEW else -1, self.regions, whole=False):
             if len(records):
                 self.indices.change(records)
-            if count:
-                yield buffer, count
+            yield buffer, count
 
     def _run(self, version: int, recording: int, regions: Words, *, whole: bool) -> Iterator[tuple[Words, int, Words]]:
         control: Words = np.zeros(trace.CONTROL_FIELDS, dtype=np.int64)
@@ -318,6 +321,7 @@ class TracedRule:
         registers = plan.registers.copy()
         status = trace.FULL
         while status != trace.DONE:
+            control[trace.PAUSE_AT] = control[trace.OPERATIONS] + PAUSE_OPERATIONS
             status = trace.evaluate(
                 control, desk.S, desk.A, plan.levels, plan.parts, plan.code, registers, self._places, self._states,
                 regions, self._out, plan.head_at, plan.columns, self._records, self._scratch,
