@@ -92,8 +92,8 @@ def test_rows_of_late_rounds_go_where_the_rounds_end_early() -> None:
     run.commit({"Start": [(0,), (100,)], "Edge": [(x, x + 1) for x in range(40)]})
     changes = run.commit(delete={"Edge": [(3, 4)]})
     assert changes == {"Reach": {(x,): -1 for x in range(4, 41)}}
-    # The rounds end with the first that nothing reaches.
-    assert [stratum.rounds for stratum in run.report.strata] == [5]
+    # The rounds end with the first that nothing reaches, which does not count.
+    assert [stratum.rounds for stratum in run.report.strata] == [4]
     assert run.commit({"Edge": [(3, 39)]}) == {"Reach": {(39,): 1, (40,): 1}}
     assert numbers(run, "Reach")[(40,)] == (6, 1)
 

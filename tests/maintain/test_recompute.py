@@ -67,6 +67,25 @@ def test_a_report_says_what_happened_and_how_much_of_the_stratum_it_was() -> Non
     assert all(size > 0 for size in tx.report.bytes.values())
 
 
+def test_the_impact_of_an_epoch_that_derives_anew_is_what_came_and_went() -> None:
+    db = tidelog.compile(PROGRAM).open(strategy="recompute")
+    edges = [(n, n + 1) for n in range(0, 2000, 2)]
+
+    def impact_of(inserted: list[tuple[int, int]], deleted: list[tuple[int, int]]) -> float:
+        with db.transaction() as tx:
+            tx.delete("Edge", deleted)
+            tx.insert("Edge", inserted)
+        assert tx.report is not None
+        (reach,) = (report for report in tx.report.strata if "Reach" in report.relations)
+        assert reach.strategy == "recompute"
+        return reach.impact
+
+    impact_of(edges, [])
+    assert impact_of([], edges[100:]) == pytest.approx(0.9)
+    assert impact_of(edges[100:], []) == pytest.approx(9)
+    assert impact_of([(5001, 5002)], [(0, 1)]) == pytest.approx(2 / 1000)
+
+
 def test_an_unknown_strategy_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(tidelog.UsageError, match="did you mean 'recompute'"):
         tidelog.compile(PROGRAM).open(strategy="recomputed")

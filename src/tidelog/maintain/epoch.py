@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.maintain.report import StratumReport, regret
 from tidelog.maintain.switch import FIRST_LOAD, RANK_LIMIT, Decision, Meter, Switch, Touched, events_of, is_first_load
 
@@ -47,11 +49,11 @@ class StratumState(Protocol):
 
     @property
     def waves(self) -> int:
-        """The waves of the last `update` or `bootstrap`."""
+        """The rounds of the last `update` or `bootstrap`; see `StratumReport`."""
 
     @property
     def work(self) -> int:
-        """The instances born or killed by the last `update` or `bootstrap`."""
+        """The instances born or killed by the last `update`, or found by the last `bootstrap`."""
 
     @property
     def is_new(self) -> bool:
@@ -83,6 +85,14 @@ class StratumState(Protocol):
 
     def drop(self) -> None:
         """Undoes what this epoch did to the stratum."""
+
+
+@runtime_checkable
+class Compared(Protocol):
+    """A stratum that knows what a Bootstrap has changed."""
+
+    def exchanged_rows(self) -> tuple[int, int]:
+        """How many rows came and how many left."""
 
 
 def maintain(
@@ -127,7 +137,7 @@ def _bring(
     given_up, in_vain = 0.0, 0
     if not is_anew:
         meter = switch.meter(decision, before, recursive=stratum.recursive)
-        if stratum.update(meter):
+        if _is_repaired(stratum, meter):
             if stratum.fixed is not None:
                 how, reason = stratum.fixed, stratum.why
             if stratum.fixed is None and stratum.keeps == "elastic":
@@ -152,12 +162,35 @@ def _bring(
         stratum.work,
         seconds,
         sum(events.values()),
-        stratum.work / max(before, 1),
+        (_turnover(stratum, before) if is_anew else stratum.work) / max(before, 1),
         *expected,
         given_up,
         in_vain,
         regret(seconds, *expected),
     )
+
+
+def _is_repaired(stratum: StratumState, meter: Meter) -> bool:
+    """Repairs a stratum; False when that was given up, and `drop` must follow.
+
+    Rows that are repaired keep the ranks of long ago, so that an Update may need more rounds than it would take to
+    derive them now: one that needs too many does not end the epoch.
+    """
+    try:
+        return stratum.update(meter)
+    except EvaluationError as error:
+        if error.code != Code.TOO_MANY_ROUNDS or stratum.fixed is not None:
+            raise
+        meter.why = "it needs more rounds than `max_rounds` allows"
+        return False
+
+
+def _turnover(stratum: StratumState, before: int) -> int:
+    """The instances that are born or die with an epoch that derived a stratum anew: the least that fits to how many
+    there were and are, and to the rows that came and left, each of which had one."""
+    came, left = stratum.exchanged_rows() if isinstance(stratum, Compared) else (0, 0)
+    grown = stratum.instances - before
+    return 2 * max(left, came - grown, -grown, 0) + grown
 
 
 def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strategy: str, switch: Switch) -> Decision:

@@ -10,14 +10,21 @@ from tidelog.diagnostics.html import html_table
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
-    """What one stratum cost in one epoch, and why it was done that way."""
+    """What one stratum cost in one epoch, and why it was done that way.
+
+    A round counts, here and for `max_rounds`, where it finds rows that come or go; the last look, which finds nothing,
+    does not. So a stratum without recursion takes one round, a closure as many as its longest shortest path has edges,
+    and an Update those in which rows go and those in which rows come. `impact` is exact where the stratum was repaired.
+    Where it was derived anew, rows before and after are compared, but not how each was derived: it is the least that
+    fits to how many rows came and left, and to how many instances there were and are.
+    """
 
     relations: tuple[str, ...]
     strategy: str  # "bootstrap", "update", "recompute"; or the only way of a stratum: "groups", "weights", "rounds", …
     place: str  # "local", "decomposed", "single task", "frames"
     reason: str
     rounds: int
-    instances: int  # rule instances born or killed
+    instances: int  # rule instances born or killed; where the stratum was derived anew, all that it has
     seconds: float
     events: int = 0  # facts and rows of lower strata that changed
     impact: float = 0.0  # instances born or killed, as a share of those that there were

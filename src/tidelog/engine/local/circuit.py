@@ -107,16 +107,18 @@ class CircuitStratum(LocalStratum):
             self._take(control, self._circuit.change(delta))
 
     def _look_at_the_clock(self) -> None:
-        self.watch.look(self._last_rule)
+        computing = None if self._circuit is None else self._circuit.running
+        self.watch.look(computing or self._last_rule)
 
     def _take(self, control: Words, found: Iterator[Instances]) -> None:
         """Hands instances to the stores of their heads."""
         assert self._circuit is not None
+        self._circuit.running = None
         sign = -1 if control[k.PHASE] == k.RETRACT else 1
         try:
             for instances in found:
                 self._last_rule = instances.rules[0][0]
-                self.watch.look(self._last_rule)
+                self._look(self._last_rule)
                 if instances.sign != sign:
                     raise self._broken()
                 # Room is made for as many rows as there are instances, so not for all of them at once.

@@ -61,6 +61,17 @@ class RuleCosts:
         finally:
             _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - started))
 
+    def busiest(self, rules: Sequence[Rule], plans: Sequence[Variant], tally: Words) -> Rule | None:
+        """The one of these rules that has found most instances in the epoch under way; None where none has any."""
+        found = {rule.id: self._counted.get(rule.id, 0) for rule in rules}
+        for rule, cost in self._measured.items():
+            if rule in found:
+                found[rule] += cost.instances
+        for variant, instances in zip(plans, tally.tolist()):
+            if variant.rule.id in found:
+                found[variant.rule.id] += instances
+        return max((rule for rule in rules if found[rule.id]), key=lambda rule: found[rule.id], default=None)
+
     def forget(self) -> None:
         """The epoch under way came to nothing."""
         self._counted, self._measured = {}, {}

@@ -14,6 +14,8 @@ however much it costs.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tidelog.engine.local.counts import Counts
@@ -59,6 +61,7 @@ class CountingStratum(LocalStratum):
             if c.finish(self.desk.S, self.desk.A, self._counts(store).line, store.relation) < 0 or not store.settle():
                 raise self._broken()
             self._mark_changed(store)
+        self._look_at_settled_rows()
         return True
 
     def bootstrap(self) -> None:
@@ -83,6 +86,8 @@ class CountingStratum(LocalStratum):
         self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         self._logging = 1 if logging else 0
         self._sign = 0
+        self._step_now = -1
+        self._counted_at: dict[int, int] = {}
         self._born = self._killed = 0
         self.waves = 0
         for store in self.stores():
@@ -127,12 +132,30 @@ class CountingStratum(LocalStratum):
         top = self.top_rank()
         for store in self.stores():
             self._counts(store).make_step_room(top + 3)
-        self._look(self._running(self._control))
+        self._look(partial(self._running, self._control))
         self._run_in_python(self._control, every=True)
+
+    def _rows_to_be(self, store: Store) -> int:
+        """See `LocalStratum`. Once a step is done, the rows of its iteration are those that there will be."""
+        if not self._logging:
+            return len(store)
+        if not self.stratum.recursive:
+            totals = store.totals_of(store.touched_lines())
+            return 0 if self._sign < 0 else len(store) - int(np.count_nonzero(totals == 0))
+        limit = self.watch.limits.max_rows or 0
+        if len(store) < self._counted_at.get(store.relation, 0):
+            return 0
+        # All rows are looked at, so not again before there are notably more.
+        self._counted_at[store.relation] = len(store) + limit // 8 + 1
+        meta = store.rows[: int(store.line[k.USED]), store.columns + k.META]
+        stamps, ranks = meta >> k.STAMP_SHIFT, (meta >> k.RANK_SHIFT) & k.RANK_MASK
+        is_valued = (stamps == 0) | (stamps == c.MOVING)
+        done = self._step_now if self._sign > 0 else self._step_now - 1
+        return int(np.count_nonzero(is_valued & (ranks <= done)))
 
     # Steps
 
-    def _run(self, phase: int, meter: Meter | None, *, logging: bool) -> int | None:
+    def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
         """The whole of a Bootstrap; the instances that it met."""
         self._join(phase, 0, +1)
         self._go_through()
@@ -155,6 +178,7 @@ class CountingStratum(LocalStratum):
 
     def _step(self, step: int) -> None:
         desk, leaving = self.desk, 0
+        self._step_now, self._sign = step, -1
         for store in self.stores():
             counts = self._counts(store)
             counts.make_step_room(step + 1)
@@ -174,7 +198,7 @@ class CountingStratum(LocalStratum):
             entering += int(c.enter(desk.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):
             self.waves += 1
-            self.watch.rounds(self.waves, self._running(self._control))
+            self.watch.rounds(self.waves, partial(self._running, self._control))
         if entering:
             self._join(k.INSERT, 1, +1)
         for store in self.stores():

@@ -29,6 +29,7 @@ class HeldStratum(LocalStratum, ABC):
     fixed = "held"
     joins = False
     why = "the only way for this stratum"
+    rounds_taken = 1
 
     def update(self, meter: Meter) -> bool:
         """Derives and exchanges the rows; see `LocalStratum.update`."""
@@ -40,7 +41,7 @@ class HeldStratum(LocalStratum, ABC):
             self.bootstrap()
         else:
             done = super().update(meter)
-        self.waves = 1
+        self.waves = self.rounds_taken
         self.work = sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
         return done
 

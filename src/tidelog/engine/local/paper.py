@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -153,10 +154,11 @@ class PaperStratum(LocalStratum):
                 self._rediscover()
             if not self._decide_round():
                 break
-            self.watch.rounds(self._round, self._last_rule)
-        self.waves = self._round
+            self.watch.rounds(self._round, self._recurring)
+        self.waves = self._round - 1
         for store in self.stores():
             self._settle(store)
+        self._look_at_settled_rows()
         return True
 
     def bootstrap(self) -> None:
@@ -279,9 +281,29 @@ class PaperStratum(LocalStratum):
     def _run_term(self, term: int) -> None:
         self._term = term
         self._control[k.PHASE], self._control[k.WAVE] = WAVES[term]
-        self._last_rule: Rule | None = self._running(self._control)
-        self._look(self._last_rule)
+        self._look(partial(self._running, self._control))
         self._run_in_python(self._control, every=True)
+
+    def _running(self, control: Words) -> Rule | None:
+        """After round 1 what has changed below is joined, but finds nothing: only recursion does."""
+        return super()._running(control) if self._round <= 1 else self._recurring()
+
+    def _recurring(self) -> Rule | None:
+        """The rule that goes on with what has come in this round."""
+        inside = [encoded for encoded in self._variants if encoded.kind == k.KIND_INSIDE]
+        busy = [encoded for encoded in inside if self.desk.S[encoded.delta, k.BATCH_COUNT]]
+        return next((encoded.variants[0].rule for encoded in (*busy, *inside)), None)
+
+    def _rows_to_be(self, store: Store) -> int:
+        """See `LocalStratum`. What has an iteration up to this round keeps it, once the round has deleted."""
+        if self._round == NO_ROUND:
+            return super()._rows_to_be(store)
+        if self._term == p.DELETED:
+            return 0
+        rounds = self._rounds(store)
+        untouched = int(rounds.sizes[: self._round + 1].sum()) - int(np.count_nonzero(rounds.old <= self._round))
+        is_there = (rounds.new != p.NEVER) | (store.counts_of(store.touched_lines()) > 0)
+        return untouched + int(np.count_nonzero(is_there))
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
         if self._round == NO_ROUND:

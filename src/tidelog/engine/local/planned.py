@@ -146,7 +146,12 @@ class PlannedStratum:
 
     def end_costs(self, seconds: float) -> None:
         """An epoch is committed in which the stratum took so long."""
-        self.costs.end_epoch(seconds, self._planned, self._crew.tally if self._planned else _NO_TALLY)
+        self.costs.end_epoch(seconds, self._planned, self.tally)
+
+    @property
+    def tally(self) -> Words:
+        """How many instances each of the plans has found in the epoch under way."""
+        return self._crew.tally if self._planned else _NO_TALLY
 
     def _count_costs(self) -> None:
         if self._planned:

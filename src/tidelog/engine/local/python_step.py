@@ -5,7 +5,7 @@ A step is called once per distinct argument, whatever the number of lines, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ import numpy as np
 
 from tidelog.check.types import Type
 from tidelog.engine.local.values import Values, Words
+
+# So many ways are handed on at a time, and so many more as one call gives.
+MOST_WAYS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +31,38 @@ class PythonStep:
     results: tuple[tuple[Type, int | None], ...]
 
 
-def evaluate(step: PythonStep, rows: Words, values: Values) -> Words:
-    """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns."""
-    if step.arguments:
-        columns = np.stack([rows[:, column] for column, _ in step.arguments], axis=1)
-        distinct, codes = np.unique(columns, axis=0, return_inverse=True)
-        decoded = [values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
-        ways = [step.call(*arguments) for arguments in zip(*decoded, strict=True)]
-        codes = codes.reshape(-1)
-    else:
-        codes = np.zeros(len(rows), dtype=np.int64)
-        ways = [step.call()]
+def evaluate(step: PythonStep, rows: Words, values: Values, pace: Callable[[], None]) -> Iterator[Words]:
+    """Rows of the buffer (their last column is the level) → the rows that go on, with the new columns, some at a time.
+
+    `pace` is called before each call of Python, which may be slow.
+    """
+    if not step.arguments:
+        pace()
+        yield _going_on(step, rows, np.zeros(len(rows), dtype=np.int64), [step.call()], values)
+        return
+    columns = np.stack([rows[:, column] for column, _ in step.arguments], axis=1)
+    distinct, codes = np.unique(columns, axis=0, return_inverse=True)
+    codes = codes.reshape(-1)
+    decoded = [values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments)]
+    ways: list[Sequence[tuple[Any, ...]]] = []
+    first = found = 0
+    for number, arguments in enumerate(zip(*decoded, strict=True)):
+        if found >= MOST_WAYS:
+            some = (codes >= first) & (codes < number)
+            yield _going_on(step, rows[some], codes[some] - first, ways, values)
+            first, found, ways = number, 0, []
+        pace()
+        ways.append(step.call(*arguments))
+        found += len(ways[-1])
+    if first:
+        rows, codes = rows[codes >= first], codes[codes >= first] - first
+    yield _going_on(step, rows, codes, ways, values)
+
+
+def _going_on(
+    step: PythonStep, rows: Words, codes: Words, ways: Sequence[Sequence[tuple[Any, ...]]], values: Values
+) -> Words:
+    """The rows that go on, where the one of each code has these ways."""
     counts = np.array([len(each) for each in ways], dtype=np.int64)
     repeats = counts[codes]
     rows = np.repeat(rows, repeats, axis=0)

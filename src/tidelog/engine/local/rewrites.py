@@ -38,6 +38,7 @@ from tidelog.engine.local.kit_tables import Flags, Tables, tables_of
 from tidelog.engine.local.python_step import evaluate
 from tidelog.engine.local.values import Values
 from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.maintain.limits import paced
 from tidelog.rules.ir import Rule
 
 PAIRS = 1 << 16
@@ -293,7 +294,9 @@ class Circuit:
         step = tables.computed[direction]
         self._look()
         self.running = next(rule for rule in self._kit.rules if direction + 1 in self._kit.walks[rule.id].prefixes)
-        found = evaluate(step, np.concatenate([rows[:, 2:], rows[:, 1:2], weights[:, None]], axis=1), self._values)
+        given = np.concatenate([rows[:, 2:], rows[:, 1:2], weights[:, None]], axis=1)
+        found = np.concatenate([*evaluate(step, given, self._values, paced(self._look))])
+        self.running = None
         made = found.shape[1] - tables.slots - 2
         first = int(tables.first_slots[direction])
         after = np.empty((len(found), 2 + tables.slots), dtype=np.int64)

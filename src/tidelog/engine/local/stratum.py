@@ -10,7 +10,8 @@ in a Bootstrap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from tidelog.engine.local.python_step import evaluate
 from tidelog.engine.local.store import Store
 from tidelog.engine.local.team import NO_INPUTS, Nest
 from tidelog.engine.local.values import Words
+from tidelog.maintain.limits import Running
 from tidelog.maintain.switch import Meter, Progress
 from tidelog.rules.ir import Rule
 
@@ -44,6 +46,7 @@ class LocalStratum(PlannedStratum):
     why = ""
     keeps = "elastic"
     asked_always = False
+    _phase = k.INSERT
 
     # What a snapshot holds beside the stores
 
@@ -92,7 +95,7 @@ class LocalStratum(PlannedStratum):
             store = self.desk.stores[relation]
             store.make_room(len(inserted))
             entry.insert_facts(self.desk.S, relation, np.ascontiguousarray(inserted), 1)
-        born = self._run(k.INSERT, meter, logging=True)
+        born = self._run(k.INSERT, meter, logging=True, before=waves)
         if born is None:
             return False
         self.waves += waves
@@ -104,6 +107,11 @@ class LocalStratum(PlannedStratum):
                 raise self._broken()
             self._mark_changed(store)
         return True
+
+    def exchanged_rows(self) -> tuple[int, int]:
+        """How many rows came and how many left, once the stratum is done."""
+        lines = self.desk.S[self._inside]
+        return int(lines[:, k.CAME_COUNT].sum()), int(lines[:, k.LEFT_COUNT].sum())
 
     def _may_kill(self) -> bool:
         """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
@@ -130,6 +138,7 @@ class LocalStratum(PlannedStratum):
         self._prepare(IN_BOOTSTRAP)
         born = self._run(k.INSERT, None, logging=False)
         assert born is not None
+        self._look_at_rows(None)
         self.work = born
         self.instances = born + facts
         for relation, old in self.replaced.items():
@@ -185,6 +194,7 @@ class LocalStratum(PlannedStratum):
     def begin(self) -> Self:
         """Before an epoch: notes what `drop` goes back to."""
         self._committed_instances = self.instances
+        self.watch.stratum = self.relations
         return self
 
     def _mark_changed(self, store: Store) -> None:
@@ -196,8 +206,9 @@ class LocalStratum(PlannedStratum):
 
     # Waves
 
-    def _run(self, phase: int, meter: Meter | None, *, logging: bool) -> int | None:
-        """Runs one phase to its end; the instances that it met, or None when the meter had it given up."""
+    def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
+        """Runs one phase to its end, after so many rounds of this epoch; the instances that it met, or None when the
+        meter had it given up."""
         stride = YIELD_INSTANCES
         if meter is not None:
             meter.begin()
@@ -206,7 +217,7 @@ class LocalStratum(PlannedStratum):
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.YIELD_AT] = stride
         control[k.LOGGING] = 1 if logging else 0
-        control[k.LAST_WAVE] = last_round = self.watch.last_round
+        control[k.LAST_WAVE] = last_round = self.watch.last_round - before
         if self.stratum.recursive and phase == k.INSERT:
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
@@ -218,13 +229,17 @@ class LocalStratum(PlannedStratum):
         crew = self._crew
         crew.reset()
         self._reserves.forget()
+        self._phase = phase
+
+        def running() -> Rule | None:
+            return self._running(control)
+
         while True:
             status = crew.drive(control, self._table)
-            rule = None if status == k.DONE else self._running(control)
-            self._look(rule)
+            self._look(running)
             self.watch.at(int(control[k.WAVE]))
             if status == k.DONE:
-                self.waves = int(control[k.WAVE])
+                self.waves = int(control[k.WAVE]) - 1
                 self._reserves.give_back()
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
@@ -244,7 +259,9 @@ class LocalStratum(PlannedStratum):
             elif status == k.ROUNDS:
                 wave = int(control[k.WAVE])
                 if wave > last_round:
-                    self.watch.rounds(wave, rule)
+                    if meter is not None:
+                        meter.end(int(control[k.INSTANCES]))
+                    self.watch.rounds(wave + before, running)
                 if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
                     self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
                     crew = self._crew
@@ -260,7 +277,7 @@ class LocalStratum(PlannedStratum):
         return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
 
     def _running(self, control: Words) -> Rule | None:
-        """The rule that is running, or that will run next."""
+        """The rule that is running, or that will run next; at the end, the one that has found most."""
         first, count = int(control[k.VARIANT]), len(self._variants)
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
@@ -270,14 +287,50 @@ class LocalStratum(PlannedStratum):
                 node = int(control[k.NODE]) if number == first else 0
                 rule: Rule = encoded.at[node if 0 <= node < len(encoded.at) else 0].rule
                 return rule
-        return None
+        return self._busiest(self.stratum.rules)
 
-    def _look(self, rule: Rule | None) -> None:
+    def _busiest(self, rules: Sequence[Rule]) -> Rule | None:
+        """The one of these rules that has found most in this epoch; where none has, the only one, if it is."""
+        found = self.costs.busiest(rules, self._planned, self.tally)
+        return rules[0] if found is None and len(rules) == 1 else found
+
+    def _look(self, rule: Running) -> None:
         """Looks at the clock, at the rows, and for interrupts."""
         self.watch.look(rule)
-        if self.watch.limits.max_rows is not None:
-            for name, store in zip(self.relations, self.stores()):
-                self.watch.rows(name, len(store), rule)
+        self._look_at_rows(rule)
+
+    def _look_at_rows(self, rule: Running) -> None:
+        """Raises when a relation is sure to have more rows after the epoch than it may."""
+        limit = self.watch.limits.max_rows
+        if limit is None:
+            return
+        for name, store in zip(self.relations, self.stores()):
+            # Rows that leave stay in the index until the epoch is kept, so that there may be more than will be.
+            if len(store) > limit and (count := self._rows_to_be(store)) > limit:
+                self.watch.rows(name, count, partial(self._deriving, name, rule))
+
+    def _look_at_settled_rows(self) -> None:
+        """Raises when a relation has more rows than it may, once the stratum is done."""
+        for name, store in zip(self.relations, self.stores()):
+            count = len(store) - int(store.line[k.LEFT_COUNT])
+            self.watch.rows(name, count, partial(self._deriving, name, None))
+
+    def _rows_to_be(self, store: Store) -> int:
+        """The rows that a relation will have after the epoch, as far as that is certain now: never too many."""
+        if store.relation in self.replaced:
+            return len(store)
+        if self._phase == k.RETRACT:
+            return 0
+        stamps = store.rows[store.touched_lines(), store.columns + k.META] >> k.STAMP_SHIFT
+        return len(store) - int(np.count_nonzero(stamps < 0))
+
+    def _deriving(self, name: str, running: Running) -> Rule | None:
+        """The rule that fills a relation: the one that is running, if it derives its rows."""
+        rule = running() if callable(running) else running
+        if rule is not None and rule.head.relation == name:
+            return rule
+        own = [each for each in self.stratum.rules if each.head.relation == name]
+        return self._busiest(own) or rule
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
         """The variants of this wave whose expressions need Python, or every one."""
@@ -304,7 +357,7 @@ class LocalStratum(PlannedStratum):
             rule = encoded.at[max(int(own[k.NODE]), 0)].rule
             if status == k.DIVISION:
                 raise self.division(rule)
-            self.watch.look(rule)
+            self._look(rule)
             for relation, out, count in crew.take():
                 self._apply(control, relation, out, count)
             if status == k.DONE:
@@ -320,9 +373,10 @@ class LocalStratum(PlannedStratum):
             if status == k.DIVISION:
                 raise self.division(rule)
             found = nest.take()
-            self.watch.look(rule)
+            self._look(rule)
             if len(found) and segment.after is not None:
-                self._feed(control, encoded, segments[1:], evaluate(segment.after, found[:, :-1], self.values))
+                for rows in evaluate(segment.after, found[:, :-1], self.values, self.watch.pace(rule)):
+                    self._feed(control, encoded, segments[1:], rows)
             elif len(found):
                 self._apply(control, encoded.head, nest.out, len(found))
                 self.costs.emitted += len(found)
