@@ -8,7 +8,7 @@ takes them over; the groups of a stream are a stream. In the place of a group it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,10 @@ from tidelog.engine.local.tables import Bag, Row, Tables
 from tidelog.engine.local.values import Values, Words
 from tidelog.rules.ir import Group, Relation, Variable
 from tidelog.values import Group as GroupValue
+
+
+def _at_once() -> None:
+    """The pace of work that nobody watches."""
 
 
 class Grouping:
@@ -60,12 +64,15 @@ class Grouping:
         """The values of the keys of a row, as Python has them."""
         return tuple(decode(word) for decode, word in zip(self._decoders, row[: len(self.keys)]))
 
-    def rows(self, members: Bag) -> list[Row]:
-        """The rows for all members of a relation."""
+    def rows(self, members: Bag, pace: Callable[[], None] = _at_once) -> list[Row]:
+        """The rows for all members of a relation; `pace` is called before each."""
         buckets: dict[Row, list[tuple[Row, int]]] = {}
         for row, weight in members.items():
             buckets.setdefault(tuple(row[i] for i in self.keys), []).append((row, weight))
-        made = (self.row(bucket) for bucket in buckets.values())
+        made = []
+        for bucket in buckets.values():
+            pace()
+            made.append(self.row(bucket))
         return [row for row in made if row is not None]
 
 
@@ -87,7 +94,9 @@ class GroupStratum(HeldStratum):
         groups = self.desk.stores[self.numbers[rule.head.relation]]
         inserted: list[Row] = []
         deleted: list[Words] = []
+        pace = self.watch.pace(rule)
         for key in self._touched(rule.group, grouping.keys):
+            pace()
             # A new stratum says all that there is to be, whatever its store holds from before.
             old = groups.columns_of(groups.bucket(grouping.keys, key)[: 0 if self.is_new else None])
             new = self._row(rule.group, key)

@@ -46,6 +46,10 @@ class TooMuchError(Exception):
     """So much is retracted that to derive all anew is cheaper."""
 
 
+class TooManyRoundsError(TooMuchError):
+    """To repair the rows takes more rounds than there may be; to derive them anew may take less."""
+
+
 class Improving:
     """The rows of one monotone stratum, best and surpassed, with their numbers."""
 
@@ -81,7 +85,7 @@ class Improving:
         self._coming: dict[str, dict[Row, list[int]]] = {}
         self._dead: list[tuple[str, Row]] = []
         self.room = Room(monotone, len(names), values)
-        interpreter = Interpreter({**self.rows, **self.below}, values, functions, max)
+        interpreter = Interpreter({**self.rows, **self.below}, values, functions, max, watch.pace)
         self._runs = [
             (each.rule, delta.kind, None if delta.atom is None else delta.atom.relation, run)
             for each in monotone.rules
@@ -98,6 +102,7 @@ class Improving:
 
     def begin(self, facts: Facts) -> None:
         """Derives everything from nothing: INSERT, with every rule new."""
+        self._is_repairing = False
         self._see(IS, IS)
         self._start(inserting=True)
         for name, (came, _) in facts.items():
@@ -111,6 +116,7 @@ class Improving:
 
     def update(self, facts: Facts) -> None:
         """Repairs the rows: RETRACT, then INSERT. Raises TooMuchError or OutOfRangeError; then `undo` must follow."""
+        self._is_repairing = True
         for below in self.below.values():
             below.begin()
         self._retract(facts)
@@ -160,6 +166,8 @@ class Improving:
                 break
             if dead > FEW_ROWS and dead > RETRACTED_SHARE * size:
                 raise TooMuchError
+            if self._wave:
+                self._count_round()
             self._run_wave(lambda below, kind: below.left if kind is DeltaKind.POSITIVE else below.came)
             for best in self.bests.values():
                 self._take_members(best)
@@ -169,7 +177,6 @@ class Improving:
                     self._dead.append((name, row))
             self._see(STAYS, STAYS)
             self._wave += 1
-            self.waves += 1
 
     def _take(self, name: str, row: Row, level: int) -> None:
         """An instance of the row dies."""
@@ -224,7 +231,6 @@ class Improving:
     def _insert_waves(self) -> None:
         """Goes on from wave 0, which has run, until nothing comes."""
         returned, self._dying = self._dying, {}
-        rounds = 0
         while True:
             if not self._coming and not returned:
                 self._admit_best()
@@ -237,11 +243,9 @@ class Improving:
                 self._top = max(self._top, max(rows.batch.values(), default=0))
             returned = {}
             self._wave += 1
-            self.waves += 1
             if not any(rows.batch for rows in self.rows.values()):
                 break
-            rounds += any(self.rows[name].batch for name in self._visible)
-            self._check(rounds)
+            self._count_round()
             self._see(IS, IS)
             self._run_wave(None)
             for best in self.bests.values():
@@ -349,13 +353,17 @@ class Improving:
         for below in self.below.values():
             below.seen = (behind, before)
 
-    def _check(self, rounds: int) -> None:
+    def _count_round(self) -> None:
+        """A wave whose batch has rows that users see is a round. Raises where there are too many, of rounds or rows."""
+        self.waves += any(self.rows[name].batch for name in self._visible)
         if self._watch.limits.max_rounds is None and self._watch.limits.max_rows is None:
             return
+        if self._is_repairing and self.waves > self._watch.last_round:
+            raise TooManyRoundsError
         running = next((rule for rule, _, name, _ in self._runs if name in self.rows and self.rows[name].batch), None)
-        self._watch.rounds(rounds, running)
+        self._watch.rounds(self.waves, running)
         limit = self._watch.limits.max_rows
-        for name in self._visible:
+        for name in self._visible if self._inserting else ():
             if limit is not None and len(self.rows[name].ranks) > limit:
                 # Surpassed rows do not count, and each key is there at least once.
                 kept = [i for i in range(self._width[name]) if i not in self._costs.get(name, ())]

@@ -21,7 +21,7 @@ from tidelog.engine.local.values import Values, is_its_word
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant
-from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
+from tidelog.rules.ir import Atom, Constant, Rule, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
 
 Emit = Callable[[Row, int], None]
@@ -40,7 +40,7 @@ class Readable(Protocol):
 
 class Interpreter:
     """Makes runs from variants, for one engine. `combine`, `mul` or `max`, makes the weight of a combination from those
-    of its rows."""
+    of its rows. `pace` gives what the run of a rule calls before each step that may be slow (`Watch.pace`)."""
 
     def __init__(
         self,
@@ -48,11 +48,13 @@ class Interpreter:
         values: Values,
         functions: CompiledFunctions,
         combine: Callable[[int, int], int] = mul,
+        pace: Callable[[Rule], Callable[[], None]] | None = None,
     ) -> None:
         self.tables = tables
         self.values = values
         self.functions = functions
         self.combine = combine
+        self.pace = pace
 
     def run(
         self, variant: Variant, emit: Emit, *, all_new: bool | None = None
@@ -75,6 +77,8 @@ class _Run:
         self._all_new = all_new
         self._names: dict[str, str] = {}
         self._scope: dict[str, Any] = {"emit": emit}
+        if interpreter.pace is not None:
+            self._scope["pace"] = interpreter.pace(variant.rule)
         self._weight = "weight"
         self._lines: list[str] = []
         self._depth = 0
@@ -122,6 +126,8 @@ class _Run:
     # Steps
 
     def _step(self, step: Step) -> None:
+        if self._interpreter.pace is not None and not isinstance(step, Antijoin):
+            self._write("pace()")
         match step:
             case Join(atom, position, keys):
                 self._join(atom, keys, self._is_new(position))

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from tidelog.check.types import Type, is_word
 from tidelog.engine.local.groups import Grouping
 from tidelog.engine.local.held import Facts
-from tidelog.engine.local.improve import FEW_ROWS, Improving, TooMuchError
+from tidelog.engine.local.improve import FEW_ROWS, Improving, TooManyRoundsError, TooMuchError
 from tidelog.engine.local.improve import Facts as Given
 from tidelog.engine.local.range_of_sums import OutOfRangeError
 from tidelog.engine.local.rounds import RoundsStratum
@@ -33,6 +34,7 @@ from tidelog.rules.monotone import find_monotone
 ANEW = "its values are derived from nothing"
 REPAIRED = "its values only get better: what a change reaches is repaired"
 RETRACTED = "much is retracted: its values are derived from nothing"
+TOO_LONG = "a repair needs more rounds than `max_rounds` allows: its values are derived from nothing"
 SURPASSED = "many values were surpassed: its values are derived from nothing"
 OVER = "a sum may run over the end of its type"
 # How many surpassed rows there may be for each that is shown, beyond those that deriving anew leaves.
@@ -130,9 +132,9 @@ class MonotoneStratum(RoundsStratum):
         improving.waves = improving.instances = 0
         try:
             improving.update(facts)
-        except TooMuchError:
+        except TooMuchError as error:
             self._undo(self._state)
-            self.why = RETRACTED
+            self.why = TOO_LONG if isinstance(error, TooManyRoundsError) else RETRACTED
             return None
         shown.update(facts)
         self.why = REPAIRED
@@ -141,7 +143,7 @@ class MonotoneStratum(RoundsStratum):
             number = self.numbers[name]
             columns = self.desk.stores[number].columns
             came, left = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
-            self.watch.rows(name, len(table.weights) + len(came) - len(left))
+            self.watch.rows(name, len(table.weights) + len(came) - len(left), partial(self._deriving, name, None))
             if came or left:
                 changes[number] = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
         return changes
@@ -169,7 +171,7 @@ class MonotoneStratum(RoundsStratum):
         for name, table in shown.tables.items():
             number = self.numbers[name]
             rows = self._groups_of(name, shown.tables[self._members[name]]) if name in self._keys else [*table.weights]
-            self.watch.rows(name, len(rows))
+            self.watch.rows(name, len(rows), partial(self._deriving, name, None))
             store = self.desk.stores[number]
             words = self.rows_to_words(rows, store.columns)
             changes |= self.exchange(number, words) if len(store) else {number: (words, words[:0])}

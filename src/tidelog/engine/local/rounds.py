@@ -8,6 +8,7 @@ forever: that is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from graphlib import TopologicalSorter
 
 from tidelog.diagnostics.codes import Code
@@ -39,7 +40,10 @@ class RoundsStratum(HeldStratum):
         self._is_fresh = True
         self._emitted: Bag = {}
         interpreter = Interpreter(
-            {**inside, **{name: tables[name] for name in below}}, self.values, self.program.functions
+            {**inside, **{name: tables[name] for name in below}},
+            self.values,
+            self.program.functions,
+            pace=self.watch.pace,
         )
         self._runs = {rule.id: self._compiled(rule, interpreter) for rule in self.stratum.rules if rule.group is None}
         self._groupings = {
@@ -78,9 +82,6 @@ class RoundsStratum(HeldStratum):
         for table in self._own.values():
             table.replace({})
         while True:
-            rounds += 1
-            self.watch.look()
-            self.watch.rounds(rounds)
             for name in self._hidden:
                 self._own[name].replace(self._derived(name))
             states = {
@@ -89,6 +90,10 @@ class RoundsStratum(HeldStratum):
             }
             if all(states[name] == self._own[name].weights for name in self._visible):
                 break
+            rounds += 1
+            self.watch.rounds(rounds, self._renewing)
+            for name, rows in states.items():
+                self.watch.rows(name, len(rows), partial(self._renewing, name))
             mark = hash(tuple(frozenset(states[name]) for name in self._visible))
             if suspected == states:
                 raise self._restless(rounds)
@@ -97,8 +102,8 @@ class RoundsStratum(HeldStratum):
                 suspected = states
             seen.add(mark)
             for name, rows in states.items():
-                self.watch.rows(name, len(rows))
                 self._own[name].replace(rows)
+        self.rounds_taken = rounds
         facts: Facts = {}
         for name, table in self._own.items():
             number = self.numbers[name]
@@ -158,16 +163,31 @@ class RoundsStratum(HeldStratum):
         """What the rules of a relation derive from the present round, with weights."""
         self._emitted = {}
         for rule in self.stratum.rules:
-            if rule.head.relation != name:
-                continue
-            with self.guarded(rule), self.costs.measured(rule):
-                if rule.group is not None:
-                    members = self._own[rule.group.atom.relation].weights
-                    for row in self._groupings[rule.id].rows(members):
-                        self._emit(row, 1)
-                else:
-                    self._runs[rule.id]([((), 1)])
+            if rule.head.relation == name:
+                self._derive_by(rule)
         return self._emitted
+
+    def _derive_by(self, rule: Rule) -> None:
+        """Adds what one rule derives to what is emitted."""
+        self.watch.look(rule)
+        with self.guarded(rule), self.costs.measured(rule):
+            if rule.group is not None:
+                members = self._own[rule.group.atom.relation].weights
+                for row in self._groupings[rule.id].rows(members, self.watch.pace(rule)):
+                    self._emit(row, 1)
+            else:
+                self._runs[rule.id]([((), 1)])
+
+    def _renewing(self, name: str | None = None) -> Rule | None:
+        """A rule that derives rows (of this relation) in the present round which the one before did not have."""
+        for rule in self.stratum.rules:
+            head = rule.head.relation
+            if head in self._visible and name in (None, head):
+                self._emitted = {}
+                self._derive_by(rule)
+                if self._emitted.keys() - self._own[head].weights.keys():
+                    return rule
+        return None
 
     def _restless(self, rounds: int) -> EvaluationError:
         names = ", ".join(f"`{name}`" for name in self._visible)

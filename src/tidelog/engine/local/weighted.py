@@ -39,7 +39,7 @@ class WeightedStratum(HeldStratum):
         self._is_fresh = True
         self._given_before: Bag | None = {} if self.relation.role is Role.INPUT and self.has_rules() else None
         self._taken_back: list[tuple[Rule, Run]] = []
-        interpreter = Interpreter(tables, self.values, self.program.functions)
+        interpreter = Interpreter(tables, self.values, self.program.functions, pace=self.watch.pace)
         self._runs = []
         for rule in self.stratum.rules:
             reads_stream = any(map(self._is_stream, rule.positives))
@@ -58,7 +58,7 @@ class WeightedStratum(HeldStratum):
         if self._given_before is not None:
             known = before._given_before
             self._given_before = dict(before.table.weights) if known is None else known
-        interpreter = Interpreter(before._tables, self.values, self.program.functions)
+        interpreter = Interpreter(before._tables, self.values, self.program.functions, pace=self.watch.pace)
         for rule in self.removed:
             if not any(map(before._is_stream, rule.positives)):  # what a stream brought is over
                 (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
@@ -188,6 +188,7 @@ class StreamGroupStratum(WeightedStratum):
         self._grouping = Grouping(rule.group, self.program.relations, self.values)
 
     def derive(self) -> Facts:
-        for row in self._grouping.rows(self._members.delta):
+        (rule,) = self.stratum.rules
+        for row in self._grouping.rows(self._members.delta, self.watch.pace(rule)):
             self.table.add(row, 1)
         return {}

@@ -80,7 +80,6 @@ class AggregateStratum(GroupStratum):
 
     def _row(self, group: Group, key: Words) -> Row | None:
         words = tuple(key.tolist())
-        self.watch.look()
         state = self._states.get(words)
         if state is None:
             return self._made(group, key, words)
