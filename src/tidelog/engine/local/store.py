@@ -167,9 +167,10 @@ class Store:
 
     # Room
 
-    def make_room(self, rows: int) -> None:
-        """Room for `rows` more rows in the rows, in the index, in the queues and in the log."""
-        self.make_row_room(rows)
+    def make_room(self, rows: int, instances: int = 0) -> None:
+        """Room for `rows` more rows in the rows, in the index, in the queues and in the log, and for so many instances
+        in the totals; one a row at least."""
+        self.make_row_room(rows, instances)
         self.make_queue_room(rows)
         line = self.line
         wanted = int(line[LOG_COUNT]) + rows
@@ -177,12 +178,12 @@ class Store:
             self._log.make_room(wanted)
             line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
 
-    def make_row_room(self, rows: int) -> None:
-        """Room for `rows` more rows in the rows and in the index, and for as many instances in the totals."""
+    def make_row_room(self, rows: int, instances: int = 0) -> None:
+        """Room for `rows` more rows in the rows and in the index, and for their instances in the totals."""
         self.index()
         line = self.line
-        if rows > line[COUNT_ROOM]:
-            self._make_count_room(rows)
+        if max(rows, instances) > line[COUNT_ROOM]:
+            self._make_count_room(max(rows, instances))
         wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
         if wanted > line[CAPACITY]:
             self._rows.make_room(wanted)

@@ -222,7 +222,7 @@ class LocalStratum(PlannedStratum):
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
         control[k.PYTHON_VARIANTS] = self._in_python
-        control[k.THREADS], control[k.CHUNK] = 1, k.ALL_ROWS
+        control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
         control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
         control[k.BELOW] = 0 if logging else sum(len(self.desk.stores[relation]) for relation in self._below)
         desk = self.desk
@@ -245,7 +245,7 @@ class LocalStratum(PlannedStratum):
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
             if status == k.GROW:
-                desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]))
+                desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]), int(control[k.NEED_INSTANCES]))
             elif status == k.GROW_ARRANGEMENT:
                 number = int(control[k.NEED])
                 desk.stores[int(desk.A[number, k.RELATION])].grow_arrangement(number)

@@ -68,7 +68,7 @@ class Hand:
         self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
-            np.empty((k.OUT_ROWS + k.OUT_SPARE) * width, dtype=np.int64)
+            np.zeros(k.buffer_words(width), dtype=np.int64)
             for _ in range(batches)
             for width in widths
             for _ in range(threads)
@@ -126,7 +126,7 @@ class Crew:
         self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
         self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
         self._alone = Hand(desk, inside, registers, blocks, threads=1, batches=1)
-        self._counts: Words = np.zeros(len(inside), dtype=np.int64)
+        self._counts: Words = np.zeros(2 * len(inside), dtype=np.int64)
         self._hands: list[Hand] = []
         self._sharing = False
 
@@ -193,7 +193,7 @@ class Crew:
     def at_root(self, control: Words, segment: Segment) -> Words:
         """The control words with which `enumerate` starts a tree from its beginning."""
         own = control.copy()
-        own[k.THREADS], own[k.CHUNK], own[k.NODE] = 1, k.ALL_ROWS, 0
+        own[k.THREADS], own[k.CHUNK], own[k.NODE], own[k.COMBINE] = 1, k.ALL_ROWS, 0, 0
         self._alone.registers[: len(segment.constants)] = segment.constants
         self._alone.iterators[0, 0] = 0
         self._cursors[:] = 0
@@ -239,7 +239,8 @@ class Crew:
                 for _ in range(threads)
             ]
             self._buffers = np.stack([hand.buffers.reshape(kernels.BATCHES, -1) for hand in self._hands])
-            self._shared_counts = np.zeros_like(self._buffers)
+            counts = len(self._inside) * (threads + 1)
+            self._shared_counts = np.zeros((threads, kernels.BATCHES, counts), dtype=np.int64)
             self._tallies = np.zeros((threads, len(self.tally)), dtype=np.int64)
             self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)
         self._words[:] = 0
@@ -283,7 +284,7 @@ class Crew:
         self._tallies[:] = 0
         # What the run is told about: by the thread that stopped all, or by the first, which speaks for all.
         speaker = next((hand.control for hand in self._hands if hand.control[k.STOPPED]), self._hands[0].control)
-        for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT, k.INSTANCES):
+        for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT, k.NEED_INSTANCES, k.INSTANCES):
             control[word] = speaker[word]
         return status
 
@@ -317,12 +318,12 @@ class Nest:
     def __init__(self, segment: Segment, control: Words, inputs: Words) -> None:
         self._segment = segment
         self._control = control.copy()
-        self._control[k.NODE], self._control[k.INPUT_COUNT] = 0, len(inputs)
+        self._control[k.NODE], self._control[k.INPUT_COUNT], self._control[k.COMBINE] = 0, len(inputs), 0
         self._inputs = inputs
         self._registers = segment.constants.copy()
         self._iterators: Words = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
         self._width = segment.emits + k.INSTANCE_EXTRA
-        self.out: Words = np.empty((k.OUT_ROWS + k.OUT_SPARE) * self._width, dtype=np.int64)
+        self.out: Words = np.empty(k.buffer_words(self._width), dtype=np.int64)
         self._buffers: Words = np.array([self.out.ctypes.data], dtype=np.int64)
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)

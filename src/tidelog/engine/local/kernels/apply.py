@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.index import (
+    add_row,
     fetch_ahead,
     find_hashed,
     find_or_add,
-    find_or_add_hashed,
     find_row,
     home_slot,
     log_created,
@@ -43,6 +43,18 @@ def with_rank(meta, rank):
 
 
 @kernel
+def level_of(head, columns):
+    """The level of an instance in a buffer."""
+    return load64(head, columns + k.INSTANCE_LEVEL) & k.LOW_MASK
+
+
+@kernel
+def times_of(head, columns):
+    """How many instances one in a buffer stands for."""
+    return (load64(head, columns + k.INSTANCE_LEVEL) >> k.REPEAT_SHIFT) + 1
+
+
+@kernel
 def retract_instances(S, relation, buffer, count):
     """Kills `count` instances; 0, or -1 if a head is not there (the state is broken)."""
     columns = S[relation, k.COLUMNS]
@@ -57,10 +69,11 @@ def retract_instances(S, relation, buffer, count):
             return -1
         row = rows + line * stride
         touch(S, relation, line, row, columns)
-        set_total(row, columns, wide, total_of(row, columns, wide) - 1)
+        times = times_of(head, columns)
+        set_total(row, columns, wide, total_of(row, columns, wide) - times)
         rank = (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
-        if load64(head, columns + k.INSTANCE_LEVEL) < rank:
-            left = count_of(row, columns, wide) - 1
+        if level_of(head, columns) < rank:
+            left = count_of(row, columns, wide) - times
             set_count(row, columns, wide, left)
             if left == 0:
                 add_pending(S, relation, line)
@@ -74,15 +87,27 @@ def insert_instances(S, relation, buffer, count, wave, logging):
     wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
+    slots = S[relation, k.SLOTS]
+    size = S[relation, k.SLOT_COUNT]
     fetch_ahead(S, relation, buffer, count)
     for i in range(count):
         head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
-        level = load64(head, columns + k.INSTANCE_LEVEL)
-        line = find_or_add_hashed(S, relation, head, load64(head, columns + k.INSTANCE_HASH))
+        level = level_of(head, columns)
+        times = times_of(head, columns)
+        hashed = load64(head, columns + k.INSTANCE_HASH)
+        at = home_slot(hashed, size)
+        while True:
+            slot = load64(slots, at)
+            line = (slot & k.LOW_MASK) - 1
+            if slot == 0 or (
+                (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed and same_words(rows + line * stride, head, columns)
+            ):
+                break
+            at = slot_after(at, size)
         if line < 0:
-            line = -1 - line
+            line = add_row(S, relation, head, hashed, at)
             row = rows + line * stride
-            set_numbers(row, columns, wide, 1, 1)
+            set_numbers(row, columns, wide, times, times)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             if logging != 0:
                 log_created(S, relation, line)
@@ -91,23 +116,23 @@ def insert_instances(S, relation, buffer, count, wave, logging):
         row = rows + line * stride
         if logging != 0:
             touch(S, relation, line, row, columns)
-        set_total(row, columns, wide, total_of(row, columns, wide) + 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) + times)
         meta = load64(row, columns + k.META)
         stamp = meta >> k.STAMP_SHIFT
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
         if stamp == k.PENDING:
             if level + 1 < rank:
                 store64(row, columns + k.META, with_rank(meta, level + 1))
-                set_count(row, columns, wide, 1)
+                set_count(row, columns, wide, times)
             elif level + 1 == rank:
-                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif stamp >= 0:
             if level < rank:
-                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif wave > 0:
             # Dead, and found again: it returns with the next wave. (In wave 0 its total is enough.)
             store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), level + 1))
-            set_count(row, columns, wide, 1)
+            set_count(row, columns, wide, times)
             add_pending(S, relation, line)
     return 0
 
@@ -169,7 +194,8 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
     fresh_count = 0
     for i in range(count):
         head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
-        level = load64(head, columns + k.INSTANCE_LEVEL)
+        level = level_of(head, columns)
+        times = times_of(head, columns)
         hashed = load64(head, columns + k.INSTANCE_HASH)
         if reserve[slot, 0] == reserve[slot, 1]:
             take_lines(S, relation, reserve, slot)
@@ -178,23 +204,23 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
             line = -1 - line
             reserve[slot, 0] = line + 1
             row = rows + line * stride
-            set_numbers(row, columns, wide, 1, 1)
+            set_numbers(row, columns, wide, times, times)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             fresh[fresh_count] = line
             fresh_count += 1
             continue
         row = rows + line * stride
-        set_total(row, columns, wide, total_of(row, columns, wide) + 1)
+        set_total(row, columns, wide, total_of(row, columns, wide) + times)
         meta = load64(row, columns + k.META)
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
         if meta >> k.STAMP_SHIFT != k.PENDING:
             if level < rank:
-                set_count(row, columns, wide, count_of(row, columns, wide) + 1)
+                set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif level + 1 < rank:
             store64(row, columns + k.META, with_rank(meta, level + 1))
-            set_count(row, columns, wide, 1)
+            set_count(row, columns, wide, times)
         elif level + 1 == rank:
-            set_count(row, columns, wide, count_of(row, columns, wide) + 1)
+            set_count(row, columns, wide, count_of(row, columns, wide) + times)
     if fresh_count > 0:
         line = S.ctypes.data + relation * k.STORE_FIELDS * 8
         atomic_add(line, k.LIVE, fresh_count)

@@ -202,7 +202,7 @@ def events_of(c, step):
 @kernel
 def has_room_for(S, c, relation, count, logging):
     """Whether as many instances fit everywhere. (An iteration is at most one above the highest rank: BUCKETS.)"""
-    if not has_room(S, relation, count, logging) or c[LAST_CAPACITY] < S[relation, k.CAPACITY]:
+    if not has_room(S, relation, count, count, logging) or c[LAST_CAPACITY] < S[relation, k.CAPACITY]:
         return False
     if c[ENTRY_COUNT] - c[ENTRY_FREE_COUNT] + count > c[ENTRY_CAPACITY]:
         return False

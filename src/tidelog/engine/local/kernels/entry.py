@@ -91,7 +91,7 @@ def enumerate_some(control, S, A, code, kind, registers, iterators, buffers, cou
 @entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64)")
 def apply_some(control, S, relation, out, count):
     """See `waves.apply_buffer`."""
-    return waves.apply_buffer(control, S, relation, out.ctypes.data, count)
+    return waves.apply_buffer(control, S, relation, out.ctypes.data, count, 0)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")

@@ -101,11 +101,14 @@ def find_or_add(S, relation, address):
 @kernel
 def find_or_add_hashed(S, relation, address, hashed):
     """`find_or_add` for a row whose hash is known."""
-    slots = S[relation, k.SLOTS]
     at = find_slot(S, relation, address, hashed)
-    slot = load64(slots, at)
-    if slot != 0:
-        return (slot & k.LOW_MASK) - 1
+    slot = load64(S[relation, k.SLOTS], at)
+    return (slot & k.LOW_MASK) - 1 if slot != 0 else -1 - add_row(S, relation, address, hashed, at)
+
+
+@kernel
+def add_row(S, relation, address, hashed, at):
+    """The line of a new row, with the columns at the address, which is indexed in the empty slot given."""
     free = S[relation, k.FREE_COUNT]
     if free > 0:
         line = load64(S[relation, k.FREE], free - 1)
@@ -116,9 +119,9 @@ def find_or_add_hashed(S, relation, address, hashed):
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
     for i in range(S[relation, k.COLUMNS]):
         store64(row, i, load64(address, i))
-    store64(slots, at, (hashed << k.HASH_SHIFT) | (line + 1))
+    store64(S[relation, k.SLOTS], at, (hashed << k.HASH_SHIFT) | (line + 1))
     S[relation, k.LIVE] += 1
-    return -1 - line
+    return line
 
 
 @kernel

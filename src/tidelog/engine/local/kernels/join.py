@@ -15,6 +15,17 @@ that has many are taken in shares from a common cursor.
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.buckets import (
+    FETCH_AHEAD,
+    emit_bucket,
+    emit_buckets,
+    head_sources,
+    is_ending,
+    is_hidden,
+    leads_to_ending,
+    probe,
+    stamp_bound,
+)
 from tidelog.engine.local.kernels.index import find_row
 from tidelog.engine.local.kernels.memory import (
     HASH_START,
@@ -29,36 +40,6 @@ from tidelog.engine.local.kernels.memory import (
 )
 from tidelog.engine.local.lftj.emit import emit_meets, is_plain
 from tidelog.engine.local.lftj.leapfrog import leapfrog, shares
-
-FETCH_AHEAD = 6
-
-
-@kernel
-def probe(A, arrangement, code, keys, count, registers):
-    """The entry of an arrangement for the key in the registers named in the code, or -1."""
-    state = HASH_START
-    for i in range(count):
-        state = hash_word(state, registers[load64(code, keys + i)])
-    hashed = hash_end(state)
-    table = A[arrangement, k.TABLE]
-    mask = A[arrangement, k.TABLE_MASK]
-    width = (k.ENTRY_EXTRA + count) * 8
-    at = hashed & mask
-    while True:
-        slot = load64(table, at)
-        if slot == 0:
-            return -1
-        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
-            entry = (slot & k.LOW_MASK) - 1
-            address = A[arrangement, k.ENTRIES] + entry * width
-            same = True
-            for i in range(count):
-                if load64(address, k.ENTRY_EXTRA + i) != registers[load64(code, keys + i)]:
-                    same = False
-                    break
-            if same:
-                return entry
-        at = (at + 1) & mask
 
 
 @kernel
@@ -227,96 +208,6 @@ def emit_instances(code, emits, count, registers, level, threads, buffers, count
 
 
 @kernel
-def source_of(code, register, bind_at, bind_count):
-    """The column of the row from which an iterator binds a register, or -1."""
-    for i in range(bind_count):
-        if load64(code, bind_at + 2 * i + 1) == register:
-            return load64(code, bind_at + 2 * i)
-    return -1
-
-
-@kernel
-def is_hidden(stamp, phase, bound):
-    """Whether the overlay hides a row with this stamp from a literal; `bound` says on which side of the delta it is."""
-    if phase == k.RETRACT:
-        return stamp > 0 or (stamp < 0 and stamp > bound)
-    return stamp < 0 or stamp > bound
-
-
-@kernel
-def emit_bucket(
-    code, emit, bind_at, bind_count, registers, pool, cursor, end, rows, width, columns, inside, level, threads,
-    buffers, counts, tally, check, phase, bound,
-):  # fmt: skip
-    """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
-
-    This is what most instances of most programs come from: the last iterator of a rule, with no condition behind it. So
-    the head is put together from what the bucket's rows have in common and from the columns of each, without going
-    through registers and code again.
-    """
-    n = load64(code, emit + k.EMIT_COUNT)
-    first = load64(code, emit + k.EMIT_SLOT) * threads
-    from_0 = source_of(code, load64(code, emit + k.EMIT_REGISTERS), bind_at, bind_count)
-    word_0 = registers[load64(code, emit + k.EMIT_REGISTERS)]
-    from_1 = from_2 = -1
-    word_1 = word_2 = 0
-    if n > 1:
-        from_1 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + 1), bind_at, bind_count)
-        word_1 = registers[load64(code, emit + k.EMIT_REGISTERS + 1)]
-    if n > 2:
-        from_2 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + 2), bind_at, bind_count)
-        word_2 = registers[load64(code, emit + k.EMIT_REGISTERS + 2)]
-    state_0 = hash_word(HASH_START, word_0)
-    buffer = first
-    count = counts[buffer]
-    start = cursor
-    hidden = 0
-    while cursor < end and count < k.OUT_ROWS:
-        row = rows + load32(pool, cursor) * width * 8
-        # The rows of a bucket are spread over memory: ask for one before its turn.
-        if cursor + FETCH_AHEAD < end:
-            prefetch(rows, load32(pool, cursor + FETCH_AHEAD) * width)
-        cursor += 1
-        found_level = level
-        if inside != 0 or check != k.CHECK_NONE:
-            meta = load64(row, columns + k.META)
-            if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
-                hidden += 1
-                continue
-            if inside != 0:
-                found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
-        state = state_0
-        if from_0 >= 0:
-            word_0 = load64(row, from_0)
-            state = hash_word(HASH_START, word_0)
-        if n > 1:
-            if from_1 >= 0:
-                word_1 = load64(row, from_1)
-            state = hash_word(state, word_1)
-        if n > 2:
-            if from_2 >= 0:
-                word_2 = load64(row, from_2)
-            state = hash_word(state, word_2)
-        hashed = hash_end(state)
-        if threads > 1:
-            counts[buffer] = count
-            buffer = first + ((hashed * threads) >> k.HASH_SHIFT)
-            count = counts[buffer]
-        line = buffers[buffer] + count * (n + k.INSTANCE_EXTRA) * 8
-        store64(line, 0, word_0)
-        if n > 1:
-            store64(line, 1, word_1)
-        if n > 2:
-            store64(line, 2, word_2)
-        store64(line, n + k.INSTANCE_LEVEL, found_level)
-        store64(line, n + k.INSTANCE_HASH, hashed)
-        count += 1
-    counts[buffer] = count
-    tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start - hidden
-    return cursor, count >= k.OUT_ROWS
-
-
-@kernel
 def enumerate_instances(
     control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
 ):
@@ -326,6 +217,7 @@ def enumerate_instances(
     wave = control[k.WAVE]
     threads = control[k.THREADS]
     chunk = control[k.CHUNK]
+    combine = control[k.COMBINE]
     node = control[k.NODE]
     looked_at = 0
     full = False
@@ -398,11 +290,7 @@ def enumerate_instances(
         check = load64(code, block + k.CHECK)
         if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:
             check = k.CHECK_NONE
-        # The bound of the overlay's stamp for this position.
-        if phase == k.RETRACT:
-            bound = -(wave + 2) if check == k.CHECK_BEFORE else -(wave + 1)
-        else:
-            bound = wave + 1 if check == k.CHECK_BEFORE else wave
+        bound = stamp_bound(check, phase, wave)
         rows = 0
         width = 0
         columns = 0
@@ -422,19 +310,18 @@ def enumerate_instances(
         descended = False
         plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
         looked_at -= cursor
-        if (
-            op == k.ITERATE_PROBE
-            and emit_count == 1
-            and child < 0
-            and equal_count == 0
-            and tail_count == 0
-            and 0 < load64(code, emit_at + k.EMIT_COUNT) <= 3
-        ):
+        if is_ending(code, block):
             cursor, full = emit_bucket(
-                code, emit_at, bind_at, bind_count, registers, source, cursor, end, rows, width, columns, inside, level,
-                threads, buffers, counts, tally, check, phase, bound,
+                code, emit_at, head_sources(code, block), registers, source, cursor, end, rows, width, columns, inside,
+                level, threads, buffers, counts, tally, check, phase, bound, combine,
             )  # fmt: skip
-        while cursor < end and not full:
+        elif leads_to_ending(code, block):
+            cursor, found, descended, full = emit_buckets(
+                S, A, code, block, registers, iterators, node, source, cursor, end, level, threads, buffers, counts,
+                tally, check, phase, wave, bound, combine,
+            )  # fmt: skip
+            looked_at += found
+        while cursor < end and not full and not descended:
             position = cursor
             cursor += 1
             found_level = level

@@ -96,8 +96,10 @@ EMIT_N, EMIT_AT = 17, 18
 BLOCK_WIDTH = 19
 # An emit: where an instance goes that got so far; then the registers of its head.
 EMIT_SLOT, EMIT_TALLY, EMIT_COUNT, EMIT_REGISTERS = 0, 1, 2, 3
-# An instance in a buffer: the head's columns, its level, the hash of the head.
+# An instance in a buffer: the head's columns, its level, the hash of the head. How often it came again (`repeats`) is
+# in the upper half of the level's word.
 INSTANCE_LEVEL, INSTANCE_HASH, INSTANCE_EXTRA = 0, 1, 2
+REPEAT_SHIFT = 32
 
 ITERATE_UNIT, ITERATE_BATCH, ITERATE_PROBE, ITERATE_SCAN, ITERATE_FIND, ITERATE_INPUT = 0, 1, 2, 3, 4, 5
 ITERATE_LEAP = 6
@@ -144,7 +146,9 @@ SHARE_FROM = 18  # from so many rows on, a wave is shared
 SHARED, RESUME = 19, 20  # the wave was shared; a sharing thread's place in it
 STOPPED = 21  # it was this thread that stopped all
 LOOKED_AT = 22  # the rows and words that joins have looked at
-CONTROL_FIELDS = 23
+COMBINE = 23  # 1: an instance that is in the buffer already is counted there
+NEED_INSTANCES = 24  # how many instances the rows of NEED_AT stand for
+CONTROL_FIELDS = 25
 
 RETRACT, INSERT = 0, 1
 STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3, 4
@@ -157,10 +161,23 @@ DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_END = 6, 7, 8, 9, 10, 11
 # is open (2: below a bound), the bound
 ITERATOR_WORDS = 8
 LEAP_OPEN, LEAP_BOUND = 6, 7
-OUT_ROWS = 8192
+OUT_ROWS = 2048
 OUT_SPARE = 64  # at most so many instances of one row go to one buffer
+# Behind the instances of a buffer, by the low bits of a hash: hash << PLACE_BITS | place; then, of some rows, where
+# each is, and its level and hash (see `buckets`).
+RECENT_WORDS = 4096
+RECENT_MASK = RECENT_WORDS - 1
+PLACE_BITS = 14
+PLACE_MASK = (1 << PLACE_BITS) - 1
+STAGED_ROWS = 64  # rows of a bucket that are emitted at a time, at most OUT_SPARE
+MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before others have a say
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join looks at before it lets Python look at the clock
 ALL_ROWS = 1 << 60  # the share of a thread that is alone
-SHARE_ROWS = 128  # the rows of a delta that a thread takes at a time
+SHARE_ROWS = 512  # the rows of a delta that a thread takes at a time
 LINES_TAKEN = 256  # the lines of a relation that a thread takes at a time
+
+
+def buffer_words(width: int) -> int:
+    """The words of a buffer whose instances take `width` words each."""
+    return (OUT_ROWS + OUT_SPARE) * width + RECENT_WORDS + 2 * STAGED_ROWS

@@ -22,6 +22,8 @@ from numba.extending import intrinsic
 
 # Functions that run only inside an entry point. Division by zero is checked where it can happen.
 kernel = njit(nogil=True, error_model="numpy")
+# Those that are called so often that the call itself would count.
+inlined = njit(nogil=True, error_model="numpy", inline="always")
 
 
 # To read a kernel from the disk, these versions of Numba need no more than their runtime. `Dispatcher.compile` imports

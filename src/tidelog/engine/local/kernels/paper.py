@@ -64,7 +64,7 @@ def create(S, p, relation, line, row, columns, bits):
 
 @kernel
 def has_places(S, p, relation, count):
-    return has_room(S, relation, count, 1) and S[relation, k.LOG_COUNT] + count <= p[CAPACITY]
+    return has_room(S, relation, count, count, 1) and S[relation, k.LOG_COUNT] + count <= p[CAPACITY]
 
 
 @kernel

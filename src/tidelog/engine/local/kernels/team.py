@@ -97,18 +97,20 @@ def book_room(control, S, words, inside, counts):
             count += counts[slot * threads + part]
         if count == 0:
             continue
-        instances += count
+        with_repeats = count + counts[inside.size * threads + slot]
         at = first_booking(threads) + slot * LINE
         booked = atomic_add(words, at, count) + count
-        if not has_room(S, inside[slot], booked + threads * k.LINES_TAKEN, 0):
+        if not has_room(S, inside[slot], booked + threads * k.LINES_TAKEN, with_repeats, 0):
             control[k.NEED] = inside[slot]
             control[k.NEED_AT] = booked + threads * k.LINES_TAKEN
+            control[k.NEED_INSTANCES] = with_repeats
             atomic_add(words, at, -count)
             for earlier in range(slot):
                 for part in range(threads):
                     atomic_add(words, first_booking(threads) + earlier * LINE, -counts[earlier * threads + part])
             return -1
-        atomic_add(S.ctypes.data, inside[slot] * k.STORE_FIELDS + k.COUNT_ROOM, -count)
+        atomic_add(S.ctypes.data, inside[slot] * k.STORE_FIELDS + k.COUNT_ROOM, -with_repeats)
+        instances += with_repeats
     return instances
 
 

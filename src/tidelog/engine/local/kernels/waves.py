@@ -36,13 +36,13 @@ def has_delta(S, V, variant, phase, wave):
 
 
 @kernel
-def has_room(S, relation, rows, logging):
-    """Whether `rows` more rows fit everywhere; the index stays at most three quarters full."""
+def has_room(S, relation, rows, instances, logging):
+    """Whether `rows` more rows with so many instances fit everywhere; the index stays at most three quarters full."""
     if S[relation, k.USED] + rows > S[relation, k.CAPACITY] + S[relation, k.FREE_COUNT]:
         return False
     if (S[relation, k.LIVE] + rows) * 4 > S[relation, k.SLOT_COUNT] * 3:
         return False
-    if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY] or rows > S[relation, k.COUNT_ROOM]:
+    if S[relation, k.PENDING_COUNT] + rows > S[relation, k.PENDING_CAPACITY] or instances > S[relation, k.COUNT_ROOM]:
         return False
     return logging == 0 or S[relation, k.LOG_COUNT] + rows <= S[relation, k.LOG_CAPACITY]
 
@@ -79,13 +79,15 @@ def enumerate_variant(control, S, A, V, registers, iterators, buffers, counts, t
 
 
 @kernel
-def apply_buffer(control, S, relation, buffer, count):
-    """Applies a buffer of instances to the head's relation. 0, GROW (nothing done), or BROKEN."""
-    if not has_room(S, relation, count, control[k.LOGGING]):
+def apply_buffer(control, S, relation, buffer, count, repeats):
+    """Applies a buffer of instances, some of which repeat, to the head's relation. 0, GROW (nothing done), BROKEN."""
+    instances = count + repeats
+    if not has_room(S, relation, count, instances, control[k.LOGGING]):
         control[k.NEED] = relation
         control[k.NEED_AT] = count
+        control[k.NEED_INSTANCES] = instances
         return k.GROW
-    S[relation, k.COUNT_ROOM] -= count
+    S[relation, k.COUNT_ROOM] -= instances
     width = (S[relation, k.COLUMNS] + k.INSTANCE_EXTRA) * 8
     done = 0
     # In pieces that the caches hold, so that what `fetch_ahead` fetched is still there.
@@ -97,7 +99,7 @@ def apply_buffer(control, S, relation, buffer, count):
         else:
             insert_instances(S, relation, buffer + done * width, piece, control[k.WAVE], control[k.LOGGING])
         done += piece
-    control[k.INSTANCES] += count
+    control[k.INSTANCES] += instances
     return 0
 
 
@@ -180,6 +182,7 @@ def room_to_revive(control, S, inside):
         if S[relation, k.PENDING_COUNT] + S[relation, k.LOG_COUNT] > S[relation, k.PENDING_CAPACITY]:
             control[k.NEED] = relation
             control[k.NEED_AT] = S[relation, k.LOG_COUNT]
+            control[k.NEED_INSTANCES] = 0
             return False
     return True
 
@@ -241,10 +244,11 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
         elif state == k.STATE_APPLY:
             for slot in range(inside.size):
                 if counts[slot] > 0:
-                    status = apply_buffer(control, S, inside[slot], buffers[slot], counts[slot])
+                    repeats = counts[inside.size + slot]
+                    status = apply_buffer(control, S, inside[slot], buffers[slot], counts[slot], repeats)
                     if status != 0:
                         return status
-                    counts[slot] = 0
+                    counts[slot] = counts[inside.size + slot] = 0
             if control[k.FINISHED] != 0:
                 control[k.VARIANT] += 1
                 control[k.STATE] = k.STATE_NEXT

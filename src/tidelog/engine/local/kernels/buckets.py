@@ -1,0 +1,300 @@
+"""The end of most rules: each row leads to a bucket, and each row of the bucket is an instance.
+
+This is what most instances of most programs come from, so it goes without the interpreter of `join` between two rows:
+`emit_bucket` for the rows of one bucket, `emit_buckets` for the buckets of all rows of the iterator before it.
+
+Most programs find the same heads again and again within a short time. An instance that the buffer has already is
+counted there (`repeats`), which costs less than to look for each of them in a large index. Behind its instances a
+buffer has a small table for that: by the low bits of a head's hash, the hash and the place of the last head with these
+bits. What it says may be of an earlier filling of the buffer, so it is compared with what is there now.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    hash_end,
+    hash_word,
+    inlined,
+    kernel,
+    load32,
+    load64,
+    prefetch,
+    store64,
+)
+
+FETCH_AHEAD = 6
+
+
+@inlined
+def probe(A, arrangement, code, keys, count, registers):
+    """The entry of an arrangement for the key in the registers named in the code, or -1."""
+    state = HASH_START
+    for i in range(count):
+        state = hash_word(state, registers[load64(code, keys + i)])
+    hashed = hash_end(state)
+    table = A[arrangement, k.TABLE]
+    mask = A[arrangement, k.TABLE_MASK]
+    width = (k.ENTRY_EXTRA + count) * 8
+    at = hashed & mask
+    while True:
+        slot = load64(table, at)
+        if slot == 0:
+            return -1
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            entry = (slot & k.LOW_MASK) - 1
+            address = A[arrangement, k.ENTRIES] + entry * width
+            same = True
+            for i in range(count):
+                if load64(address, k.ENTRY_EXTRA + i) != registers[load64(code, keys + i)]:
+                    same = False
+                    break
+            if same:
+                return entry
+        at = (at + 1) & mask
+
+
+@kernel
+def is_hidden(stamp, phase, bound):
+    """Whether the overlay hides a row with this stamp from a literal; `bound` says on which side of the delta it is."""
+    if phase == k.RETRACT:
+        return stamp > 0 or (stamp < 0 and stamp > bound)
+    return stamp < 0 or stamp > bound
+
+
+@kernel
+def stamp_bound(check, phase, wave):
+    """The bound of the overlay's stamp for a literal before or after the delta's position."""
+    if phase == k.RETRACT:
+        return -(wave + 2) if check == k.CHECK_BEFORE else -(wave + 1)
+    return wave + 1 if check == k.CHECK_BEFORE else wave
+
+
+@kernel
+def is_ending(code, block):
+    """Whether an iterator of buckets is the end of one rule, with nothing to check behind it."""
+    return (
+        load64(code, block + k.OP) == k.ITERATE_PROBE
+        and load64(code, block + k.EMIT_N) == 1
+        and load64(code, block + k.CHILD) < 0
+        and load64(code, block + k.EQUAL_N) == 0
+        and load64(code, block + k.TAIL_N) == 0
+        and 0 < load64(code, load64(code, block + k.EMIT_AT) + k.EMIT_COUNT) <= 3
+    )
+
+
+@kernel
+def leads_to_ending(code, block):
+    """Whether an iterator goes through lines, and all that follows it is one that `is_ending`."""
+    op = load64(code, block + k.OP)
+    if (
+        (op != k.ITERATE_BATCH and op != k.ITERATE_PROBE)
+        or load64(code, block + k.CHILD) < 0
+        or load64(code, block + k.EMIT_N) != 0
+        or load64(code, block + k.EQUAL_N) != 0
+        or load64(code, block + k.TAIL_N) != 0
+    ):
+        return False
+    ending = load64(code, k.CODE_BLOCKS + load64(code, block + k.CHILD))
+    return load64(code, ending + k.SIBLING) < 0 and load64(code, ending + k.SPLIT) < 0 and is_ending(code, ending)
+
+
+@kernel
+def source_of(code, register, bind_at, bind_count):
+    """The column of the row from which an iterator binds a register, or -1."""
+    for i in range(bind_count):
+        if load64(code, bind_at + 2 * i + 1) == register:
+            return load64(code, bind_at + 2 * i)
+    return -1
+
+
+@kernel
+def head_sources(code, block):
+    """For three columns of the head that an iterator emits: the column of its row that they are, or -1.
+
+    A head with fewer columns has its last one several times: see `emit_bucket`.
+    """
+    emit = load64(code, block + k.EMIT_AT)
+    last = load64(code, emit + k.EMIT_COUNT) - 1
+    bind_at, bind_count = load64(code, block + k.BIND_AT), load64(code, block + k.BIND_N)
+    from_0 = source_of(code, load64(code, emit + k.EMIT_REGISTERS), bind_at, bind_count)
+    from_1 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + min(1, last)), bind_at, bind_count)
+    from_2 = source_of(code, load64(code, emit + k.EMIT_REGISTERS + last), bind_at, bind_count)
+    return from_0, from_1, from_2
+
+
+@inlined
+def emit_bucket(
+    code, emit, head, registers, pool, cursor, end, rows, width, columns, inside, level, threads, buffers, counts,
+    tally, check, phase, bound, combine,
+):  # fmt: skip
+    """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
+
+    The head is put together from what the bucket's rows have in common and from the columns of each, without going
+    through registers and code again. Three words are written whatever their number: the last one several times.
+    Whether an instance is a new one decides where it is written, and nothing else: no processor could foresee it. So
+    `place` and `levels` are chosen by a mask, and not by a branch.
+    """
+    n = load64(code, emit + k.EMIT_COUNT)
+    second, third = min(1, n - 1), n - 1
+    stride = (n + k.INSTANCE_EXTRA) * 8
+    recent_at = (k.OUT_ROWS + k.OUT_SPARE) * stride
+    slot = load64(code, emit + k.EMIT_SLOT)
+    buffer = slot * threads
+    from_0, from_1, from_2 = head
+    word_0 = registers[load64(code, emit + k.EMIT_REGISTERS)]
+    word_1 = registers[load64(code, emit + k.EMIT_REGISTERS + second)]
+    word_2 = registers[load64(code, emit + k.EMIT_REGISTERS + third)]
+    state_0 = hash_word(HASH_START, word_0)
+    base = buffers[buffer]
+    staged_at = base + recent_at + k.RECENT_WORDS * 8
+    start = cursor
+    last = end
+    end = min(end, cursor + k.MOST_REPEATS)
+    hidden = repeats = most = 0
+    while cursor < end and most < k.OUT_ROWS:
+        # A few rows at a time, first to where each of them leads, so that the waits for memory overlap.
+        staged = 0
+        stop = min(end, cursor + k.STAGED_ROWS)
+        while cursor < stop:
+            row = rows + load32(pool, cursor) * width * 8
+            cursor += 1
+            found_level = level
+            if inside != 0 or check != k.CHECK_NONE:
+                meta = load64(row, columns + k.META)
+                if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
+                    hidden += 1
+                    continue
+                if inside != 0:
+                    found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+            state = state_0
+            if from_0 >= 0:
+                state = hash_word(HASH_START, load64(row, from_0))
+            if n > 1:
+                state = hash_word(state, load64(row, from_1) if from_1 >= 0 else word_1)
+            if n > 2:
+                state = hash_word(state, load64(row, from_2) if from_2 >= 0 else word_2)
+            hashed = hash_end(state)
+            if threads > 1:
+                base = buffers[slot * threads + ((hashed * threads) >> k.HASH_SHIFT)]
+            if combine != 0:
+                recent = load64(base + recent_at, hashed & k.RECENT_MASK)
+                prefetch(base + (recent & k.PLACE_MASK) * stride, 0)
+            store64(staged_at, 2 * staged, row)
+            store64(staged_at, 2 * staged + 1, (found_level << k.HASH_SHIFT) | hashed)
+            staged += 1
+        count = counts[buffer]
+        for i in range(staged):
+            row = load64(staged_at, 2 * i)
+            hashed = load64(staged_at, 2 * i + 1)
+            found_level = hashed >> k.HASH_SHIFT
+            hashed = hashed & k.LOW_MASK
+            if from_0 >= 0:
+                word_0 = load64(row, from_0)
+            if from_1 >= 0:
+                word_1 = load64(row, from_1)
+            if from_2 >= 0:
+                word_2 = load64(row, from_2)
+            if threads > 1:
+                counts[buffer] = count
+                buffer = slot * threads + ((hashed * threads) >> k.HASH_SHIFT)
+                base = buffers[buffer]
+                count = counts[buffer]
+            place = count
+            levels = found_level
+            if combine != 0:
+                at = hashed & k.RECENT_MASK
+                recent = load64(base + recent_at, at)
+                line = base + (recent & k.PLACE_MASK) * stride
+                seen = load64(line, n + k.INSTANCE_LEVEL)
+                is_there = (
+                    (recent >> k.PLACE_BITS == hashed)
+                    & (recent & k.PLACE_MASK < count)
+                    & (seen & k.LOW_MASK == found_level)
+                    & (load64(line, 0) == word_0)
+                    & (load64(line, second) == word_1)
+                    & (load64(line, third) == word_2)
+                )
+                mask = -np.int64(is_there)
+                place = count ^ ((count ^ (recent & k.PLACE_MASK)) & mask)
+                levels = found_level ^ ((found_level ^ (seen + (1 << k.REPEAT_SHIFT))) & mask)
+                store64(base + recent_at, at, (hashed << k.PLACE_BITS) | place)
+            line = base + place * stride
+            store64(line, 0, word_0)
+            store64(line, second, word_1)
+            store64(line, third, word_2)
+            store64(line, n + k.INSTANCE_LEVEL, levels)
+            store64(line, n + k.INSTANCE_HASH, hashed)
+            is_new = 1 if place == count else 0
+            count += is_new
+            repeats += 1 - is_new
+            most = max(most, count)
+        counts[buffer] = count
+    if repeats > 0:
+        counts[buffers.size + slot] += repeats
+    tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start - hidden
+    return cursor, most >= k.OUT_ROWS or cursor < last
+
+
+@kernel
+def emit_buckets(
+    S, A, code, block, registers, iterators, node, source, cursor, end, level, threads, buffers, counts, tally, check,
+    phase, wave, bound, combine,
+):  # fmt: skip
+    """Emits the buckets of the rows of an iterator that `leads_to_ending`, as far as the buffers allow.
+
+    Returns where it stopped, how many rows of buckets it looked at, whether the iterator of the buckets has to go on
+    with one, and if a buffer is full.
+    """
+    relation, inside = load64(code, block + k.ROW_RELATION), load64(code, block + k.INSIDE)
+    rows, width, columns = S[relation, k.ROWS], S[relation, k.WIDTH], S[relation, k.COLUMNS]
+    bind_count, bind_at = load64(code, block + k.BIND_N), load64(code, block + k.BIND_AT)
+    child = load64(code, block + k.CHILD)
+    ending = load64(code, k.CODE_BLOCKS + child)
+    target = load64(code, ending + k.TARGET)
+    keys, key_count = load64(code, ending + k.KEY_AT), load64(code, ending + k.KEY_N)
+    pool, entries = A[target, k.POOL], A[target, k.ENTRIES]
+    entry_width = (k.ENTRY_EXTRA + key_count) * 8
+    last = load64(code, ending + k.ROW_RELATION)
+    last_rows, last_width, last_columns = S[last, k.ROWS], S[last, k.WIDTH], S[last, k.COLUMNS]
+    last_inside, last_check = load64(code, ending + k.INSIDE), load64(code, ending + k.CHECK)
+    if S[last, k.CHANGED] == 0:
+        last_check = k.CHECK_NONE
+    last_bound = stamp_bound(last_check, phase, wave)
+    emit = load64(code, ending + k.EMIT_AT)
+    head = head_sources(code, ending)
+    looked_at = 0
+    end = min(end, cursor + k.PAUSE_ROWS)
+    while cursor < end:
+        row = rows + load32(source, cursor) * width * 8
+        if cursor + FETCH_AHEAD < end:
+            prefetch(rows, load32(source, cursor + FETCH_AHEAD) * width)
+        cursor += 1
+        found_level = level
+        if check != k.CHECK_NONE or inside != 0:
+            meta = load64(row, columns + k.META)
+            if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
+                continue
+            if inside != 0:
+                found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+        for i in range(bind_count):
+            registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))
+        entry = probe(A, target, code, keys, key_count, registers)
+        if entry < 0:
+            continue
+        address = entries + entry * entry_width
+        at = load64(address, k.ENTRY_START)
+        stop = at + load32(address, k.ENTRY_LENGTH)
+        looked_at += stop - at + 1
+        at, full = emit_bucket(
+            code, emit, head, registers, pool, at, stop, last_rows, last_width, last_columns, last_inside, found_level,
+            threads, buffers, counts, tally, last_check, phase, last_bound, combine,
+        )  # fmt: skip
+        if full or looked_at > k.PAUSE_ROWS:
+            iterators[node, 3] = found_level
+            iterators[child, 0], iterators[child, 1], iterators[child, 2] = 1, at, stop
+            return cursor, looked_at - (stop - at), True, full
+    return cursor, looked_at, False, False
