@@ -186,8 +186,9 @@ def test_an_envelope_of_debezium(tmp_path: Path) -> None:
     pipe.feed({"payload": {"op": "u", "before": a80, "after": {**a80, "port": 81}, "ts_ms": 2}})
     pipe.run()
     assert pipe.summed("open") == {("a", 81)}
-    pipe.feed({"op": "d", "before": {"name": "a"}, "after": None, "ts_ms": 3})
-    pipe.run()
+    pipe.feed({"op": "d", "before": {"name": "a"}, "after": None, "ts_ms": 3}, "null", {"payload": None})
+    (step,) = pipe.run()
+    assert (step.read, step.bad) == (1, 0)
     assert pipe.summed("open") == set()
     assert len(pipe.changes("open")) == 4
 
@@ -339,3 +340,66 @@ def test_a_state_that_is_written_as_an_address_is_that_folder(tmp_path: Path, mo
     assert not list((tmp_path / "elsewhere").iterdir())
     pipe.write_file(REACH_FILE.replace('"state"', f'"file://{tmp_path}/state"'))
     assert pipe.run() == []
+
+
+def test_a_broken_quote_in_a_feed_is_a_bad_record(tmp_path: Path) -> None:
+    file = REACH_FILE.replace('"json"\npath   = "feed"', '"csv"\npath   = "feed"') + '[quarantine]\npath = "bad"\n'
+    pipe = started(tmp_path, file)
+    pipe.feed_text('src,dst,op\nc,d,+\n"x"y,z,+\nd,e,+\n"u\nv,w,+\n', "feed/1.csv")
+    *_, step = pipe.run()
+    assert (step.read, step.bad) == (4, 2)
+    rows = sorted(read_folder(tmp_path / "bad/batch=0"), key=lambda row: str(row["place"]))
+    assert [(row["code"], row["record"]) for row in rows] == [("E507", '"x"y,z,+'), ("E507", '"u\nv,w,+')]
+    assert [row["place"].rpartition("feed/")[2] for row in rows] == ["1.csv:3:1", "1.csv:5:1"]
+    assert pipe.summed("reach") == closure({("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")})
+
+
+def test_the_place_of_a_bad_row_is_its_place_whatever_the_file_is_called(tmp_path: Path) -> None:
+    program = "input relation N(n: u8)\noutput relation Out(n: u8)\nOut(n) :- N(n)."
+    file = (
+        'program = "program.dl"\nstate = "state"\n[inputs.N]\nformat = "FORMAT"\npath = "data"\n'
+        '[quarantine]\npath = "bad"\n'
+    )
+    for format_, place in (("csv", ":3:1"), ("parquet", ": row 2")):
+        folder = tmp_path / format_
+        (folder / "data").mkdir(parents=True)
+        pipe = Pipe(folder, program, file.replace("FORMAT", format_))
+        path = folder / f"data/a, b: c.{format_}"
+        path.write_text("n\n1\n300\n")
+        if format_ == "parquet":
+            pq.write_table(pa.table({"n": [1, 300], "more": ["x", "y"]}), path)
+        (step,) = pipe.run()
+        assert (step.read, step.bad) == (2, 1)
+        (row,) = read_folder(folder / "bad/batch=start")
+        assert row["place"] == f"{path}{place}"
+
+
+@pytest.mark.parametrize(
+    ("header", "text", "rows"),
+    [
+        ("true", "dst,more,src\nb,1,a\n", {("a", "b")}),
+        ("true", "src,dst\n", set()),
+        ("false", "src,dst\na,b\n", {("src", "dst"), ("a", "b")}),
+        (None, "dst,more,src\nb,1,a\n", {("a", "b")}),
+        (None, "x,y\n", {("x", "y")}),
+    ],
+)
+def test_the_header_of_a_starting_table(
+    tmp_path: Path, header: str | None, text: str, rows: set[tuple[str, str]]
+) -> None:
+    option = f"\noptions = {{header = {header}}}" if header else ""
+    pipe = Pipe(tmp_path, file=REACH_FILE.replace('path   = "data"', f'path = "data"{option}'))
+    pipe.table(text)
+    (step,) = pipe.run()
+    assert pipe.summed("reach") == rows
+    assert step.read == len(rows)
+
+
+def test_a_state_of_spark_is_told_from_a_log_that_is_gone(tmp_path: Path) -> None:
+    pipe = started(tmp_path)
+    pipe.feed(edge("+", "c", "d"))
+    pipe.run()
+    (tmp_path / "state/feeds/batches.jsonl").unlink()
+    (tmp_path / "state/feeds/log").mkdir()
+    with pytest.raises(UsageError, match="the feeds of this state were read on Spark"):
+        pipe.run()

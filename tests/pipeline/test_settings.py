@@ -52,6 +52,7 @@ def test_a_misspelt_setting_is_shown_with_the_one_that_was_meant(tmp_path: Path)
         ('op     = "op"', 'envelope = "debezium"', "error[E863]: `[changes.Edge]` has no `key`"),
         ('op     = "op"', "options = {multiLine = true}", "error[E864]: the local engine has no option `multiLine`"),
         ('op     = "op"', "options = {maxFilesPerTrigger = 0}", "a whole number above 0 is wanted here"),
+        ('op     = "op"', 'options = {sep = "ab"}', "one character that is no quote and no line end is wanted here"),
         ("[changes.Edge]", "[chnges.Edge]", "= help: did you mean `changes`?"),
         ("[changes.Edge]", "[changes.edge]", "= help: did you mean `Edge`?"),
         ("[changes.Edge]", "[changes.Reach]", "error[E865]: `Reach` is an output relation, not an input relation"),
@@ -139,6 +140,25 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     settings, _ = read_settings(tmp_path / "pipe.toml")
     assert settings.state == str(tmp_path / "state")
     assert settings.feeds[0].place.path == str(tmp_path / "feed")
+
+
+def test_a_list_of_tables_is_shown_where_it_is(tmp_path: Path) -> None:
+    said = wrong(tmp_path, REACH_FILE.replace("[inputs.Edge]", "[[inputs.Edge]]"))
+    assert "error[E864]: `inputs.Edge` is a list\n  --> pipe.toml:4:3\n" in said
+
+
+def test_a_quarantine_on_spark_has_a_path(tmp_path: Path) -> None:
+    said = wrong(tmp_path, REACH_FILE + '[quarantine]\nformat = "jdbc"\n', "spark")
+    assert "error[E863]: `[quarantine]` has no `path`" in said
+
+
+def test_lines_of_text_may_be_envelopes(tmp_path: Path) -> None:
+    file = REACH_FILE.replace(
+        '"json"\npath   = "feed"', '"text"\npath   = "feed"\nenvelope = "debezium"\nkey = ["src"]'
+    )
+    (tmp_path / "pipe.toml").write_text(file)
+    settings, _ = read_settings(tmp_path / "pipe.toml", "spark")
+    assert settings.feeds[0].is_envelope
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:

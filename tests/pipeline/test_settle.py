@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.pipeline.operations import OperationReader, order_of
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed, Place
-from tidelog.pipeline.settle import Settled, settle
+from tidelog.pipeline.settle import Settled, primary_key, settle
 
 PROGRAM = """
 input relation Host(name: string, port: u16)
+input relation Keyed(name: string, port: u16) primary key (x) x.name
 input multiset Seen(name: string)
 input stream Event(name: string)
 output relation Out(name: string)
@@ -34,7 +36,7 @@ def settled(records: Sequence[Mapping[str, Any]], **settings: Any) -> tuple[Sett
     relation = RULES.relations[given.relation]
     reader = OperationReader(given, relation, RULES.functions.definitions)
     operations = [reader.read(Record(f"f:{i}", record)) for i, record in enumerate(records, 1)]
-    return settle(operations, relation, bad.append), bad
+    return settle(operations, relation, bad.append, primary_key(relation, RULES)), bad
 
 
 def host(op: str, name: str, port: int | None, **more: Any) -> dict[str, Any]:
@@ -66,6 +68,23 @@ def test_two_rows_for_one_key_and_no_order_cannot_be_decided() -> None:
     found, bad = settled([host("u", "a", 1), host("u", "a", 2), host("u", "b", 1)], key=("name",))
     assert found.by_key == {("b",): ("b", 1)}
     assert [each.error.code for each in bad] == ["E867", "E867"]
+
+
+def test_the_primary_key_of_the_relation_is_a_key_though_the_feed_names_none() -> None:
+    records = [host("+", "a", 1), host("+", "a", 2), host("+", "b", 1), host("+", "b", 1), host("-", "c", 1)]
+    found, bad = settled([*records, host("+", "c", 2)], relation="Keyed")
+    assert (found.inserts, found.deletes) == ([("b", 1), ("c", 2)], [("c", 1)])
+    assert [(each.place, each.error.code) for each in bad] == [("f:1", "E867"), ("f:2", "E867")]
+
+
+def test_the_latest_row_of_a_primary_key_wins_also_by_another_key() -> None:
+    records = [host("+", "a", 1, ts=1), host("+", "a", 2, ts=3), host("+", "a", 3, ts=2)]
+    found, bad = settled(records, relation="Keyed", order="ts")
+    assert (found.inserts, bad) == ([("a", 2)], [])
+    found, bad = settled(records, relation="Keyed", order="ts", key=("port",))
+    assert (found.by_key, bad) == ({(1,): None, (2,): ("a", 2), (3,): None}, [])
+    found, bad = settled([host("u", "a", 1), host("u", "a", 2)], relation="Keyed", key=("port",))
+    assert (found.by_key, len(bad)) == ({}, 2)
 
 
 def test_the_same_row_twice_is_no_conflict() -> None:
@@ -104,6 +123,12 @@ def test_an_envelope_has_the_row_before_and_after() -> None:
         (host("+", "a", 1), {"order": "ts"}, "f: the column `ts`, for the order, is missing"),
         (host("+", "a", 1, ts=True), {"order": "ts"}, "says nothing about the order"),
         ({"op": "-", "name": "a"}, {"relation": "Event"}, "f: `Event` is a stream, and takes no deletes"),
+        (host("+", "a", 1, ts="1e9999999999999999999"), {"order": "ts"}, "says nothing about the order"),
+        (
+            {"op": "t", "before": None, "after": None},
+            {"key": ("name",), "is_envelope": True},
+            "f: `t` empties the table, which a feed cannot do",
+        ),
         ({"op": "u", "before": None}, {"key": ("name",), "is_envelope": True}, "f: the envelope has no `after`"),
     ],
 )
@@ -125,3 +150,22 @@ def test_numbers_are_ordered_by_size_also_as_text_and_before_other_texts() -> No
     assert sorted(values, key=lambda value: order_of(value) or ()) == ["-3", 1.5, "9", 10, "2024-01-01", "2024-01-02"]
     assert order_of(None) is None
     assert order_of(float("nan")) is None
+
+
+def test_times_are_ordered_as_moments_after_numbers_and_before_other_texts() -> None:
+    values = [
+        7,
+        "2024-01-01",
+        "2024-01-01T00:00:00.5Z",
+        datetime(2024, 1, 1, 0, 0, 0, 600_000),
+        "2024-01-01T00:00:00.6000000001Z",
+        "2024-01-01 00:00:01",
+        "2024-01-01T03:00:00+02:00",
+        "2023-12-31t23:00:30-02:00",
+        date(2024, 1, 2),
+        "2024-02-30T00:00:00Z",
+        "later",
+    ]
+    backwards = values[::-1]
+    assert sorted(backwards, key=lambda value: order_of(value) or ()) == values
+    assert order_of("2024-01-01T00:00:00Z") == order_of("2024-01-01T01:00:00.0+0100") == order_of("2024-01-01")

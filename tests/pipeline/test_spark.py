@@ -14,6 +14,7 @@ import pytest
 
 from tests.pipeline.folder import REACH_FILE, Pipe, closure, read_folder
 from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.pipeline.spark import feeds, sources
 from tidelog.pipeline.spark.sinks import ChangeTable
 
 pytestmark = pytest.mark.spark
@@ -136,13 +137,16 @@ def test_a_bad_record_fails_the_batch_with_its_own_error(tmp_path: Path, spark: 
     )
     pipe.table("src,dst\na,b\nb,a\n")
     path = pipe.feed('{"op": "?", "src": "x", "dst": "y"}')
+    other = pipe.feed_text('{"op": "+", "src": "x", "dst": "y"}\n', "feed/a b.json")
     with pytest.raises(DataError) as caught:
         pipe.run(spark=spark)
     assert caught.value.code == "E866"
     assert str(path) in caught.value.message
     assert pipe.summed("reach") == closure({("a", "b"), ("b", "a")})
     path.write_text('{"op": "+", "src": "b", "dst": "c"}\n')
+    other.unlink()
     (step,) = pipe.run(spark=spark)
+    assert pipe.warnings == [f"{other} is gone, and is left out of its batch"]
     assert step.changes == {"Reach": (2, 0)}
     assert {row["node"] for row in read_folder(tmp_path / "out/loop")} == {"a", "b"}
     pipe.write_file((tmp_path / "pipe.toml").read_text().replace('path   = "feed"', 'path = "other"'))
@@ -175,6 +179,46 @@ def test_what_spark_cannot_read_names_the_table(tmp_path: Path, spark: Any) -> N
     pipe = Pipe(tmp_path, file=REACH_FILE.replace('format = "csv"', 'format = "nonsense"'), engine="spark")
     with pytest.raises(DataError, match=r"`\[inputs.Edge\]`: Spark says: "):
         pipe.run(spark=spark)
+
+
+def test_what_is_wrong_with_the_columns_of_a_table_is_said(tmp_path: Path, spark: Any) -> None:
+    file = REACH_FILE.replace('format = "csv"', 'format = "parquet"') + '[quarantine]\npath = "bad"\n'
+    pipe = Pipe(tmp_path, file=file, engine="spark")
+    (tmp_path / "data").mkdir()
+    for columns, said in (
+        ({"src": ["a"], "dst": [1]}, "E506.*column `dst` of the rows for `Edge` holds `int64` values"),
+        ({"src": ["a"]}, "E503.*rows for `Edge` lack the column `dst`"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "data/rows.parquet")
+        for engine in ("local", "spark"):
+            pipe.engine = engine
+            pipe.write_file(file.replace('"state"', f'"state of {engine}"'))
+            with pytest.raises(DataError, match=said):
+                pipe.run(spark=spark if engine == "spark" else None)
+
+
+def test_a_feed_of_columns_may_begin_without_a_file(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = REACH_FILE.partition("[inputs")[0] + '[changes.Edge]\nformat = "parquet"\npath = "file:FEED"\norder = "at"\n'
+    file = file.replace("FEED", str(tmp_path / "feed")) + '[outputs.Reach]\nformat = "json"\npath = "out/reach"\n'
+    pipe = Pipe(tmp_path, file=file, engine="spark")
+    assert [step.batch for step in pipe.run(spark=spark)] == ["start"]
+    # A file comes after the query was started with columns that were supposed: another type, and one more column.
+    pq.write_table(pa.table({"src": ["a"], "dst": ["b"], "at": [1], "more": [2]}), tmp_path / "feed/1.parquet")
+    asked: list[object] = []
+
+    def columns_of_files(*asking: Any) -> Any:
+        asked.append(asking)
+        return None if len(asked) == 1 else sources.columns_of_files(*asking)
+
+    monkeypatch.setattr(feeds, "columns_of_files", columns_of_files)
+    assert [step.read for step in pipe.run(spark=spark)] == [1]
+    assert len(asked) == 3
+    assert pipe.summed("reach") == {("a", "b")}
+    pipe.engine = "local"
+    with pytest.raises(UsageError, match="the feeds of this state were read on Spark"):
+        pipe.run()
 
 
 @pytest.mark.slow

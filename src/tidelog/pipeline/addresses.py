@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
+from urllib.parse import unquote
 
 from tidelog.engine.spark.directory import _SAME_STORE, is_address
 
@@ -31,6 +32,15 @@ def on_this_machine(path: str) -> Path | None:
     if at is not None:
         return Path("/", path[at.end() :])
     return None if is_address(path) else Path(path)
+
+
+def shown_place(address: str | None) -> str:
+    """The file that a record is from, as it is called on this machine; Spark has it as an address, with `%20` for a
+    blank."""
+    if address is None or not is_address(address):
+        return address or "a row"
+    plain = unquote(address)
+    return str(on_this_machine(plain) or plain)
 
 
 def known_to_arrow(address: str) -> str:

@@ -3,7 +3,9 @@ quarantine."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRow
@@ -29,7 +31,7 @@ class BadRecords:
         if self.keep:
             self.kept.append((relation, bad))
 
-    def add_row(self, relation: str, bad: BadRow) -> None:
-        """The same for a row of a table, whose reader tells the place with the message."""
-        place = bad.error.message.partition(": ")[0].partition(",")[0]
-        self.add(relation, BadRecord(place, bad.text, bad.error))
+    def add_row(self, relation: str, bad: BadRow, path: Path) -> None:
+        """The same for a row of a file, whose reader begins the message with the place."""
+        place = re.match(rf"{re.escape(str(path))}(:\d+:\d+|: row \d+)?", bad.error.message)
+        self.add(relation, BadRecord(place[0] if place else str(path), bad.text, bad.error))

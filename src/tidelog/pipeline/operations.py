@@ -6,7 +6,8 @@
 | `-`, `delete`, `d` | the row goes; with a key, whatever row has the key |
 | `u`, `update` | the row takes the place of that which has its key |
 
-`c`, `r`, `u` and `d` are Debezium's (create, read, update, delete). In its envelope a record has the row `before` and
+`c`, `r`, `u` and `d` are Debezium's (create, read, update, delete); its `t`, which empties a table, is refused, for it
+has no place among the operations on rows. In its envelope a record has the row `before` and
 `after`, perhaps inside `payload`. Columns that the relation does not have are left alone.
 """
 
@@ -15,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any
 
@@ -47,10 +48,18 @@ WORDS = {
     **dict.fromkeys(("u", "update"), Verb.REPLACE),
 }
 
+_TRUNCATE = "t"
+
 Order = tuple[int, Any]
-"""Numbers come before texts; within each, their own order."""
+"""Numbers come before times, times before other texts; within each, their own order."""
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+)(\.\d*)?([eE][+-]?\d+)?\s*")
+_TIME = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)"
+    r"([T ](?P<clock>\d\d:\d\d(:\d\d)?)([.,](?P<fraction>\d+))?(?P<offset> ?(Z|[+-]\d\d(:?\d\d)?))?)?",
+    re.IGNORECASE | re.ASCII,
+)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _UNORDERED: Order = (0, 0)
 
 
@@ -99,6 +108,12 @@ class OperationReader:
             return Verb.INSERT
         word = values.get(self._feed.op)
         verb = WORDS.get(word) if isinstance(word, str) else None
+        if verb is None and word == _TRUNCATE and self._feed.is_envelope:
+            raise DataError(
+                f"{record.place}: `{_TRUNCATE}` empties the table, which a feed cannot do",
+                code=Code.BAD_OPERATION,
+                help="leave truncations out at the source (Debezium's `skipped.operations=t`), or delete row by row",
+            )
         if verb is None:
             meant = suggest(word, WORDS) if isinstance(word, str) else None
             raise DataError(
@@ -175,21 +190,52 @@ class OperationReader:
 
 
 def order_of(value: Any) -> Order | None:
-    """What compares as the values do: numbers, also written as text, by size, and before other texts; None for what
-    has no order."""
+    """What compares as the values do: numbers, also written as text, by size; then times, also written as in ISO 8601,
+    as the moments that they are (in UTC, where nothing is said of the zone); then other texts. None for what has no
+    order."""
     match value:
         case bool() | None:
             return None
-        case int() | Decimal():
-            return (0, value)
-        case float():
+        case int() | float() | Decimal():
             return (0, value) if value == value else None
+        case datetime():
+            return (1, _moment(value, Decimal(value.microsecond).scaleb(-6) + _nanoseconds(value)))
+        case date():
+            return (1, _moment(datetime(value.year, value.month, value.day), Decimal(0)))
         case str():
-            return (0, Decimal(value.strip())) if _NUMBER.fullmatch(value) else (1, value)
-        case datetime() | date():
-            return (1, value.isoformat())
+            return _order_of_text(value)
         case _:
             return None
+
+
+def _order_of_text(text: str) -> Order | None:
+    if _NUMBER.fullmatch(text):
+        try:
+            return (0, Decimal(text.strip()))
+        except InvalidOperation:  # an exponent beyond everything
+            return None
+    found = _TIME.fullmatch(text.strip())
+    if found is not None:
+        fraction = Decimal(f"0.{found['fraction'] or 0}")
+        offset = (found["offset"] or "").strip()
+        try:
+            moment = datetime.fromisoformat(f"{found['date']}T{found['clock'] or '00:00'}{offset.upper()}")
+            return (1, _moment(moment, fraction))
+        except (ValueError, OverflowError):
+            pass  # the 30th of February is a text
+    return (2, text)
+
+
+def _moment(value: datetime, fraction: Decimal) -> tuple[int, Decimal]:
+    """Whole seconds, and what is left of a second, which may be finer than Python's times are."""
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return (value.replace(microsecond=0) - _BEGINNING) // timedelta(seconds=1), fraction
+
+
+def _nanoseconds(value: datetime) -> Decimal:
+    """What a time of pandas has beside its microseconds."""
+    return Decimal(getattr(value, "nanosecond", 0)).scaleb(-9)
 
 
 def _images(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:

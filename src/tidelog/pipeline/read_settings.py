@@ -29,7 +29,7 @@ ENGINES = ("local", "spark")
 OPERATIONS = "op"
 _MODES = ("changes", "snapshot")
 _ENVELOPES = ("debezium",)
-_FLAT = ("csv", "tsv", "facts", "text")
+_FLAT = ("csv", "tsv", "facts")
 _LOCAL_OPTIONS = ("header", "sep", FILES_PER_BATCH)
 _WITHOUT_PATH = re.compile(r"(?!(csv|json|jsonl|parquet|tsv|facts|orc|text|avro|xml)$)")
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
@@ -156,16 +156,15 @@ class _Reader:
             self._bad_type(name, "a table `[quarantine]`", table)
             return None
         self._refuse_unknown(name, table, ("format", "path", "options"))
-        return self._place(name, {"format": "json", **table})
+        return self._place(name, {"format": "json", **table}, needs_path=True)
 
-    def _place(self, name: Name, table: Mapping[str, Any]) -> Place:
+    def _place(self, name: Name, table: Mapping[str, Any], *, needs_path: bool = False) -> Place:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
         if is_local and format_ and format_ not in FILE_FORMATS:
             self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, FILE_FORMATS)
-        path = self._text(
-            name, table, "path", needed=None if not is_local and _WITHOUT_PATH.match(format_) else 'path = "folder"'
-        )
+        needs_path = needs_path or is_local or not _WITHOUT_PATH.match(format_)
+        path = self._text(name, table, "path", needed='path = "folder"' if needs_path else None)
         self._refuse_elsewhere(name, "path", path)
         resolved = resolve(path, self._folder) if path else None
         return Place(format_, resolved, path, self._options(name, table))
@@ -183,6 +182,8 @@ class _Reader:
                 self._bad_value(
                     (*name, "options"), option, f"the local engine has no option `{option}`", option, _LOCAL_OPTIONS
                 )
+            elif self._engine == "local" and option == "sep" and (len(str(value)) != 1 or str(value) in '"\r\n'):
+                self._bad_type((*name, "options", option), "one character that is no quote and no line end", value)
             elif option == FILES_PER_BATCH and (not str(value).isdecimal() or int(value) < 1):
                 self._bad_type((*name, "options", option), "a whole number above 0", value)
             else:

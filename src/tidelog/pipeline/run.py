@@ -28,7 +28,7 @@ from tidelog.pipeline.batch import Batch, Records, Stop
 from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Settings
-from tidelog.pipeline.settle import Settled, settle
+from tidelog.pipeline.settle import Settled, primary_key, settle
 from tidelog.pipeline.site import Site
 
 START = "start"
@@ -157,6 +157,9 @@ class _Run:
             feed.relation: OperationReader(feed, rules.relations[feed.relation], rules.functions.definitions)
             for feed in settings.feeds
         }
+        self._primary_keys = {
+            feed.relation: primary_key(rules.relations[feed.relation], rules) for feed in settings.feeds
+        }
         self._last: int | None = None
 
     def all(self, watch: bool, interval: float, stop: Stop) -> None:
@@ -205,7 +208,9 @@ class _Run:
 
     def _settle(self, name: str, records: Records, progress: _Progress) -> Settled:
         operations = self._operations(name, records, progress)
-        settled = settle(operations, self._relations[name], lambda bad: progress.bad.add(name, bad))
+        settled = settle(
+            operations, self._relations[name], lambda bad: progress.bad.add(name, bad), self._primary_keys[name]
+        )
         progress.conflicts += settled.conflicts
         if settled.conflicts:
             conflicts = counted(settled.conflicts, "conflict")

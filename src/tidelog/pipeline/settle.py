@@ -2,7 +2,8 @@
 
 With an order the last operation on a row (or key) wins. Of operations that are equally late, and without an order all
 are, deletes are done before inserts, so an insert wins. That a row was both inserted and deleted is counted as a
-conflict. Two different rows for one key, equally late, cannot be decided: their records are bad.
+conflict. Two different rows for one key, equally late, cannot be decided: their records are bad. The primary key of the
+relation is such a key, whether the feed names one or not.
 
 In a multiset every operation counts, and in a stream every insert.
 """
@@ -11,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.values import Row, quoted
 from tidelog.pipeline.operations import FeedOperation, Verb
 from tidelog.pipeline.records import BadRecord
-from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 
 @dataclass(slots=True)
@@ -34,7 +36,30 @@ class Settled:
     conflict: str = ""
 
 
-def settle(operations: Iterable[FeedOperation], relation: Relation, on_bad: Callable[[BadRecord], None]) -> Settled:
+PrimaryKey = Callable[[Row], Any]
+
+
+def primary_key(relation: Relation, program: RuleProgram) -> PrimaryKey | None:
+    """The function from a row to its primary key, where the relation has one."""
+    key = relation.key
+    if key is None:
+        return None
+
+    def of_row(row: Row) -> Any:
+        try:
+            return key.call(program.row_value(relation, row))
+        except ZeroDivisionError:
+            return object()  # it has none, and whoever writes it down will say so
+
+    return of_row
+
+
+def settle(
+    operations: Iterable[FeedOperation],
+    relation: Relation,
+    on_bad: Callable[[BadRecord], None],
+    primary: PrimaryKey | None = None,
+) -> Settled:
     """Costs a pass over the operations. `on_bad` is told of records that contradict one another, and may raise."""
     settled = Settled()
     if relation.kind is not Kind.SET:
@@ -50,27 +75,63 @@ def settle(operations: Iterable[FeedOperation], relation: Relation, on_bad: Call
             latest[subject] = [each]
         elif each.order == found[0].order:
             found.append(each)
+    coming: list[list[FeedOperation]] = []
     for (is_key, subject), last in sorted(latest.items(), key=lambda item: item[1][0].order):
         verbs = {each.verb is Verb.DELETE for each in last}
         if len(verbs) == 2:
             settled.conflicts += 1
             settled.conflict = settled.conflict or _conflict(subject, is_key, relation, last)
-        if is_key:
-            _settle_key(subject, last, settled, relation, on_bad)
+        if not is_key and False not in verbs:
+            settled.deletes.append(subject)
+        elif not is_key:
+            coming.append(last)
+        elif len({each.row for each in last if each.row is not None}) > 1:
+            _refuse(subject, last, relation, on_bad)
+        elif all(each.row is None for each in last):
+            settled.by_key[subject] = None
         else:
-            (settled.inserts if False in verbs else settled.deletes).append(subject)
+            coming.append(last)
+    for last in coming if primary is None else _one_for_each_key(coming, primary, settled, relation, on_bad):
+        row = _row(last)
+        if last[0].key is None:
+            settled.inserts.append(row)
+        else:
+            settled.by_key[last[0].key] = row
     return settled
 
 
-def _settle_key(
-    key: Row, last: list[FeedOperation], settled: Settled, relation: Relation, on_bad: Callable[[BadRecord], None]
-) -> None:
-    rows = {each.row for each in last if each.row is not None}
-    if len(rows) < 2:
-        settled.by_key[key] = next(iter(rows), None)
-        return
+def _one_for_each_key(
+    coming: list[list[FeedOperation]],
+    primary: PrimaryKey,
+    settled: Settled,
+    relation: Relation,
+    on_bad: Callable[[BadRecord], None],
+) -> list[list[FeedOperation]]:
+    """Of the operations that bring a row each, in their order, those whose row has its primary key in the end."""
+    by_key: dict[Any, list[list[FeedOperation]]] = {}
+    for last in coming:
+        by_key.setdefault(primary(_row(last)), []).append(last)
+    kept = []
+    for key, found in by_key.items():
+        latest = [last for last in found if last[0].order == found[-1][0].order]
+        for last in found:
+            if last not in latest and last[0].key is not None:
+                settled.by_key[last[0].key] = None  # its row came, and another one took its place
+        if len(latest) == 1:
+            kept += latest
+        else:
+            _refuse(key, [each for last in latest for each in last], relation, on_bad)
+    return kept
+
+
+def _row(last: list[FeedOperation]) -> Row:
+    """The row that equally late operations bring; they bring no other."""
+    return next(each.row for each in last if each.row is not None)
+
+
+def _refuse(key: Any, last: list[FeedOperation], relation: Relation, on_bad: Callable[[BadRecord], None]) -> None:
     for each in last:
-        if each.row is not None:
+        if each.verb is not Verb.DELETE:
             error = DataError(
                 f"{each.record.place}: the key {quoted(key)} of `{relation.name}` has another row in the same batch,"
                 " and nothing says which is the later",

@@ -14,7 +14,7 @@ from tidelog.diagnostics.spans import Source, Span
 Name = tuple[str, ...]
 """`("outputs", "Reach", "mode")`; the empty one is the file."""
 
-_HEADER = re.compile(r"[ \t]*\[[ \t]*([^\[\]#]+?)[ \t]*\]")
+_HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]#]+?)[ \t]*\]")
 _KEY = re.compile(r"[ \t]*([\w\-.\"']+)[ \t]*=[ \t]*")
 _COMMENT = re.compile(r"[ \t]*(#.*)?$")
 

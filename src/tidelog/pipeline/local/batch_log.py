@@ -20,7 +20,7 @@ from tidelog.diagnostics.errors import DataError
 Files = Mapping[str, list[str]]
 """File names, relative to their folder, by the path of the feed as it is written in the pipeline file."""
 
-_NAME = "batches.jsonl"
+LOCAL_LOG = "batches.jsonl"
 
 
 class BatchLog:
@@ -29,7 +29,7 @@ class BatchLog:
     def __init__(self, folder: Path) -> None:
         """Raises DataError where the log is damaged."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / _NAME
+        self._path = folder / LOCAL_LOG
         self._batches: list[Files] = []
         self._taken: dict[str, set[str]] = {}
         self._read()

@@ -35,6 +35,12 @@ class LocalFeeds:
                 feed.place.folder.mkdir(parents=True)
 
     def check(self, last: int | None) -> None:
+        if last is not None and last >= self._log.next and (self._folder / "log").exists():
+            raise UsageError(
+                "the feeds of this state were read on Spark, and where they are is in the checkpoint of its query",
+                code=Code.OTHER_FEEDS,
+                help="go on there with `--engine spark`, or give the pipeline a new `state`",
+            )
         if last is not None and last >= self._log.next:
             raise UsageError(
                 f"the state has batch {last}, but the log in {self._folder} knows of {self._log.next} batches",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,13 @@ def format_of(place: Place) -> Format:
     found = JSON_LINES if place.format == "json" else FORMATS[place.format]
     separator = place.options.get("sep")
     return replace(found, delimiter=separator) if separator and found.delimiter else found
+
+
+def has_header(cells: Iterable[str], place: Place, needed: Iterable[str]) -> bool:
+    """Whether the first line of a text file has the names of its columns: if the option says so, or, without it, if all
+    names are there that are needed."""
+    said = place.options.get("header", "").lower()
+    return said == "true" or (said != "false" and set(needed) <= set(cells))
 
 
 def files_at(place: Place) -> list[Path]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -20,7 +21,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import JSON_LINES, PARQUET, Format
 from tidelog.io.text import open_text
-from tidelog.pipeline.local.formats import format_of
+from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import Relation
@@ -36,9 +37,10 @@ def read_records(path: Path, feed: Feed, relation: Relation) -> Iterator[Record 
         if format_ is PARQUET:
             yield from _read_parquet(path)
         elif format_ is JSON_LINES:
-            yield from _read_json(path)
+            yield from _read_json(path, feed)
         else:
-            yield from _read_text(path, format_, feed, relation)
+            with open_text(path, path.name.endswith(".gz")) as file:
+                yield from read_text(file, str(path), format_, feed, relation)
     except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
@@ -55,21 +57,33 @@ def needed_columns(feed: Feed, relation: Relation) -> set[str]:
     return {*rows, *(name for name in (feed.op, feed.order) if name is not None)}
 
 
-def _read_json(path: Path) -> Iterator[Record | BadRecord]:
+def read_document(place: str, text: str, feed: Feed) -> Record | BadRecord | None:
+    """The record that a text in JSON is; None for a tombstone, which follows a delete in a feed of envelopes and says
+    nothing more."""
+    try:
+        document = at_any_depth(json.loads, text)
+        reason = "" if isinstance(document, dict) else "the record is not an object"
+    except (ValueError, RecursionError) as error:
+        document, reason = text, f"the record is not JSON: {error}"
+    if feed.is_envelope and _is_tombstone(document):
+        return None
+    if reason:
+        return BadRecord(place, text.strip(), DataError(f"{place}: {reason}", code=Code.NOT_ROWS))
+    return Record(place, document)
+
+
+def _is_tombstone(document: Any) -> bool:
+    return document is None or (
+        isinstance(document, dict) and "op" not in document and document.get("payload", document) is None
+    )
+
+
+def _read_json(path: Path, feed: Feed) -> Iterator[Record | BadRecord]:
     with open_text(path, path.name.endswith(".gz")) as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            place = f"{path}:{number}:1"
-            try:
-                document = at_any_depth(json.loads, line)
-                reason = "" if isinstance(document, dict) else "the line is not an object"
-            except (ValueError, RecursionError) as error:
-                document, reason = None, f"the line is not JSON: {error}"
-            if reason:
-                yield BadRecord(place, line.strip(), DataError(f"{place}: {reason}", code=Code.NOT_ROWS))
-            else:
-                yield Record(place, document)
+            record = read_document(f"{path}:{number}:1", line, feed) if line.strip() else None
+            if record is not None:
+                yield record
 
 
 def _read_parquet(path: Path) -> Iterator[Record]:
@@ -81,38 +95,52 @@ def _read_parquet(path: Path) -> Iterator[Record]:
                 yield Record(f"{path}: row {number}", values)
 
 
-def _read_text(path: Path, format_: Format, feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:
+def read_text(
+    lines: Iterable[str], file: str, format_: Format, feed: Feed, relation: Relation
+) -> Iterator[Record | BadRecord]:
+    """The records of a text file. What a quote that is not well formed belongs to, to the end of the line where that is
+    noticed, is a bad record."""
     names: Sequence[str] | None = None
-    header = "false" if format_.plain else feed.place.options.get("header")
+    taken: list[str] = []
     usual_limit = csv.field_size_limit(_LONGEST_CELL)
-    with open_text(path, path.name.endswith(".gz")) as file:
-        reader = csv.reader(
-            file,
-            delimiter=format_.delimiter or ",",
-            quoting=csv.QUOTE_NONE if format_.plain else csv.QUOTE_MINIMAL,
-            strict=True,
-        )
-        line = 1
-        try:
-            for cells in reader:
-                place, line = f"{path}:{line}:1", reader.line_num + 1
-                if names is None:
-                    is_header = header == "true" or (header is None and needed_columns(feed, relation) <= set(cells))
-                    names = cells if is_header else columns_of(feed, relation)
-                    if is_header:
-                        continue
-                if not cells:
+    reader = csv.reader(
+        _noting(lines, taken),
+        delimiter=format_.delimiter or ",",
+        quoting=csv.QUOTE_NONE if format_.plain else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    try:
+        while True:
+            place = f"{file}:{reader.line_num + 1}:1"
+            taken.clear()
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                wrong = DataError(f"{place}: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE)
+                yield BadRecord(place, "".join(taken).rstrip("\r\n"), wrong)
+                continue
+            if names is None:
+                is_header = not format_.plain and has_header(cells, feed.place, needed_columns(feed, relation))
+                names = cells if is_header else columns_of(feed, relation)
+                if is_header:
                     continue
-                if len(cells) != len(names):
-                    yield _wrong_length(place, cells, names, format_)
-                else:
-                    yield Record(place, dict(zip(names, cells)), is_text=True)
-        except csv.Error as error:
-            raise DataError(
-                f"{path}:{line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
-            ) from error
-        finally:
-            csv.field_size_limit(usual_limit)
+            if not cells:
+                continue
+            if len(cells) != len(names):
+                yield _wrong_length(place, cells, names, format_)
+            else:
+                yield Record(place, dict(zip(names, cells)), is_text=True)
+    finally:
+        csv.field_size_limit(usual_limit)
+
+
+def _noting(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    """The lines; those that were asked for are in `taken`."""
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
 def _wrong_length(place: str, cells: Sequence[str], names: Sequence[str], format_: Format) -> BadRecord:

@@ -14,14 +14,13 @@ from tidelog.database.program import Program
 from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRows
-from tidelog.io.read import read_batches
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Feeds
 from tidelog.pipeline.local.feeds import LocalFeeds
-from tidelog.pipeline.local.formats import files_at, format_of
+from tidelog.pipeline.local.formats import files_at
 from tidelog.pipeline.local.sinks import LocalQuarantine, local_sink
+from tidelog.pipeline.local.tables import load_table
 from tidelog.pipeline.settings import Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
 
@@ -32,38 +31,30 @@ class LocalSite:
     def __init__(
         self, settings: Settings, program: Program, opening: Mapping[str, Any], warn: Callable[[str], object]
     ) -> None:
-        rules = program.stages.rules
-        self._relations = rules.relations
-        self._definitions = rules.functions.definitions
+        rules = self._rules = program.stages.rules
+        definitions = rules.functions.definitions
         state = Path(settings.state)
         self.database = program.open("local", path=state / "database", **opening)
         try:
             self.feeds: Feeds = LocalFeeds(settings.feeds, rules.relations, state / "feeds", warn)
             self.sinks = Sinks(
                 {
-                    each.relation: local_sink(each, rules.relations[each.relation], self._definitions, self.database)
+                    each.relation: local_sink(each, rules.relations[each.relation], definitions, self.database)
                     for each in settings.outputs
                 }
             )
             self.quarantine: Quarantine | None = (
-                LocalQuarantine(settings.quarantine, self._definitions) if settings.quarantine is not None else None
+                LocalQuarantine(settings.quarantine, definitions) if settings.quarantine is not None else None
             )
         except BaseException:
             self.close()
             raise
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int:
-        relation = self._relations[table.relation]
         files = files_at(table.place)
         if not files:
-            raise DataError(f"{table.place.path}: there are no files for `{relation.name}`", code=Code.UNREADABLE_FILE)
-        count = 0
-        rows = BadRows(skip=bad.skip, tell=lambda row: bad.add_row(relation.name, row))
-        for path in files:
-            for batch in read_batches(path, relation, self._definitions, rows, format_of(table.place)):
-                count += len(batch)
-                tx.insert(relation.name, batch)
-        return count + rows.count
+            raise DataError(f"{table.place.path}: there are no files for `{table.relation}`", code=Code.UNREADABLE_FILE)
+        return load_table(tx, files, table, self._rules, bad)
 
     def loaded(self) -> None:
         pass

@@ -8,23 +8,33 @@ what the feeds are, are kept beside it.
 
 from __future__ import annotations
 
+import io
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
+
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.io.formats import CSV
+from tidelog.pipeline.addresses import on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, Stop, Take
-from tidelog.pipeline.local.records import columns_of
+from tidelog.pipeline.local.batch_log import LOCAL_LOG
+from tidelog.pipeline.local.records import columns_of, read_document, read_text
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.failures import naming, said
 from tidelog.pipeline.spark.folder import Folder
-from tidelog.pipeline.spark.sources import feed_stream
-from tidelog.rules.ir import Relation
-from tidelog.values.deep import at_any_depth
+from tidelog.pipeline.spark.planned import gone_files
+from tidelog.pipeline.spark.signed import signed
+from tidelog.pipeline.spark.sources import columns_of_files, feed_stream, has_columns
+from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.schema import arrow_schema, with_plain_columns
+from tidelog.values import Definitions
 
 _FEEDS = "feeds.json"
 
@@ -34,20 +44,31 @@ class _StoppedError(Exception):
 
 
 class SparkFeeds:
-    """Implements `Feeds`. The checkpoint lies in `folder`."""
+    """Implements `Feeds`. The checkpoint lies in `folder`; `warn` hears of files that are gone."""
 
-    def __init__(self, spark: Any, feeds: Sequence[Feed], relations: Mapping[str, Relation], folder: Folder) -> None:
+    def __init__(
+        self, spark: Any, feeds: Sequence[Feed], program: RuleProgram, folder: Folder, warn: Callable[[str], object]
+    ) -> None:
         self._spark = spark
         self._feeds = feeds
-        self._relations = relations
+        self._relations = program.relations
+        self._definitions = program.functions.definitions
         self._folder = folder
+        self._warn = warn
         self._query: Any = None
+        self._supposed: list[Feed] = []
         self._failure: BaseException | None = None
         self._taking = threading.Lock()
 
     def check(self, last: int | None) -> None:
         described = [[feed.relation, feed.place.format, feed.place.written] for feed in self._feeds]
         noted = self._folder.read_text(_FEEDS)
+        if self._folder.exists(LOCAL_LOG) and noted is None:
+            raise UsageError(
+                "the feeds of this state were read on the local engine, and where they are is in its log of batches",
+                code=Code.OTHER_FEEDS,
+                help="go on there with `--engine local`, or give the pipeline a new `state`",
+            )
         if noted is not None and json.loads(noted) != described:
             raise UsageError(
                 "the feeds are not those that the state was made with: "
@@ -63,14 +84,12 @@ class SparkFeeds:
             )
         self._folder.write_text(_FEEDS, json.dumps(described))
         for feed in self._feeds:
-            if feed.place.path is not None and "://" not in feed.place.path:
-                feed.place.folder.mkdir(parents=True, exist_ok=True)
+            folder = None if feed.place.path is None else on_this_machine(feed.place.path)
+            if folder is not None and not folder.exists():
+                folder.mkdir(parents=True)
 
     def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
         if not self._feeds:
-            return
-        stream = self._stream()
-        if stream is None:
             return
 
         def take_frame(frame: Any, number: int) -> None:
@@ -84,12 +103,24 @@ class SparkFeeds:
                     self._failure = error
                     raise
 
-        writer = stream.writeStream.foreachBatch(take_frame).option(
-            "checkpointLocation", self._folder.spark_path("log")
-        )
-        trigger: dict[str, Any] = {"processingTime": f"{interval} seconds"} if watch else {"availableNow": True}
-        self._query = writer.trigger(**trigger).start()
-        self._wait(stop)
+        trigger: dict[str, Any] = {"availableNow": True}
+        if watch:
+            trigger = {"processingTime": f"{round(interval * 1000)} milliseconds"}
+        for path in gone_files(self._folder / "log"):
+            self._warn(f"{path} is gone, and is left out of its batch")
+        while True:
+            writer = self._stream().writeStream.foreachBatch(take_frame)
+            writer = writer.option("checkpointLocation", self._folder.spark_path("log"))
+            self._failure = None
+            self._query = writer.trigger(**trigger).start()
+            try:
+                self._wait(stop)
+                return
+            except DataError as error:
+                # Perhaps files came that have other columns than were supposed. The batch will be delivered again.
+                told = (columns_of_files(self._spark, feed.place) for feed in self._supposed)
+                if error.code != Code.SOURCE_FAILED or all(columns is None for columns in told):
+                    raise
 
     def interrupt(self) -> None:
         """Ends the query, in the middle of a batch if need be."""
@@ -100,10 +131,17 @@ class SparkFeeds:
         from pyspark.sql import functions as f
 
         streams = []
+        self._supposed = []
         for place, feed in enumerate(self._feeds):
             with naming(f"changes.{feed.relation}"):
-                columns = columns_of(feed, self._relations[feed.relation])
-                stream = feed_stream(self._spark, feed.place, columns)
+                relation = self._relations[feed.relation]
+                schema = None
+                if has_columns(feed.place):
+                    schema = columns_of_files(self._spark, feed.place)
+                    if schema is None:
+                        schema = _probable_columns(feed, relation, self._definitions)
+                        self._supposed.append(feed)
+                stream = feed_stream(self._spark, feed.place, columns_of(feed, relation), schema)
                 streams.append(stream.select(f.col("record").alias(f"f{place}")))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), streams)
 
@@ -129,29 +167,40 @@ class SparkFeeds:
         records: dict[str, Records] = {}
         for place, feed in enumerate(self._feeds):
             found = table.column(f"f{place}").drop_null().to_pylist()
-            records[feed.relation] = records_of(found, feed.place.format)
+            records[feed.relation] = records_of(found, feed, self._relations[feed.relation])
         return Batch(number, records)
 
 
-def records_of(found: Sequence[Mapping[str, Any]], format_: str) -> Iterator[Record | BadRecord]:
-    """The records in a column that `sources.record_column` made."""
-    is_text = format_ == "csv"
+def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:
+    """The records in a column that `sources` made."""
+    is_text = feed.place.format == "csv"
     for each in found:
-        place = each["place"].removeprefix("file://").removeprefix("file:")
+        place = shown_place(each["place"])
         if each["bad"] is not None:
             yield BadRecord(place, each["bad"], DataError(f"{place}: the record cannot be read", code=Code.NOT_ROWS))
         elif "row" in each:
             yield Record(place, each["row"])
+        elif "file" in each:
+            lines = io.StringIO(each["file"].removeprefix("\ufeff"), newline="")
+            separator = feed.place.options.get("sep", ",")
+            yield from read_text(lines, place, replace(CSV, delimiter=separator), feed, relation)
         else:
-            yield _parsed(place, each["text"] or "null", is_text)
+            record = read_document(place, each["text"] or "null", feed)
+            if isinstance(record, Record) and is_text:
+                yield replace(record, is_text=True)
+            elif record is not None:
+                yield record
 
 
-def _parsed(place: str, text: str, is_text: bool) -> Record | BadRecord:
-    try:
-        document = at_any_depth(json.loads, text)
-        reason = "" if isinstance(document, dict) else "the record is not an object"
-    except (ValueError, RecursionError) as error:
-        document, reason = None, f"the record is not JSON: {error}"
-    if reason:
-        return BadRecord(place, text, DataError(f"{place}: {reason}", code=Code.NOT_ROWS))
-    return Record(place, document, is_text)
+def _probable_columns(feed: Feed, relation: Relation, definitions: Definitions) -> Any:
+    """The columns that the files of a feed will have, as far as the program tells."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    empty = signed(arrow_schema(with_plain_columns(relation), definitions).empty_table())
+    fields = [pa.field(each.name, each.type) for each in empty.schema]
+    if feed.is_envelope:
+        row = pa.struct(fields)
+        fields = [pa.field("before", row), pa.field("after", row)]
+    more = (name for name in (feed.op, feed.order) if name is not None)
+    fields += [pa.field(name, pa.string()) for name in more if name not in [each.name for each in fields]]
+    return from_arrow_schema(pa.schema(fields))

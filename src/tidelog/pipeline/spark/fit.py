@@ -1,8 +1,8 @@
 """The records of a starting table → rows that fit the relation, in the tasks that read them; nothing goes through the
 driver but bad ones.
 
-Columns that Spark reads with types of their own are fitted as whole Arrow columns; a batch that does not fit is halved
-until the bad rows stand alone. Cells and JSON are fitted one by one, by the reader of feeds.
+Columns that Spark reads with types of their own are fitted as whole Arrow columns. Cells and JSON are fitted one by
+one, by the reader of feeds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tidelog.check.types import BitType, SignedType
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.spark.encode import stored_type
 from tidelog.engine.spark.failure import CarriedError
-from tidelog.io.bad_rows import OF_ONE_ROW
 from tidelog.io.rows import to_table
-from tidelog.io.tables import fit_table
+from tidelog.pipeline.addresses import shown_place
+from tidelog.pipeline.fit_parts import fit_parts
 from tidelog.pipeline.operations import OperationReader
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Feed
@@ -30,7 +30,6 @@ from tidelog.rules.ir import Relation
 from tidelog.rules.schema import arrow_schema, with_plain_columns
 from tidelog.values import Definitions
 
-BAD = "_bad"
 _ARROW = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -44,12 +43,20 @@ _ARROW = {
 }
 
 
+def bad_column(relation: Relation) -> str:
+    """The name of the column that describes a bad row; no column of the relation has it."""
+    name, taken = "_bad", {column.name for column in relation.columns}
+    while name in taken:
+        name += "_"
+    return name
+
+
 def fit_frame(frame: Any, feed: Feed, relation: Relation, definitions: Definitions, *, skip: bool) -> Any:
-    """The rows of a plain relation, with its columns and `_bad`, which describes a row that does not fit and is null
-    for the others. Without `skip` the first bad row fails the job that reads the frame."""
+    """The rows of a plain relation, with its columns and `bad_column`, which describes a row that does not fit and is
+    null for the others. Without `skip` the first bad row fails the job that reads the frame."""
     relation = with_plain_columns(relation)
     columns = ", ".join(f"`{column.name}` {stored_type(column.type)}" for column in relation.columns)
-    schema = f"{columns}{', ' if columns else ''}{BAD} string"
+    schema = f"{columns}{', ' if columns else ''}{bad_column(relation)} string"
     return frame.mapInArrow(fitting(feed, relation, definitions, skip=skip), schema)
 
 
@@ -91,40 +98,37 @@ class _Fitter:
         if not missing:
             table = table.select([column.name for column in self.relation.columns])
             table = without_decimals(table, self.relation)
-        places = records.field("place").to_pylist()
-        parts = list(self._fit_part(table, 0, places, bad))
-        return pa.concat_tables([arrow_schema(self.relation).empty_table(), *parts])
-
-    def _fit_part(self, table: pa.Table, start: int, places: list[str], bad: list[str]) -> Iterator[pa.Table]:
+        places = [shown_place(each) for each in records.field("place").to_pylist()]
         try:
-            yield fit_table(table, self.relation, lambda index: places[start + index] or "a row")
+            parts = list(fit_parts(table, self.relation, places.__getitem__, lambda each: self._note(each, bad)))
         except DataError as error:
-            if error.code not in OF_ONE_ROW:
-                raise CarriedError(error) from None
-            if table.num_rows == 1 or not self.skip:
-                self._note(places[start], json.dumps(table.slice(0, 1).to_pylist()[0], default=str), error, bad)
-                return
-            half = table.num_rows // 2
-            yield from self._fit_part(table.slice(0, half), start, places, bad)
-            yield from self._fit_part(table.slice(half), start + half, places, bad)
+            raise CarriedError(error) from None
+        return pa.concat_tables([arrow_schema(self.relation).empty_table(), *parts])
 
     def _fit_records(self, records: pa.StructArray, bad: list[str]) -> pa.Table:
         reader = OperationReader(self.feed, self.relation, self.definitions)
         rows = []
-        for record in records_of(records.to_pylist(), self.feed.place.format):
+        for record in records_of(records.to_pylist(), self.feed, self.relation):
             if isinstance(record, BadRecord):
-                self._note(record.place, record.text, record.error, bad)
+                self._note(record, bad)
                 continue
             try:
                 rows.append(reader.read(record).row)
             except DataError as error:
-                self._note(record.place, record.text, error, bad)
+                self._note(BadRecord(record.place, record.text, error), bad)
         return to_table(rows, self.relation)
 
-    def _note(self, place: str, text: str, error: DataError, bad: list[str]) -> None:
+    def _note(self, record: BadRecord, bad: list[str]) -> None:
+        error = record.error
         if not self.skip:
             raise CarriedError(error)
-        described = {"place": place, "text": text, "message": error.message, "code": error.code, "help": error.help}
+        described = {
+            "place": record.place,
+            "text": record.text,
+            "message": error.message,
+            "code": error.code,
+            "help": error.help,
+        }
         bad.append(json.dumps(described))
 
     def _shown(self, table: pa.Table, bad: list[str | None]) -> pa.Table:
@@ -133,12 +137,12 @@ class _Fitter:
             table.column(place).cast(_ARROW[stored_type(column.type)])
             for place, column in enumerate(self.relation.columns)
         ]
-        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, BAD])
+        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, bad_column(self.relation)])
 
     def _of_bad(self, bad: list[str]) -> pa.Table:
         arrays = [pa.nulls(len(bad), _ARROW[stored_type(column.type)]) for column in self.relation.columns]
         names = [column.name for column in self.relation.columns]
-        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, BAD])
+        return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, bad_column(self.relation)])
 
 
 def without_decimals(table: pa.Table, relation: Relation) -> pa.Table:

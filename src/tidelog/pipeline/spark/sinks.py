@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from tidelog.database.database import Database
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE
@@ -34,6 +32,7 @@ from tidelog.pipeline.sinks import (
 )
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
+from tidelog.pipeline.spark.signed import signed
 from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS, quoted_name
 from tidelog.rules.ir import Kind, Relation
 from tidelog.values import Definitions
@@ -258,13 +257,3 @@ def _save(writer: Any, place: Place) -> None:
 
 def _few_files(frame: Any, count: int) -> Any:
     return frame.coalesce(1) if count <= _ONE_FILE else frame
-
-
-def signed(table: pa.Table) -> pa.Table:
-    """The table with signed numbers in the place of unsigned ones, which Spark does not know."""
-    fields = []
-    for field in table.schema:
-        if pa.types.is_unsigned_integer(field.type):
-            field = field.with_type(pa.decimal128(20, 0) if field.type == pa.uint64() else pa.int64())
-        fields.append(field)
-    return table.cast(pa.schema(fields))

@@ -14,23 +14,23 @@ from typing import Any
 from tidelog.database.program import Program
 from tidelog.database.transaction import Transaction
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.session import local_session
 from tidelog.io.rows import to_rows, to_table
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Feeds
-from tidelog.pipeline.operations import OperationReader
-from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.load import load_records
 from tidelog.pipeline.settings import Feed, Place, Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.feeds import SparkFeeds, records_of
-from tidelog.pipeline.spark.fit import BAD, bad_record, fit_frame, without_decimals
+from tidelog.pipeline.spark.fit import bad_column, bad_record, fit_frame, without_decimals
 from tidelog.pipeline.spark.folder import Folder
-from tidelog.pipeline.spark.sinks import SparkQuarantine, signed, spark_sink
-from tidelog.pipeline.spark.sources import record_column, table_frame
-from tidelog.rules.ir import Kind, Relation
+from tidelog.pipeline.spark.signed import signed
+from tidelog.pipeline.spark.sinks import SparkQuarantine, spark_sink
+from tidelog.pipeline.spark.sources import table_frame
+from tidelog.rules.ir import Kind
 from tidelog.rules.schema import is_plain_relation
 
 _LOOKED_UP = 8
@@ -55,7 +55,7 @@ class SparkSite:
                 code=Code.SOURCE_FAILED,
                 help="run the pipeline with a classic session, such as `spark-submit` makes",
             )
-        rules = program.stages.rules
+        rules = self._rules = program.stages.rules
         self._relations = rules.relations
         self._definitions = rules.functions.definitions
         state = Folder(settings.state)
@@ -63,7 +63,7 @@ class SparkSite:
         self._kept: list[Any] = []
         try:
             feeds = [replace(feed, place=_known_to_spark(feed.place)) for feed in settings.feeds]
-            self._spark_feeds = SparkFeeds(self._spark, feeds, rules.relations, state / "feeds")
+            self._spark_feeds = SparkFeeds(self._spark, feeds, rules, state / "feeds", warn)
             self.feeds: Feeds = self._spark_feeds
             sinks = {}
             for output in settings.outputs:
@@ -83,38 +83,24 @@ class SparkSite:
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
         relation = self._relations[table.relation]
         place = _known_to_spark(table.place)
+        feed = Feed(relation.name, place)
         with naming(f"inputs.{table.relation}"):
-            frame = table_frame(self._spark, place, [column.name for column in relation.columns])
-            records = record_column(frame, place)
-            feed = Feed(relation.name, place)
+            records = table_frame(self._spark, place, [column.name for column in relation.columns])
             if not is_plain_relation(relation) or relation.kind is not Kind.SET or relation.key is not None:
-                return self._load_rows(tx, records, feed, relation, bad)
+                # Rows that are not plain, or are counted one by one, go through the driver.
+                found = records_of(records.toArrow().column(0).to_pylist(), feed, relation)
+                return load_records(tx, found, feed, self._rules, bad)
             fitted = fit_frame(records, feed, relation, self._definitions, skip=bad.skip)
+            described = bad_column(relation)
             if not bad.skip:
-                tx.insert(relation.name, fitted.drop(BAD))
+                tx.insert(relation.name, fitted.drop(described))
                 return None
             fitted = fitted.persist()
             self._kept.append(fitted)
-            for (description,) in fitted.where(f"{BAD} IS NOT NULL").select(BAD).collect():
+            for (description,) in fitted.where(f"{described} IS NOT NULL").select(described).collect():
                 bad.add(relation.name, bad_record(description))
-            tx.insert(relation.name, fitted.where(f"{BAD} IS NULL").drop(BAD))
+            tx.insert(relation.name, fitted.where(f"{described} IS NULL").drop(described))
             return None
-
-    def _load_rows(self, tx: Transaction, records: Any, feed: Feed, relation: Relation, bad: BadRecords) -> int:
-        """Where rows are not plain, or are counted one by one: they go through the driver."""
-        reader = OperationReader(feed, relation, self._definitions)
-        rows, count = [], 0
-        for record in records_of(records.toArrow().column(0).to_pylist(), feed.place.format):
-            count += 1
-            if isinstance(record, BadRecord):
-                bad.add(relation.name, record)
-                continue
-            try:
-                rows.append(reader.read(record).row)
-            except DataError as error:
-                bad.add(relation.name, BadRecord(record.place, record.text, error))
-        tx.insert(relation.name, rows)
-        return count
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         view, declared = self.database.relation(relation), self._relations[relation]

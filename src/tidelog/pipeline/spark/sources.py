@@ -2,14 +2,16 @@
 
 | format | how it is read |
 | --- | --- |
-| `csv` | cells as text, by the header if there is one |
-| `json` | each record as a variant, so that its values stay as they are |
-| `kafka`, `text`, `socket` | the column `value` is a record in JSON |
+| `csv` | a feed: each file as a text; a starting table: cells as text, by the header if there is one |
+| `json`, `kafka`, `text`, `socket` | the column `value` is a record in JSON; a line, where it is files |
 | any other | the columns that Spark gives it |
 
-So what a value may be is decided by `tidelog.io` alone, on either engine. What a feed's reader gives is one column, a
-struct of the record (as JSON in `text`, or as a struct in `row`), of the text that could not be read (`bad`), and of
-the file (`place`); so the streams of all feeds can be one.
+So what a value may be is decided by `tidelog.io` alone, on either engine. Where the place has options of Spark's own
+for CSV or JSON, Spark's reader is used: cells as text, and a record in JSON as a variant.
+
+What a reader gives is one column, a struct of the record (as JSON in `text`, as a struct in `row`, or as a whole file
+in `file`), of the text that could not be read (`bad`), and of the file (`place`); so the streams of all feeds can be
+one.
 """
 
 from __future__ import annotations
@@ -25,28 +27,71 @@ JSON_FORMATS = ("json", "jsonl")
 VALUE_FORMATS = ("kafka", "text", "socket")
 FILE_SOURCES = ("csv", "json", "jsonl", "parquet", "orc", "text", "avro", "xml")
 _VARIANT = "_record"
+_OF_ANY_FILES = frozenset(
+    option.lower()
+    for option in (
+        *("maxFilesPerTrigger", "maxBytesPerTrigger", "latestFirst", "maxFileAge", "maxCachedFiles", "fileNameOnly"),
+        *("cleanSource", "sourceArchiveDir", "pathGlobFilter", "recursiveFileLookup", "modifiedBefore"),
+        *("modifiedAfter", "ignoreMissingFiles", "ignoreCorruptFiles"),
+    )
+)
+"""Options that are about files, whatever is in them."""
 
 
 def table_frame(spark: Any, place: Place, columns: Sequence[str]) -> Any:
-    """The rows of a starting table, as Spark reads them; `columns` are those of a CSV file without a header."""
-    return _loaded(spark, spark.read, place, columns)
+    """The records of a starting table, in the one column `record`; `columns` are those of a CSV file without a
+    header."""
+    return _record_column(_loaded(spark, spark.read, place, columns, is_feed=False), place, is_feed=False)
 
 
-def feed_stream(spark: Any, place: Place, columns: Sequence[str]) -> Any:
-    """The stream of a feed, with the one column `record`."""
-    return record_column(_loaded(spark, spark.readStream, place, columns), place)
+def feed_stream(spark: Any, place: Place, columns: Sequence[str], schema: Any = None) -> Any:
+    """The stream of a feed, with the one column `record`. `schema` has the columns of files that have some."""
+    frame = _loaded(spark, spark.readStream, place, columns, is_feed=True, schema=schema)
+    return _record_column(frame, place, is_feed=True)
 
 
-def record_column(frame: Any, place: Place) -> Any:
+def has_columns(place: Place) -> bool:
+    """Whether the source is files with columns of types of their own."""
+    return place.format in FILE_SOURCES and place.format not in ("csv", "text", *JSON_FORMATS)
+
+
+def columns_of_files(spark: Any, place: Place) -> Any | None:
+    """The columns of the files that are there; None where there are none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.format(place.format).options(**_of_batches(place.options)).load(place.path).schema
+    except AnalysisException as error:
+        if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
+            raise
+        return None
+
+
+def is_whole_text(place: Place) -> bool:
+    """Whether the files of a CSV feed come as texts, for our own reader to take apart."""
+    options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep"}
+    return place.format == "csv" and not options and len(place.options.get("sep", ",")) == 1
+
+
+def _is_lines(place: Place) -> bool:
+    """Whether the records of a JSON file come as lines, for our own reader."""
+    return place.format in JSON_FORMATS and {name.lower() for name in place.options} <= _OF_ANY_FILES
+
+
+def _record_column(frame: Any, place: Place, *, is_feed: bool) -> Any:
     """The rows that Spark reads as records; see above."""
     from pyspark.sql import functions as f
 
     source = f.col("_metadata.file_path") if place.format in FILE_SOURCES else f.lit(place.written or place.format)
     nothing = f.lit(None).cast("string")
-    if place.format in JSON_FORMATS:
-        parts = [f.to_json(_VARIANT).alias("text"), f.col(CORRUPT).alias("bad")]
-    elif place.format in VALUE_FORMATS:
+    if is_feed and is_whole_text(place):
+        parts = [f.col("value").alias("file"), nothing.alias("bad")]
+    elif place.format in VALUE_FORMATS or _is_lines(place):
+        if place.format in FILE_SOURCES:
+            frame = frame.where(f.col("value").rlike(r"\S"))
         parts = [f.col("value").cast("string").alias("text"), nothing.alias("bad")]
+    elif place.format in JSON_FORMATS:
+        parts = [f.to_json(_VARIANT).alias("text"), f.col(CORRUPT).alias("bad")]
     elif place.format == "csv":
         cells = f.struct(*(_cell(name, place) for name in frame.columns if name != CORRUPT))
         parts = [f.to_json(cells, {"ignoreNullFields": "true"}).alias("text"), f.col(CORRUPT).alias("bad")]
@@ -66,9 +111,15 @@ def _cell(name: str, place: Place) -> Any:
     return cell if "nullValue" in place.options else f.coalesce(cell, f.lit("")).alias(name)
 
 
-def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str]) -> Any:
+def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str], *, is_feed: bool, schema: Any = None) -> Any:
     options = dict(place.options)
     format_ = "json" if place.format in JSON_FORMATS else place.format
+    if is_feed and is_whole_text(place):
+        format_ = "text"
+        options = {name: value for name, value in options.items() if name not in ("header", "sep")}
+        options["wholetext"] = "true"
+    elif _is_lines(place):
+        format_ = "text"
     reader = reader.format(format_)
     if format_ == "json":
         reader = reader.schema(f"{_VARIANT} variant, {CORRUPT} string").option("singleVariantColumn", _VARIANT)
@@ -76,9 +127,7 @@ def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str]) -> An
         names, has_header = _csv_columns(spark, place, columns)
         options = _csv_options(options, has_header)
         reader = reader.schema(", ".join(f"{quoted_name(name)} string" for name in (*names, CORRUPT)))
-    elif format_ in FILE_SOURCES and format_ != "text" and not _is_batch(reader):
-        # A stream of files wants to know their columns: those of the files that are there.
-        schema = spark.read.format(format_).options(**_of_batches(options)).load(place.path).schema
+    elif schema is not None:
         reader = reader.schema(schema)
     return reader.options(**options).load(place.path) if place.path else reader.options(**options).load()
 
@@ -89,12 +138,18 @@ def _csv_columns(spark: Any, place: Place, columns: Sequence[str]) -> tuple[list
     if header == "false":
         return list(columns), False
     lines = spark.read.format("text").load(place.path).head(1)
-    separator = place.options.get("sep", place.options.get("delimiter", ","))
-    cells = next(csv.reader([lines[0]["value"]], delimiter=separator), []) if lines else []
+    cells = _cells(lines[0]["value"], place) if lines else []
     if header == "true" and cells:
         return cells, True
     has_header = bool(cells) and set(columns) <= set(cells)
     return (cells if has_header else list(columns)), has_header or header == "true"
+
+
+def _cells(line: str, place: Place) -> list[str]:
+    separator = place.options.get("sep", place.options.get("delimiter", ","))
+    if len(separator) != 1:  # Spark has separators of several characters
+        return line.split(separator)
+    return next(csv.reader([line.removeprefix("\ufeff")], delimiter=separator), [])
 
 
 def _csv_options(options: Mapping[str, str], has_header: bool) -> dict[str, str]:
@@ -123,10 +178,6 @@ def _nullable(type_: Any) -> Any:
             return t.MapType(_nullable(type_.keyType), _nullable(type_.valueType), True)
         case _:
             return type_
-
-
-def _is_batch(reader: Any) -> bool:
-    return type(reader).__name__ == "DataFrameReader"
 
 
 def _of_batches(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,108 @@
+"""A file of a starting table → the rows in it, inserted.
+
+A record is what it is in a feed: its columns are found by name, those that the relation does not have are left alone,
+and one that may be null may be missing. Text files that have just the relation's columns are read as `tidelog.io` reads
+them, at the speed of Arrow; so is Parquet. Anything else goes record by record.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from tidelog.database.transaction import Transaction
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRows
+from tidelog.io.formats import JSON_LINES, PARQUET
+from tidelog.io.read import read_batches
+from tidelog.io.rows import Batch
+from tidelog.io.tables import columns_help
+from tidelog.io.text import open_text
+from tidelog.pipeline.bad_records import BadRecords
+from tidelog.pipeline.fit_parts import fit_parts
+from tidelog.pipeline.load import load_records
+from tidelog.pipeline.local.formats import format_of, has_header
+from tidelog.pipeline.local.records import read_records
+from tidelog.pipeline.settings import Feed, Place, Table
+from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.schema import is_plain_relation, with_plain_columns
+
+
+def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: RuleProgram, bad: BadRecords) -> int:
+    """Inserts the rows of all files; how many records there were. Raises DataError where a file cannot be read."""
+    relation = program.relations[table.relation]
+    others: list[Path] = []
+    count = 0
+    for path in files:
+        if relation.key is not None or not _is_usual(path, table.place, relation):
+            others.append(path)
+            continue
+        before = bad.count
+        for batch in _batches(path, table.place, relation, program, bad):
+            count += len(batch)
+            tx.insert(relation.name, batch)
+        count += bad.count - before
+    if others:
+        feed = Feed(relation.name, table.place)
+        records = chain.from_iterable(read_records(path, feed, relation) for path in others)
+        count += load_records(tx, records, feed, program, bad)
+    return count
+
+
+def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
+    """Whether the file can be read as a whole, and gives what its records would."""
+    format_ = format_of(place)
+    if format_ is JSON_LINES:
+        return False
+    if format_ is PARQUET:
+        return is_plain_relation(relation)
+    if format_.plain or not relation.columns:
+        return True
+    declared = [column.name for column in relation.columns]
+    with open_text(path, path.name.endswith(".gz")) as file:
+        try:
+            cells = next(csv.reader([file.readline()], delimiter=format_.delimiter or ",", strict=True), [])
+        except csv.Error:
+            return "header" not in place.options
+    # That is what `tidelog.io` takes for a header.
+    return has_header(cells, place, declared) == (sorted(cells) == sorted(declared))
+
+
+def _batches(path: Path, place: Place, relation: Relation, program: RuleProgram, bad: BadRecords) -> Iterator[Batch]:
+    format_ = format_of(place)
+    if format_ is PARQUET and relation.columns:
+        yield from _read_parquet(path, with_plain_columns(relation), bad)
+        return
+    rows = BadRows(skip=bad.skip, tell=lambda row: bad.add_row(relation.name, row, path))
+    yield from read_batches(path, relation, program.functions.definitions, rows, format_)
+
+
+def _read_parquet(path: Path, relation: Relation, bad: BadRecords) -> Iterator[pa.Table]:
+    declared = [column.name for column in relation.columns]
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            missing = [name for name in declared if name not in file.schema_arrow.names]
+            if missing:
+                raise DataError(
+                    f"{path}: the rows for `{relation.name}` lack the column `{missing[0]}`",
+                    code=Code.WRONG_COLUMNS,
+                    help=columns_help("", relation, []),
+                )
+            start = 1
+            for batch in file.iter_batches(columns=declared):
+                table = pa.Table.from_batches([batch])
+                yield from fit_parts(
+                    table,
+                    relation,
+                    lambda index, start=start: f"{path}: row {start + index}",  # type: ignore[misc]
+                    lambda each: bad.add(relation.name, each),
+                )
+                start += batch.num_rows
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error

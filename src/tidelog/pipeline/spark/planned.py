@@ -1,0 +1,57 @@
+"""The checkpoint of a query → which files of the batch that will be delivered again are gone.
+
+Spark notes in `offsets/N` how far each source has come with batch N, and in `sources/S` which files a source had at
+which of its steps; what is in `commits` was taken. A file that is gone it leaves out, and says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+from tidelog.pipeline.addresses import shown_place
+from tidelog.pipeline.spark.folder import Folder
+
+
+def gone_files(log: Folder) -> list[str]:
+    """The files that were planned for the last batch, if it was not taken, and that are not there."""
+    numbers = _numbers(log / "offsets")
+    if not numbers or max(numbers) in _numbers(log / "commits"):
+        return []
+    last = max(numbers)
+    begin, end = _steps(log, last - 1), _steps(log, last)
+    gone = []
+    for source, until in end.items():
+        planned = {
+            path for step, path in _files(log / "sources" / str(source)) if begin.get(source, -1) < step <= until
+        }
+        gone += [path for path in sorted(map(shown_place, planned)) if not _is_there(path)]
+    return gone
+
+
+def _numbers(folder: Folder) -> set[int]:
+    return {int(name) for name in folder.names() if name.isdecimal()}
+
+
+def _steps(log: Folder, batch: int) -> dict[int, int]:
+    """How far each source of files has come with a batch."""
+    found = {}
+    lines = (log.read_text(f"offsets/{batch}") or "").splitlines()[2:]
+    for source, line in enumerate(lines):
+        with suppress(ValueError, TypeError, KeyError):  # other sources have other words
+            found[source] = int(json.loads(line)["logOffset"])
+    return found
+
+
+def _files(folder: Folder) -> Iterator[tuple[int, str]]:
+    for name in folder.names():
+        if name.removesuffix(".compact").isdecimal():
+            for line in (folder.read_text(name) or "").splitlines()[1:]:
+                entry = json.loads(line)
+                yield entry["batchId"], entry["path"]
+
+
+def _is_there(path: str) -> bool:
+    parent, _, name = path.rpartition("/")
+    return Folder(parent or "/").exists(name)

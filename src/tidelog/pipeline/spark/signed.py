@@ -1,0 +1,15 @@
+"""A table of Arrow's types → one of types that Spark knows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def signed(table: pa.Table) -> pa.Table:
+    """The table with signed numbers in the place of unsigned ones, which Spark does not know."""
+    fields = []
+    for field in table.schema:
+        if pa.types.is_unsigned_integer(field.type):
+            field = field.with_type(pa.decimal128(20, 0) if field.type == pa.uint64() else pa.int64())
+        fields.append(field)
+    return table.cast(pa.schema(fields))
