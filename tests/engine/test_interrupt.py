@@ -42,9 +42,10 @@ def test_an_interrupt_ends_a_long_epoch_and_undoes_it() -> None:
     alarm = threading.Thread(target=interrupt_soon)
     alarm.start()
     began = perf_counter()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         engine.commit(operations)
     alarm.join()
+    assert "while the rule `Count(n + 1) :- Count(n).` at <test>:5:1 was running" in caught.value.__notes__[0]
     assert perf_counter() - began > 0.5
     assert (engine.count("Start"), engine.count("Count")) == (0, 0)
     assert signal.getsignal(signal.SIGINT) is handler

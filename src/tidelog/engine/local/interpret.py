@@ -80,6 +80,7 @@ class _Run:
         if interpreter.pace is not None:
             self._scope["pace"] = interpreter.pace(variant.rule)
         self._weight = "weight"
+        self._is_paced = False
         self._lines: list[str] = []
         self._depth = 0
 
@@ -113,6 +114,7 @@ class _Run:
             self._depth = 0
             self._write(f"def {name}({given}):")
         self._write(f"for {target} in {iterable}:")
+        self._is_paced = False
 
     def _require(self, condition: str) -> None:
         self._write(f"if not ({condition}): continue")
@@ -126,8 +128,9 @@ class _Run:
     # Steps
 
     def _step(self, step: Step) -> None:
-        if self._interpreter.pace is not None and not isinstance(step, Antijoin):
+        if self._interpreter.pace is not None and not self._is_paced:
             self._write("pace()")
+            self._is_paced = True
         match step:
             case Join(atom, position, keys):
                 self._join(atom, keys, self._is_new(position))
