@@ -114,8 +114,24 @@ def test_limits_stop_a_way_that_gets_ever_shorter_and_name_a_rule() -> None:
 
 def test_too_many_rows_are_an_error() -> None:
     run = Running(SHORTEST.format("u64"), limits=Limits(max_rows=10))
-    with pytest.raises(EvaluationError, match="more than 10 rows"):
-        run.commit({"Source": [("0",)], "Edge": [(str(i), str(i + 1), 1) for i in range(20)]})
+    with pytest.raises(EvaluationError, match=r"`\w+` would have more than 10 rows.*while the rule"):
+        run.commit({"Source": [(str(i),) for i in range(5)], "Edge": [("0", str(i), 1) for i in range(10, 18)]})
+
+
+def test_a_repair_that_needs_too_many_rounds_is_not_the_end() -> None:
+    run = Running(SHORTEST.format("u64"), limits=Limits(max_rounds=22))
+    chain = [(str(i), str(i + 1), 1) for i in range(10)]
+    run.commit({"Source": [("0",)], "Edge": chain})
+    needed = run.report.strata[-1].rounds
+    assert 10 <= needed <= 22
+    # Rows that go and rows that come: twice as many rounds, which are too many.
+    run = Running(SHORTEST.format("u64"), limits=Limits(max_rounds=needed))
+    run.commit({"Source": [("0",)], "Edge": chain})
+    run.commit({"Edge": [("0", "1", 2)]}, {"Edge": [("0", "1", 1)]})
+    assert how(run) == [("monotone", monotone.TOO_LONG)]
+    assert run.report.strata[-1].rounds == needed
+    assert run.rows("Best")[("10", 11)] == 1
+    assert mistakes_in_improving(run.engine) == []
 
 
 def test_many_surpassed_values_are_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:

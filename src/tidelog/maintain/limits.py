@@ -156,12 +156,11 @@ class Watch:
     def _where(self, running: Running) -> str:
         """What was running, as a part of a sentence; empty where nobody knows."""
         names = ", ".join(name for name in self.stratum if "#" not in name)
-        stratum = f" (stratum {names})" if names else ""
         rule = running() if callable(running) else running
         if rule is None:
-            return stratum
+            return f", while the stratum {names} was running" if names else ""
         rule = self.written(rule)
-        return f", while the rule `{rule.text}` at {rule.span} was running{stratum}"
+        return f", while the rule `{rule.text}` at {rule.span} was running" + (f" (stratum {names})" if names else "")
 
 
 def paced(look: Callable[[], None]) -> Callable[[], None]:
