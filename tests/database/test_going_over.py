@@ -293,3 +293,15 @@ def test_an_address_without_a_database_says_so(tmp_path: Path) -> None:
         with pytest.raises(tidelog.UsageError) as caught:
             tidelog.open(address)
         assert caught.value.code == "E852"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_reader_whose_database_has_gone_over_is_told_where(engine: str, tmp_path: Path) -> None:
+    with open_(REACH, engine, tmp_path) as database:
+        insert(database, "Edge", *EDGES)
+    with open_(REACH, engine, tmp_path, read_only=True) as reader:
+        with open_(REACH, OTHER[engine], tmp_path) as database:
+            insert(database, "Edge", ("d", "e"))
+        with pytest.raises(tidelog.UsageError, match=f"is one of the engine '{OTHER[engine]}'") as caught:
+            reader.refresh()
+        assert caught.value.code == "E706"

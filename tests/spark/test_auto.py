@@ -181,6 +181,7 @@ def test_an_epoch_in_this_process_ends_when_it_is_told_to(is_cancelled: bool) ->
         if is_cancelled:
             assert told == [True]
             assert getattr(caught.value, "code", None) == "E608"
+            assert "(stratum Count)" in str(caught.value)
         else:
             assert caught.type is KeyboardInterrupt
         follow(db, None)
@@ -236,6 +237,31 @@ def test_a_job_that_begins_right_after_an_epoch_was_cancelled_is_ended_too(monke
 
     with pytest.raises(tidelog.EvaluationError, match="cancelled"):
         run()
+
+
+def test_an_epoch_that_was_done_is_cancelled_no_more() -> None:
+    session = Mock()
+    jobs = Jobs(session)
+    with jobs.running("done"):
+        pass
+    assert not jobs.cancel()
+    session.sparkContext.cancelJobsWithTag.assert_not_called()
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_a_session_that_was_stopped_is_told_of(engine: str) -> None:
+    session = NoSession()
+    with tidelog.compile(REACH).open("auto", spark=session) as db, db.transaction() as tx:
+        tx.insert("Edge", [(1, 2)])
+    session.sparkContext = Mock(_jsc=None)
+    with pytest.raises(tidelog.UsageError, match="the Spark session was stopped"):
+        tidelog.compile(REACH).open(engine, spark=session)
+    session.sparkContext = Mock()
+    with tidelog.compile(REACH).open("auto", spark=session) as db:
+        session.sparkContext = Mock(_jsc=None)
+        with pytest.raises(tidelog.UsageError, match="the Spark session was stopped"), db.transaction() as tx:
+            tx.insert("Edge", [(1, 2)])
+        assert db.relation("Edge").rows() == []
 
 
 @pytest.mark.spark

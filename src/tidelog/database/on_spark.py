@@ -7,6 +7,7 @@ database of the local engine goes over to this one first (`go_over`).
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,13 @@ def _open(
     layer = _stored_layer(directory) if is_same else Layer()
     versions = extern_versions(compilation_of(program).externs)
     basis = Basis(stored.document(), stored.digest, versions, layer.document())
-    access = Access(how.read_only, lock.release if lock else None, how.durability == "disk", how.keep_epochs)
+    access = Access(
+        how.read_only,
+        lock.release if lock else None,
+        how.durability == "disk",
+        how.keep_epochs,
+        partial(_check_form, directory),
+    )
     base = rules_of(program)
     rules = base.with_layer(layer)
     engine = SparkEngine(
@@ -125,6 +132,12 @@ def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | N
         to_spark(path, stored, compilation_of(program).externs, lock)
     if form is not None and lock is not None:
         sweep_other(path, SPARK)
+
+
+def _check_form(directory: Any) -> None:
+    """Raises UsageError where the database is one of the local engine now."""
+    if directory.is_local and form_of(directory.local_path) == LOCAL:
+        raise other_engine(directory.local_path, LOCAL)
 
 
 def _writer_lock(directory: Any) -> WriterLock | None:

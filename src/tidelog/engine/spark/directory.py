@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.failures import damaged, missing_file
+from tidelog.engine.spark.session import is_on_this_machine
 
 _MANIFEST = re.compile(r"manifest-(\d{12})\.json")
 _EPOCH = re.compile(r"epoch-(\d+)")
@@ -269,6 +270,17 @@ def _sync(path: str | Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def temporary_directory(spark: Any) -> StateDirectory:
+    """A directory for as long as it is used. Raises UsageError where tasks run on other machines than this."""
+    if not is_on_this_machine(spark):
+        raise UsageError(
+            "a database on a cluster needs a directory that all of its tasks can reach",
+            code=Code.UNUSABLE_DIRECTORY,
+            help="give one, for example `path='hdfs:///tidelog/reach'`",
+        )
+    return StateDirectory.temporary()
 
 
 def _unusable(address: str, error: Exception) -> UsageError:

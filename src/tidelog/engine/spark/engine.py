@@ -34,8 +34,9 @@ from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.changes import SparkChanges, fitted
 from tidelog.engine.spark.choose import Chooser
 from tidelog.engine.spark.delays import due, still_waiting
-from tidelog.engine.spark.directory import StateDirectory
+from tidelog.engine.spark.directory import StateDirectory, temporary_directory
 from tidelog.engine.spark.epoch import Epoch
+from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.frames import Frames
 from tidelog.engine.spark.functional import check_functions
 from tidelog.engine.spark.inquiry import Source, SparkInquiry
@@ -54,10 +55,10 @@ from tidelog.engine.spark.session import (
     LaterSession,
     active_session,
     is_on_one_machine,
-    is_on_this_machine,
     is_started,
     local_session,
     require_pyspark,
+    require_running,
     tasks_at_a_time,
 )
 from tidelog.engine.spark.setting import Setting, without_keys
@@ -67,7 +68,8 @@ from tidelog.engine.spark.task import Workers
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.switch import Switch
-from tidelog.rules.ir import Kind, Role, RuleProgram
+from tidelog.maintain.written import written_rule
+from tidelog.rules.ir import Kind, Role, Rule, RuleProgram
 from tidelog.rules.rule_set import Layer, RuleSet
 from tidelog.rules.storable import know_functions, unstorable_column
 from tidelog.rules.stored import stored_rows
@@ -79,12 +81,14 @@ KEEP_EPOCHS = 8
 @dataclass(frozen=True, slots=True)
 class Access:
     """How a state is opened: to be read or written, with what to do when it is closed (the writer's lock is given
-    back), and whether a commit is on the disk before it counts."""
+    back), and whether a commit is on the disk before it counts. `check_form` raises where another engine has taken the
+    directory over."""
 
     is_read_only: bool = False
     release: Callable[[], object] | None = None
     reaches_disk: bool = False
     keep_epochs: int = KEEP_EPOCHS
+    check_form: Callable[[], object] = lambda: None
 
 
 class SparkEngine:
@@ -128,9 +132,11 @@ class SparkEngine:
             self.name = "auto"
         if spark is None:
             spark = (active_session() or LaterSession()) if auto else local_session()
+        elif not isinstance(spark, LaterSession):
+            require_running(spark)
         self._spark = spark
         self._is_temporary = path is None
-        self._directory = _temporary_directory(self._spark) if path is None else StateDirectory(path)
+        self._directory = temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(
             tasks_at_a_time(self._spark), is_on_one_machine(self._spark) and self._directory.is_local
         )
@@ -251,8 +257,9 @@ class SparkEngine:
 
     def frame(self, relation: str) -> Any:
         declared = self._relations[relation]
-        scanned = scan_rows(self._spark, self._directory, declared, self._stored(relation))
-        return named(scanned, declared, self._setting.definitions)
+        with spark_errors():
+            scanned = scan_rows(self._spark, self._directory, declared, self._stored(relation))
+            return named(scanned, declared, self._setting.definitions)
 
     def count(self, relation: str) -> int:
         stored = self._stored(relation)
@@ -286,9 +293,10 @@ class SparkEngine:
         return self._base.with_layer(Layer.of_document(layer)) if self._base is not None and layer else None
 
     def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
-        """See `Engine.refresh`. Raises UsageError where the writer has taken the database to another program."""
+        """See `Engine.refresh`. Raises UsageError where the database is one of another program or engine now."""
         if not self._access.is_read_only:
             return None
+        self._access.check_form()
         started, before = perf_counter(), self._state.manifest
         self._forget_questions()
         self._state.refresh()
@@ -393,6 +401,7 @@ class SparkEngine:
         old = last.relations if anew is None else anew
         old = old if change is None else change.old
         epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, self._frames, places=self._places)
+        epoch.watch.written = self._rule_written
         try:
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             if change is not None:
@@ -432,6 +441,10 @@ class SparkEngine:
         self._profiler.note(report)
         return Outcome(changes, report)
 
+    def _rule_written(self, rule: Rule) -> Rule:
+        """The rule of the program that a rule is part of."""
+        return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
+
     def _all_rows(self, relation: str, target: str, sign: int) -> list[Operation]:
         """What gives the committed rows of a relation to another one, or takes them from it."""
         by_weight: dict[int, list[Row]] = {}
@@ -470,17 +483,6 @@ class SparkEngine:
 
     def _sizes(self) -> dict[str, int]:
         return {name: self.count(name) for name, each in self.program.relations.items() if each.role is not Role.HIDDEN}
-
-
-def _temporary_directory(spark: Any) -> StateDirectory:
-    """Only tasks on this machine can reach it."""
-    if not is_on_this_machine(spark):
-        raise UsageError(
-            "a database on a cluster needs a directory that all of its tasks can reach",
-            code=Code.UNUSABLE_DIRECTORY,
-            help="give one, for example `path='hdfs:///tidelog/reach'`",
-        )
-    return StateDirectory.temporary()
 
 
 def _refuse_unstorable(program: RuleProgram) -> None:

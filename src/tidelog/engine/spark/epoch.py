@@ -16,6 +16,7 @@ from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.choose import Chooser, Plan, Segment
 from tidelog.engine.spark.failure import spark_errors
 from tidelog.engine.spark.frames import Before, Frames, run_frames
+from tidelog.engine.spark.in_time import named_rule
 from tidelog.engine.spark.join_keys import read_filters
 from tidelog.engine.spark.kept_state import StateFrame
 from tidelog.engine.spark.net import Target, net
@@ -71,6 +72,10 @@ class Epoch:
                 if changed is not None:
                     self.changed[name] = changed
                     self.view[name] = apply_changes(self.attempt, relation, stored, changed)
+                    self.watch.stratum = (name,)
+                    self.watch.look()
+                    if "#" not in name:  # else it is a part of the relation that has the name
+                        self.watch.rows(name, self.view[name].rows)
         return bool(self.changed)
 
     def feed(self, due: Mapping[str, Changed]) -> None:
@@ -120,6 +125,7 @@ class Epoch:
         return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
 
     def _run(self, segment: Segment) -> None:
+        self.watch.stratum = segment.relations
         if segment.plan is Plan.DRIVER:
             self.attempt.interrupt.check()  # its engine tells of its strata
         else:
@@ -131,7 +137,7 @@ class Epoch:
             self.watch.on_round = partial(self.attempt.begin, segment.relations)
             outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
             for name, stored in outcome.stored.items():
-                self.watch.rows(name, stored.rows)
+                self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
             if outcome.state is not None:
                 self.states[segment.relations] = outcome.state
             self.view.update(outcome.stored)
@@ -158,8 +164,9 @@ class Epoch:
                 for bucket in range(job.buckets)
             ]
             self._take(name, segment, parts)
-            self.watch.rows(name, self.view[name].rows)
         for stratum in segment.strata:
+            for name in stratum.relations:
+                self.watch.rows(name, self.view[name].rows, named_rule(stratum))
             report = _combined(stratum, segment, outcomes, job.buckets)
             if report is not None:
                 self.reports.append(report)

@@ -18,7 +18,7 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.spark.session import LaterSession, is_connect, is_started
+from tidelog.engine.spark.session import LaterSession, is_connect, is_started, require_running
 
 AGAIN_SECONDS = 0.5
 """So often jobs are ended again, as long as the epoch has not ended."""
@@ -31,6 +31,7 @@ class Jobs:
         self._spark = spark
         self._label: str | None = None
         self._is_cancelled = False
+        self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._untag: Callable[[str], object] | None = None
@@ -46,9 +47,9 @@ class Jobs:
         try:
             self._tag()
             yield
-            self.check()
-        except Exception:
-            if self._is_cancelled:
+            self._pass_the_last_stop()
+        except Exception as error:
+            if self._is_cancelled and getattr(error, "code", None) != Code.CANCELLED:
                 raise _cancelled() from None
             raise
         finally:
@@ -60,17 +61,24 @@ class Jobs:
                 self._untag = None
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs; False when there is none."""
-        label = self._label
-        if label is None:
-            return False
-        self._is_cancelled = True
+        """Ends the epoch that runs; False when there is none, or it is past its last stop."""
+        with self._lock:
+            label = self._label
+            if label is None:
+                return False
+            self._is_cancelled = True
         end_here = self._end_here
         if end_here is not None:
             end_here()
         self.end()
         threading.Thread(target=self._end_again, args=(label,), name="tidelog cancel", daemon=True).start()
         return True
+
+    def _pass_the_last_stop(self) -> None:
+        """From here on the epoch cannot be cancelled any more. Raises if it was until now."""
+        with self._lock:
+            self.check()
+            self._label = None
 
     def _end_again(self, label: str) -> None:
         """A job may begin right after the others were ended, before the epoch looks again."""
@@ -111,6 +119,7 @@ class Jobs:
         label = self._label
         is_mine = label is not None and self._untag is None and threading.current_thread() is self._thread
         if label is not None and is_mine and is_started(self._spark):
+            require_running(self._spark)
             context = _context(self._spark)
             self._untag = self._spark.removeTag if context is None else context.removeJobTag
             (self._spark.addTag if context is None else context.addJobTag)(label)

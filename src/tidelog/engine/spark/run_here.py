@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.spark.attempt import Attempt
 from tidelog.engine.spark.task import Job, TaskOutcome, run_bucket
 
@@ -79,5 +80,9 @@ class _Ending:
         self._attempt.interrupt.check()
 
     def _begin(self, relations: Sequence[str], number: int) -> None:
-        self._check()
-        self._attempt.begin(relations, number)
+        try:
+            self._check()
+        except (EvaluationError, KeyboardInterrupt):
+            self.end()  # the engine knows best what was running
+        else:
+            self._attempt.begin(relations, number)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import MissingDependencyError
+from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 
 _INSTALL_PYSPARK = 'pip install "tidelog[spark]"'
 _INSTALL_JAVA = "sudo apt-get install -y openjdk-17-jre-headless"
@@ -114,6 +114,11 @@ class LaterSession:
     def is_made(self) -> bool:
         return self._session is not None
 
+    @property
+    def made(self) -> Any:
+        """The session; only if it `is_made`."""
+        return self._session
+
     def __getattr__(self, name: str) -> Any:
         if self._session is None:
             self._session = local_session()
@@ -124,6 +129,19 @@ class LaterSession:
 def is_started(spark: Any) -> bool:
     """Whether a session is there already."""
     return not isinstance(spark, LaterSession) or spark.is_made
+
+
+def require_running(spark: Any) -> None:
+    """Raises UsageError for a session that was stopped."""
+    if isinstance(spark, LaterSession):
+        spark = spark.made
+    is_stopped = spark.is_stopped if is_connect(spark) else getattr(spark.sparkContext, "_jsc", True) is None
+    if is_stopped:
+        raise UsageError(
+            "the Spark session was stopped",
+            code=Code.UNKNOWN_ENGINE,
+            help="close the database, and open it with another: `spark=SparkSession.builder.getOrCreate()`",
+        )
 
 
 def tasks_at_a_time(spark: Any) -> int:
