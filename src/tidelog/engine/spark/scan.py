@@ -54,7 +54,7 @@ def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, cha
     values = [f"c{i}" for i in range(len(relation.columns))]
     if not changed.weighted:
         weight = f.lit(1 if came else -1).cast("long")
-        return rows.filter(f.col(TOTAL) == int(came)).select(*values, weight.alias(TOTAL))
+        return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) == 0).select(*values, weight.alias(TOTAL))
     return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) < 0).select(*values, TOTAL)
 
 

@@ -86,9 +86,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The rows of one relation that came (`_total` 1) and went (`_total` 0) in an epoch.
+    """The rows of one relation that came (a positive `_total`) and went (`_total` 0) in an epoch.
 
-    If they are `weighted`, `_total` is what the weight of the row has changed by, never 0.
+    Where all rows came, the files may be those of the state. If they are `weighted`, `_total` is what the weight of the
+    row has changed by, never 0.
     """
 
     files: tuple[str, ...]
@@ -141,9 +142,11 @@ def read_weights(
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
-    """The rows that came (`_total` 1) and went (0)."""
+    """The rows that came (`_total` 1) and went (0); if they are weighted, with what their weights changed by."""
     values = [f"c{i}" for i in range(len(relation.columns))]
-    return _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
+    table = _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
+    came = table[TOTAL] if changed.weighted else pc.cast(pc.greater(table[TOTAL], 0), pa.int64())
+    return table.set_column(len(values), TOTAL, came)
 
 
 def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.Table:

@@ -286,7 +286,11 @@ def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _R
             relations[name] = _with_weights(job, name, written, sum_weights([new, negated(old)], values))
         else:
             old = read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
-            relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
+            if old.num_rows:
+                relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
+            else:
+                # All rows came: the file with the state says so, too.
+                relations[name] = BucketRelation(written, next(iter(written.base), None), new.num_rows)
     return _with_inspected(job, relations, _inspected_in_all(job, [each[1] for each in seen])), outcome.report.strata
 
 
