@@ -10,9 +10,9 @@ import pytest
 from tidelog.check.types import BitType, IntegerType, SignedType, integer_range
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
-from tidelog.engine.local.encode import is_plain
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.functions.scalar import compile_scalar
+from tidelog.plan.plain import is_plain
 from tidelog.rules.compile_rules import compile_rules
 from tidelog.rules.ir import Assign, RuleProgram
 from tidelog.rules.schema import arrow_schema

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tidelog.check import typed
 from tidelog.check.same_rule import RuleKey, structure_key
-from tidelog.check.types import is_word
+from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant
 
 MOST_VARIANTS = 64  # of one tree
@@ -176,26 +175,8 @@ def _essence(step: Step, variant: Variant) -> tuple[Any, ...]:
 def _is_for_the_kernel(step: Step) -> bool:
     match step:
         case Filter(expression) | Let(expression=expression):
-            return _is_plain(expression)
+            return is_plain(expression)
         case Take():
             return False
         case _:
             return True
-
-
-def _is_plain(expression: typed.Expression) -> bool:
-    """As the local engine's `is_plain`: words only, and nothing that may fail behind a condition inside it."""
-    match expression:
-        case typed.Var() | typed.Lit():
-            return True
-        case typed.Unary(operand=operand) | typed.Cast(operand=operand):
-            return is_word(expression.type) and is_word(operand.type) and _is_plain(operand)
-        case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
-            branches = (then, otherwise)
-            return _is_plain(condition) and all(_is_plain(each) and not typed.may_fail(each) for each in branches)
-        case typed.Binary(op=op, left=left, right=right):
-            if not (_is_plain(left) and _is_plain(right)) or (op in ("and", "or", "=>") and typed.may_fail(right)):
-                return False
-            return op in ("==", "!=") or all(is_word(each.type) for each in (expression, left, right))
-        case _:
-            return False

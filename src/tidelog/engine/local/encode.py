@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tidelog.check import typed
-from tidelog.check.types import BitType, BoolType, SignedType, Type, is_word
+from tidelog.check.types import BitType, BoolType, SignedType, Type
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.python_step import PythonStep
 from tidelog.engine.local.tree import Block, Emit, Path, Slot, Tree, TriePart, chain
@@ -24,6 +24,7 @@ from tidelog.engine.local.values import Words
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.plan.estimate import Order
+from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.unfold import compile_unfold
@@ -428,28 +429,6 @@ class Encoding:
         for register, word in self.constants.items():
             constants[register] = word
         self.segments.append(Segment(chain(self.blocks, tuple(emit)), constants, len(emit), after))
-
-
-def is_plain(expression: typed.Expression) -> bool:
-    """Whether the kernel can evaluate it: words only, and nothing that may fail behind a condition inside it."""
-    match expression:
-        case typed.Var() | typed.Lit():
-            return True
-        case typed.Unary(operand=operand) | typed.Cast(operand=operand):
-            return is_word(expression.type) and is_word(operand.type) and is_plain(operand)
-        case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
-            branches = (then, otherwise)
-            return is_plain(condition) and all(is_plain(each) and not typed.may_fail(each) for each in branches)
-        case typed.Binary(op=op, left=left, right=right):
-            if not (is_plain(left) and is_plain(right)):
-                return False
-            if op in ("==", "!="):
-                return True
-            if op in ("and", "or", "=>") and typed.may_fail(right):
-                return False
-            return is_word(expression.type) and is_word(left.type) and is_word(right.type)
-        case _:
-            return False
 
 
 _OPERATORS = {

@@ -19,7 +19,7 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.check.types import Type
 from tidelog.engine.local.committed import Committed
-from tidelog.engine.local.encode import Encoder, Encoding, is_plain
+from tidelog.engine.local.encode import Encoder, Encoding
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.team import Nest
 from tidelog.engine.local.values import Values, Words
@@ -27,6 +27,7 @@ from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.complement import with_complements
 from tidelog.plan.estimate import Estimates
 from tidelog.plan.leapfrog import plan_leapfrog
+from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant, deltas
 from tidelog.rules.ir import Atom, Rule, Variable
 from tidelog.rules.variables import variable_types

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from tidelog.check import typed
-from tidelog.engine.local.encode import is_plain
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.lftj import trace
 from tidelog.engine.local.lftj.traced_rule import TracedRule, TracePlan
@@ -20,6 +19,7 @@ from tidelog.engine.local.values import Words
 from tidelog.maintain.switch import Meter
 from tidelog.plan.complement import with_complements
 from tidelog.plan.leapfrog import plan_leapfrog
+from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import deltas
 from tidelog.rules.ir import Assign, Condition, Constant, Negative, Positive, Rule, Stratum, Variable
 
