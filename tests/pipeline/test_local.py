@@ -403,3 +403,25 @@ def test_a_state_of_spark_is_told_from_a_log_that_is_gone(tmp_path: Path) -> Non
     (tmp_path / "state/feeds/log").mkdir()
     with pytest.raises(UsageError, match="the feeds of this state were read on Spark"):
         pipe.run()
+
+
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    pipe = Pipe(tmp_path)
+    pipe.table("no gzip", "data/rows.csv.gz")
+    with pytest.raises(DataError, match=r"E507.*rows\.csv\.gz: cannot be read"):
+        pipe.run()
+
+
+def test_a_broken_quote_in_a_table_is_a_bad_record_where_there_is_a_quarantine(tmp_path: Path) -> None:
+    pipe = Pipe(tmp_path, file=REACH_FILE + '[quarantine]\npath = "bad"\n')
+    pipe.table('src,dst\na,b\nb\n"x"y,z\nb,c\n')
+    (step,) = pipe.run()
+    assert (step.read, step.bad) == (4, 2)
+    assert {row["code"] for row in read_folder(tmp_path / "bad/batch=start")} == {"E502", "E507"}
+    assert pipe.summed("reach") == closure({("a", "b"), ("b", "c")})
+    strict = tmp_path / "strict"
+    strict.mkdir()
+    other = Pipe(strict)
+    other.table('src,dst\na,b\nx,"z\nb,c\n')
+    with pytest.raises(DataError, match=r"E507.*rows\.csv:3:1"):
+        other.run()

@@ -134,7 +134,8 @@ INPUTS_FILE = (
 
 
 def inputs(pipe: Pipe) -> None:
-    pipe.table("n,more,a\n1,x,a\nmany,x,b\n", "inputs of/Csv/rows 1.csv")
+    pipe.table('n,more,a\n1,x,a\nmany,x,b\n2,x,"x"y\n', "inputs of/Csv/rows 1.csv")
+    pipe.table("a,n\nf,5\n", "inputs of/Csv/rows 2.csv")
     (pipe.folder / "inputs of/Parquet").mkdir(parents=True)
     pq.write_table(pa.table({"more": [0.5, 1.5], "n": [1, 300], "a": ["a", "b"]}), pipe.folder / "inputs of/Parquet/1")
     pipe.table('{"a": "a"}\n{"a": "b", "b": "x", "more": 1}\n', "inputs of/Maybe/rows.json")
@@ -178,6 +179,7 @@ def test_inputs_are_taken_alike(tmp_path: Path, spark: Any) -> None:
         ("csv", "c 2"),
         ("csv", "d 3"),
         ("csv", "e 4"),
+        ("csv", "f 5"),
         ("envelope", "a 1"),
         ("keyed", "b 1"),
         ("late", "a 2024-01-01T00:00:00.5Z"),
@@ -190,6 +192,7 @@ def test_inputs_are_taken_alike(tmp_path: Path, spark: Any) -> None:
     assert [(relation, code) for relation, code, _ in found["bad"]] == [
         ("Bad", "E504"),
         ("Csv", "E504"),
+        ("Csv", "E507"),
         ("Csv", "E507"),
         ("Envelope", "E866"),
         ("Keyed", "E867"),

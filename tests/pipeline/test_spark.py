@@ -15,6 +15,7 @@ import pytest
 from tests.pipeline.folder import REACH_FILE, Pipe, closure, read_folder
 from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.pipeline.spark import feeds, sources
+from tidelog.pipeline.spark.failures import said as said_by
 from tidelog.pipeline.spark.sinks import ChangeTable
 
 pytestmark = pytest.mark.spark
@@ -179,6 +180,34 @@ def test_what_spark_cannot_read_names_the_table(tmp_path: Path, spark: Any) -> N
     pipe = Pipe(tmp_path, file=REACH_FILE.replace('format = "csv"', 'format = "nonsense"'), engine="spark")
     with pytest.raises(DataError, match=r"`\[inputs.Edge\]`: Spark says: "):
         pipe.run(spark=spark)
+
+
+def test_an_interval_is_said_in_whole_milliseconds() -> None:
+    assert [feeds.every(seconds) for seconds in (0.00001, 0.2, 90.0)] == [
+        "0 milliseconds",
+        "200 milliseconds",
+        "90000 milliseconds",
+    ]
+
+
+def test_the_cause_is_found_in_what_java_says() -> None:
+    trace = """An error occurred while calling o1.toArrow.
+: org.apache.spark.SparkException: Exception thrown in awaitResult: Job aborted
+\tat java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke0(Native Method)
+Caused by: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.csv.
+\t... 12 more
+Caused by: java.lang.IllegalArgumentException: CSV header does not conform to the schema.
+ Header: dst, src"""
+    assert said_by(RuntimeError(trace)) == (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.csv."
+        " CSV header does not conform to the schema."
+    )
+    python = "From the Python worker:\nTraceback (most recent call last):\n  File x\nValueError: no\n"
+    assert said_by(RuntimeError(python)) == "ValueError: no"
+    assert (
+        said_by(RuntimeError("[PATH_NOT_FOUND] Path does not exist\nand more"))
+        == "[PATH_NOT_FOUND] Path does not exist"
+    )
 
 
 def test_what_is_wrong_with_the_columns_of_a_table_is_said(tmp_path: Path, spark: Any) -> None:

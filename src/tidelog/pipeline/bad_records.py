@@ -35,3 +35,9 @@ class BadRecords:
         """The same for a row of a file, whose reader begins the message with the place."""
         place = re.match(rf"{re.escape(str(path))}(:\d+:\d+|: row \d+)?", bad.error.message)
         self.add(relation, BadRecord(place[0] if place else str(path), bad.text, bad.error))
+
+    def add_all(self, other: BadRecords) -> None:
+        """Takes over what another one has, of a part of the batch."""
+        self.count += other.count
+        self.first = self.first or other.first
+        self.kept += other.kept

@@ -8,6 +8,7 @@ them, at the speed of Arrow; so is Parquet. Anything else goes record by record.
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -30,7 +31,7 @@ from tidelog.pipeline.load import load_records
 from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import Feed, Place, Table
-from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.ir import Kind, Relation, RuleProgram
 from tidelog.rules.schema import is_plain_relation, with_plain_columns
 
 
@@ -40,14 +41,21 @@ def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: Ru
     others: list[Path] = []
     count = 0
     for path in files:
-        if relation.key is not None or not _is_usual(path, table.place, relation):
+        if not _is_usual(path, table.place, relation):
             others.append(path)
             continue
-        before = bad.count
-        for batch in _batches(path, table.place, relation, program, bad):
-            count += len(batch)
-            tx.insert(relation.name, batch)
-        count += bad.count - before
+        here, rows = BadRecords(bad.skip, bad.keep), 0
+        try:
+            for batch in _batches(path, table.place, relation, program, here):
+                rows += len(batch)
+                tx.insert(relation.name, batch)
+        except DataError as error:
+            if error.code != Code.UNREADABLE_FILE or not bad.skip:
+                raise
+            others.append(path)  # perhaps a quote is broken; to insert rows of a set again does nothing
+            continue
+        bad.add_all(here)
+        count += rows + here.count
     if others:
         feed = Feed(relation.name, table.place)
         records = chain.from_iterable(read_records(path, feed, relation) for path in others)
@@ -58,18 +66,20 @@ def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: Ru
 def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
     """Whether the file can be read as a whole, and gives what its records would."""
     format_ = format_of(place)
-    if format_ is JSON_LINES:
+    if format_ is JSON_LINES or relation.key is not None or relation.kind is not Kind.SET:
         return False
     if format_ is PARQUET:
         return is_plain_relation(relation)
     if format_.plain or not relation.columns:
         return True
     declared = [column.name for column in relation.columns]
-    with open_text(path, path.name.endswith(".gz")) as file:
-        try:
+    try:
+        with open_text(path, path.name.endswith(".gz")) as file:
             cells = next(csv.reader([file.readline()], delimiter=format_.delimiter or ",", strict=True), [])
-        except csv.Error:
-            return "header" not in place.options
+    except csv.Error:
+        return "header" not in place.options
+    except (OSError, EOFError, zlib.error):
+        return True  # whoever reads it will say so
     # That is what `tidelog.io` takes for a header.
     return has_header(cells, place, declared) == (sorted(cells) == sorted(declared))
 

@@ -12,12 +12,12 @@ from tidelog.engine.spark.failure import spark_errors
 
 _NOTHING_SAID = re.compile(
     r"An error occurred while calling|An exception was thrown from the Python worker|Exception thrown in awaitResult"
-    r"|Job aborted|\[FAILED_READ_FILE|at [\w$.]+\(|\.\.\. \d+ more"
+    r"|Job aborted|Error while reading file|JVM stacktrace|at \S+\(|\.\.\. \d+ more|$"
 )
-_CAUSE = re.compile(r"(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ")
-
+_CLASS = re.compile(r"(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ")
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)")
 """The end of a trace of Python."""
+_READING = "[FAILED_READ_FILE"
 
 
 @contextmanager
@@ -35,19 +35,22 @@ def naming(table: str) -> Iterator[None]:
 
 
 def said(error: BaseException) -> str:
-    """What Spark says, on one line and without its stack: the first line that says something."""
-    raised = _RAISED.search(_told(error))
+    """What Spark says, on one line and without its stack: what the first exception that says something says, and, where
+    that is which file could not be read, also why."""
+    raised = _RAISED.search(str(error))
     if raised is not None:
         return raised[1].strip()
-    lines = [_CAUSE.sub("", line.strip().removeprefix(": ")).strip() for line in _told(error).splitlines()]
-    return next((line for line in lines if line and not _NOTHING_SAID.match(line)), type(error).__name__)
+    lines = [each for each in _messages(error) if not _NOTHING_SAID.match(each)]
+    if not lines:
+        return type(error).__name__
+    why = next((each for each in lines if not each.startswith(_READING)), "")
+    return f"{lines[0]} {why}".strip() if lines[0].startswith(_READING) else lines[0]
 
 
-def _told(error: BaseException) -> str:
-    """The message, and those of the causes, which Java has beside it."""
-    told = [str(error)]
-    cause = getattr(error, "_cause", None)  # PySpark's: what is said of the cause of an exception in Java
-    while cause is not None and len(told) < 9:
-        told.append(str(cause))
-        cause = getattr(cause, "_cause", None)
-    return "\n".join(told)
+def _messages(error: BaseException) -> list[str]:
+    """A line of what an exception and each of its causes says; they are in Java's trace or in PySpark's objects."""
+    first, *rest = [line.strip().removeprefix(": ") for line in str(error).strip().splitlines()] or [""]
+    found = [first, *(rest[:1] if _NOTHING_SAID.match(first) else ())]
+    found += [line for line in rest if line.startswith("Caused by: ")]
+    cause = getattr(error, "_cause", None)
+    return [_CLASS.sub("", each).strip() for each in found] + (_messages(cause) if cause is not None else [])

@@ -105,7 +105,7 @@ class SparkFeeds:
 
         trigger: dict[str, Any] = {"availableNow": True}
         if watch:
-            trigger = {"processingTime": f"{round(interval * 1000)} milliseconds"}
+            trigger = {"processingTime": every(interval)}
         for path in gone_files(self._folder / "log"):
             self._warn(f"{path} is gone, and is left out of its batch")
         while True:
@@ -169,6 +169,11 @@ class SparkFeeds:
             found = table.column(f"f{place}").drop_null().to_pylist()
             records[feed.relation] = records_of(found, feed, self._relations[feed.relation])
         return Batch(number, records)
+
+
+def every(seconds: float) -> str:
+    """A time in Spark's words; it knows no numbers such as `1e-05`, and nothing shorter than a millisecond."""
+    return f"{round(seconds * 1000)} milliseconds"
 
 
 def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:

@@ -22,6 +22,7 @@ from tidelog.pipeline.sinks import (
     EPOCH,
     OP,
     QUARANTINE,
+    WEIGHT,
     WENT,
     Sink,
     change_relation,
@@ -33,7 +34,7 @@ from tidelog.pipeline.sinks import (
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
-from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS, quoted_name
+from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS
 from tidelog.rules.ir import Kind, Relation
 from tidelog.values import Definitions
 
@@ -108,8 +109,7 @@ class _Rows:
     def _shown(self, frame: Any, op: str, epoch: int) -> Any:
         from pyspark.sql import functions as f
 
-        columns = [f.col(quoted_name(column.name)) for column in self.relation.columns]
-        return frame.select(*columns, f.lit(op).alias(OP), f.lit(epoch).cast("long").alias(EPOCH))
+        return frame.drop(WEIGHT).withColumn(OP, f.lit(op)).withColumn(EPOCH, f.lit(epoch).cast("long"))
 
     def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
         listed = [(*row, CAME if weight > 0 else WENT, abs(weight), epoch) for row, weight in rows]
@@ -127,7 +127,8 @@ class FileChangeTable:
         self._folder = folder
 
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
-        self._write(epoch, self._rows.changed(epoch, rows))
+        with naming(f"outputs.{self.relation}"):
+            self._write(epoch, self._rows.changed(epoch, rows))
 
     def publish(self, epoch: int) -> None:
         if self._folder.exists(pending(epoch)):
@@ -135,10 +136,12 @@ class FileChangeTable:
 
     def begin(self, epoch: int) -> None:
         self._forget(epoch)
-        frame = self._rows.all(epoch)
-        if frame is not None:
+        with naming(f"outputs.{self.relation}"):
+            frame = self._rows.all(epoch)
+            if frame is None:
+                return
             self._write(epoch, frame)
-            self.publish(epoch)
+        self.publish(epoch)
 
     def recover(self, epoch: int) -> None:
         self._forget(epoch)
@@ -150,8 +153,7 @@ class FileChangeTable:
                 self._folder.remove(name)
 
     def _write(self, epoch: int, frame: Any) -> None:
-        with naming(f"outputs.{self.relation}"):
-            _writer(frame, self._place).mode("overwrite").save(self._folder.spark_path(pending(epoch)))
+        _writer(frame, self._place).mode("overwrite").save(self._folder.spark_path(pending(epoch)))
 
 
 class ChangeTable(FileChangeTable):
@@ -165,8 +167,7 @@ class ChangeTable(FileChangeTable):
             self._folder.remove(pending(epoch))
 
     def _write(self, epoch: int, frame: Any) -> None:
-        with naming(f"outputs.{self.relation}"):
-            frame.write.mode("overwrite").parquet(self._folder.spark_path(pending(epoch)))
+        frame.write.mode("overwrite").parquet(self._folder.spark_path(pending(epoch)))
 
 
 class Snapshot:

@@ -2,7 +2,7 @@
 
 | format | how it is read |
 | --- | --- |
-| `csv` | a feed: each file as a text; a starting table: cells as text, by the header if there is one |
+| `csv` | each file as a text; where those of a starting table are large: cells as text, by the header if there is one |
 | `json`, `kafka`, `text`, `socket` | the column `value` is a record in JSON; a line, where it is files |
 | any other | the columns that Spark gives it |
 
@@ -27,6 +27,7 @@ JSON_FORMATS = ("json", "jsonl")
 VALUE_FORMATS = ("kafka", "text", "socket")
 FILE_SOURCES = ("csv", "json", "jsonl", "parquet", "orc", "text", "avro", "xml")
 _VARIANT = "_record"
+_LARGEST_TEXT = 16 << 20
 _OF_ANY_FILES = frozenset(
     option.lower()
     for option in (
@@ -41,13 +42,14 @@ _OF_ANY_FILES = frozenset(
 def table_frame(spark: Any, place: Place, columns: Sequence[str]) -> Any:
     """The records of a starting table, in the one column `record`; `columns` are those of a CSV file without a
     header."""
-    return _record_column(_loaded(spark, spark.read, place, columns, is_feed=False), place, is_feed=False)
+    whole = is_whole_text(place) and _are_small(spark, place)
+    return _record_column(_loaded(spark, spark.read, place, columns, whole), place, whole)
 
 
 def feed_stream(spark: Any, place: Place, columns: Sequence[str], schema: Any = None) -> Any:
     """The stream of a feed, with the one column `record`. `schema` has the columns of files that have some."""
-    frame = _loaded(spark, spark.readStream, place, columns, is_feed=True, schema=schema)
-    return _record_column(frame, place, is_feed=True)
+    whole = is_whole_text(place)
+    return _record_column(_loaded(spark, spark.readStream, place, columns, whole, schema), place, whole)
 
 
 def has_columns(place: Place) -> bool:
@@ -68,9 +70,16 @@ def columns_of_files(spark: Any, place: Place) -> Any | None:
 
 
 def is_whole_text(place: Place) -> bool:
-    """Whether the files of a CSV feed come as texts, for our own reader to take apart."""
+    """Whether files of CSV can come as texts, for our own reader to take apart."""
     options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep"}
     return place.format == "csv" and not options and len(place.options.get("sep", ",")) == 1
+
+
+def _are_small(spark: Any, place: Place) -> bool:
+    """Whether each file is small enough to be one value in a task."""
+    options = {name: value for name, value in place.options.items() if name.lower() in _OF_ANY_FILES}
+    files = spark.read.format("binaryFile").options(**_of_batches(options)).load(place.path)
+    return not files.where(files["length"] > _LARGEST_TEXT).head(1)
 
 
 def _is_lines(place: Place) -> bool:
@@ -78,13 +87,13 @@ def _is_lines(place: Place) -> bool:
     return place.format in JSON_FORMATS and {name.lower() for name in place.options} <= _OF_ANY_FILES
 
 
-def _record_column(frame: Any, place: Place, *, is_feed: bool) -> Any:
+def _record_column(frame: Any, place: Place, whole: bool) -> Any:
     """The rows that Spark reads as records; see above."""
     from pyspark.sql import functions as f
 
     source = f.col("_metadata.file_path") if place.format in FILE_SOURCES else f.lit(place.written or place.format)
     nothing = f.lit(None).cast("string")
-    if is_feed and is_whole_text(place):
+    if whole:
         parts = [f.col("value").alias("file"), nothing.alias("bad")]
     elif place.format in VALUE_FORMATS or _is_lines(place):
         if place.format in FILE_SOURCES:
@@ -111,10 +120,10 @@ def _cell(name: str, place: Place) -> Any:
     return cell if "nullValue" in place.options else f.coalesce(cell, f.lit("")).alias(name)
 
 
-def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str], *, is_feed: bool, schema: Any = None) -> Any:
+def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str], whole: bool, schema: Any = None) -> Any:
     options = dict(place.options)
     format_ = "json" if place.format in JSON_FORMATS else place.format
-    if is_feed and is_whole_text(place):
+    if whole:
         format_ = "text"
         options = {name: value for name, value in options.items() if name not in ("header", "sep")}
         options["wholetext"] = "true"
