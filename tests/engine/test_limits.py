@@ -76,6 +76,13 @@ def running(rule: str) -> str:
     return re.escape(f"while the rule `{rule}")
 
 
+def loaded(text: str, strategy: str, insert: dict[str, Rows], **options: Any) -> None:
+    """Runs a program once: to read kernels from the disk, or to compile them, may take longer than what is measured."""
+    run = Running(text, None, strategy, **options)
+    run.commit(insert)
+    run.commit(delete=insert)
+
+
 def taken(act: Callable[[], Any]) -> float:
     began = time.perf_counter()
     act()
@@ -112,6 +119,7 @@ def test_rows_are_limited(text: str, strategy: str) -> None:
 @each_strategy
 @pytest.mark.parametrize("text", [COUNT, COUNT_IN_PYTHON, PRODUCT], ids=["in the kernel", "in Python", "in one round"])
 def test_a_deadline_ends_the_epoch(text: str, strategy: str) -> None:
+    loaded(text, strategy, {"Start": [(999999999990,)]})
     run = Running(text, Limits(deadline=0.5), strategy)
     with pytest.raises(EvaluationError, match=r"deadline of 0.5 s, while the rule `") as caught:
         run.commit({"Start": [(n,) for n in range(10, 5_000)]})
@@ -139,10 +147,13 @@ def test_another_thread_cancels_the_epoch(strategy: str) -> None:
             failed.append(error)
 
     assert not run.engine.cancel(), "nothing runs"
+    begun = threading.Event()
+    run.engine.follow(lambda relations, _: begun.set() if "N" in relations else None)
     thread = threading.Thread(target=diverge)
     thread.start()
-    while not run.engine.cancel():
-        time.sleep(0.01)
+    assert begun.wait(timeout=600)
+    time.sleep(0.1)
+    assert run.engine.cancel()
     thread.join(timeout=60)
     assert [error.code for error in failed] == ["E608"]
     assert re.search(running("N(n"), failed[0].message)
@@ -183,7 +194,9 @@ def test_a_long_chain_leaves_while_as_many_rows_come_at_once(strategy: str) -> N
 
 @each_strategy
 def test_rows_that_a_repair_makes_are_counted_while_it_runs(strategy: str) -> None:
-    run = Running(COUNT.replace("1000000000000", "300000"), Limits(max_rows=2_000), strategy)
+    text = COUNT.replace("1000000000000", "300000")
+    loaded(text, strategy, {"Start": [(299_990,)]})
+    run = Running(text, Limits(max_rows=2_000), strategy)
     run.commit({"Start": [(299_000,)]})
     before = run.rows("N")
 
@@ -282,6 +295,7 @@ def slowly(x: int) -> int:
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "recompute"])
 @pytest.mark.parametrize("text", [EXTERN, IN_A_WEIGHT], ids=["a set", "a multiset"])
 def test_a_deadline_does_not_wait_for_all_calls_of_python(text: str, strategy: str) -> None:
+    loaded(text, strategy, {"A": some(0, 3)}, externs={"slow": slowly})
     run = Running(text, Limits(deadline=0.3), strategy, externs={"slow": slowly})
 
     def commit() -> None:
@@ -293,6 +307,7 @@ def test_a_deadline_does_not_wait_for_all_calls_of_python(text: str, strategy: s
 
 
 def test_a_deadline_does_not_wait_for_all_that_a_vector_unfolds_to() -> None:
+    loaded(UNFOLD, "elastic", {"A": some(0, 3)})
     run = Running(UNFOLD, Limits(deadline=0.3))
 
     def commit() -> None:
@@ -312,6 +327,7 @@ def test_what_unfolds_to_many_rows_is_handed_on_in_parts() -> None:
     "text", [TO_VEC, TO_VEC.replace("Vec<u64>", "u64").replace("to_vec", "max")], ids=["to_vec", "max"]
 )
 def test_a_deadline_does_not_wait_for_all_groups_and_the_rule_is_that_of_the_program(text: str) -> None:
+    loaded(text, "elastic", {"S": [(n // 3, n) for n in range(300)]})
     run = Running(text, Limits(deadline=0.4))
 
     def commit() -> None:
@@ -322,6 +338,7 @@ def test_a_deadline_does_not_wait_for_all_groups_and_the_rule_is_that_of_the_pro
 
 
 def test_a_trace_is_not_evaluated_to_its_end_after_the_deadline() -> None:
+    loaded(PRODUCT, "trace", {"Start": some(0, 9)})
     run = Running(PRODUCT, Limits(deadline=0.3), "trace")
 
     def commit() -> None:
