@@ -216,6 +216,18 @@ def test_a_product_is_stopped_before_all_of_it_is_there(strategy: str) -> None:
         run.commit({"Start": some(0, 400)})
 
 
+@each_strategy
+def test_a_product_beside_recursion_is_stopped_before_all_of_it_is_there(strategy: str) -> None:
+    rule = "Path(x, y) :- Node(x), Node(y)."
+    text = f"{CLOSURE}    input relation Node(x: u64)\n    {rule}\n"
+    run = Running(text, Limits(max_rows=1000, deadline=60), strategy)
+    run.commit({"Edge": [(0, 1)]})
+    with pytest.raises(EvaluationError, match=f"`Path` would have.*{running(rule)}"):
+        run.commit({"Node": some(0, 1000)})
+    run.commit({"Node": some(0, 31)})
+    assert run.engine.count("Path") == 961
+
+
 # Rounds
 
 

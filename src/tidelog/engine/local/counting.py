@@ -137,8 +137,8 @@ class CountingStratum(LocalStratum):
 
     def _rows_to_be(self, store: Store) -> int:
         """See `LocalStratum`. Once a step is done, the rows of its iteration are those that there will be."""
-        if not self._logging:
-            return len(store)
+        if not self._logging or not self._may_kill():
+            return len(store)  # rows may move to other iterations, but none goes
         if not self.stratum.recursive:
             totals = store.totals_of(store.touched_lines())
             return 0 if self._sign < 0 else len(store) - int(np.count_nonzero(totals == 0))
