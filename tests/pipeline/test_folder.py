@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow.fs as pafs
 import pytest
 
+from tidelog.database.program import compile
 from tidelog.pipeline.addresses import known_to_arrow
+from tidelog.pipeline.settings import Feed, Place
+from tidelog.pipeline.spark.feeds import SparkFeeds
 from tidelog.pipeline.spark.folder import Folder
 
 
@@ -87,3 +90,10 @@ def test_an_address_of_spark_is_said_in_the_words_of_arrow() -> None:
     filesystem, path = Folder("s3a://bucket/out?region=us-east-1")._opened
     assert (type(filesystem), path) == (pafs.S3FileSystem, "bucket/out")
     assert Folder("s3a://bucket/out").spark_path("x") == "s3a://bucket/out/x"
+
+
+def test_a_feed_that_is_a_pattern_is_no_folder_to_be_made(tmp_path: Path) -> None:
+    program = compile("input relation A(n: u8)").stages.rules
+    given = [Feed("A", Place("json", f"{tmp_path}/{name}")) for name in ("feed", "feeds/*.json")]
+    SparkFeeds(None, given, program, Folder(str(tmp_path / "state")), warn=print).check(None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["feed", "state"]

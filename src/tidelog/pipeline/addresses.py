@@ -49,6 +49,11 @@ def known_to_arrow(address: str) -> str:
     return address if scheme is None else f"{_store(scheme[1])}{address[len(scheme[1]) :]}"
 
 
+def is_pattern(path: str) -> bool:
+    """Whether a path is a pattern of Spark's, which stands for several."""
+    return _PATTERN.search(path) is not None
+
+
 def overlap(one: str, other: str) -> bool:
     """Whether two resolved places are the same, or one is inside the other. A place may be a pattern of Spark's, such
     as `data/*.csv`."""
@@ -73,8 +78,7 @@ def _may_be_equal(left: str, right: str) -> bool:
     if "{" in left + right:
         return True
     return left == right or any(
-        _PATTERN.search(pattern) is not None and fnmatchcase(name, pattern)
-        for pattern, name in ((left, right), (right, left))
+        is_pattern(pattern) and fnmatchcase(name, pattern) for pattern, name in ((left, right), (right, left))
     )
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.io.formats import CSV
-from tidelog.pipeline.addresses import on_this_machine, shown_place
+from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, Stop, Take
 from tidelog.pipeline.local.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_text
@@ -84,7 +84,8 @@ class SparkFeeds:
             )
         self._folder.write_text(_FEEDS, json.dumps(described))
         for feed in self._feeds:
-            folder = None if feed.place.path is None else on_this_machine(feed.place.path)
+            path = feed.place.path
+            folder = None if path is None or is_pattern(path) else on_this_machine(path)
             if folder is not None and not folder.exists():
                 folder.mkdir(parents=True)
 
