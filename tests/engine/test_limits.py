@@ -414,12 +414,12 @@ def test_an_epoch_that_is_being_committed_cannot_be_cancelled() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"max_rounds": np.int64(3), "max_rows": np.int32(7), "deadline": np.float32(0.5)},
+        {"max_rounds": np.int64(3), "max_rows": np.int32(7), "deadline": np.float32(60)},
         {"threads": np.int64(2), "switch": np.float32(0.2)},
         {"max_rounds": 1 << 70, "max_rows": 1 << 70, "threads": 1 << 70},
         {"deadline": float("inf")},
     ],
-    ids=str,
+    ids=lambda each: str(each)[:40],
 )
 def test_any_kind_of_number_is_a_limit(options: dict[str, Any]) -> None:
     asked = Maintenance.asked(**options)
@@ -443,7 +443,7 @@ def test_any_kind_of_number_is_a_limit(options: dict[str, Any]) -> None:
         ({"deadline": float("nan")}, "E814"),
         ({"threads": np.bool_(True)}, "E814"),
     ],
-    ids=str,
+    ids=lambda each: str(each)[:40],
 )
 def test_what_is_no_option_is_refused_with_a_message(options: dict[str, Any], code: str) -> None:
     with pytest.raises(UsageError) as caught:
