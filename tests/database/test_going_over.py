@@ -23,6 +23,7 @@ from tidelog.database.database import marks
 from tidelog.database.durable import form
 from tidelog.database.transaction import mark
 from tidelog.engine.spark import epoch
+from tidelog.engine.spark.rule_change import change_rules
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 ENGINES = ("local", "spark")
@@ -305,3 +306,23 @@ def test_a_reader_whose_database_has_gone_over_is_told_where(engine: str, tmp_pa
         with pytest.raises(tidelog.UsageError, match=f"is one of the engine '{OTHER[engine]}'") as caught:
             reader.refresh()
         assert caught.value.code == "E706"
+
+
+def test_after_opening_again_a_change_of_rules_touches_its_stratum_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules that stay are those that the engine has."""
+    with open_(REACH, "auto", tmp_path) as database:
+        insert(database, "Edge", *EDGES)
+        with database.transaction() as tx:
+            tx.add_rules("Reach(y, x) :- Edge(x, y).")
+    seen = []
+
+    def seen_change(*given: Any) -> Any:
+        seen.append(change_rules(*given))
+        return seen[-1]
+
+    monkeypatch.setattr("tidelog.engine.spark.engine.change_rules", seen_change)
+    with open_(REACH, "auto", tmp_path) as database, database.transaction() as tx:
+        tx.add_rules("output relation Loop(x: string) Loop(x) :- Reach(x, x).")
+    assert [change.anew for change in seen] == [{"Loop"}]

@@ -93,3 +93,12 @@ def test_a_change_of_rules_that_fails_leaves_rules_and_rows(spark: Any) -> None:
             tx.add_rules("Q(10 / n) :- N(n), n > 0.")
             tx.remove_rules("Q(n) :- N(n).")
         assert (tx.changes["Q"].inserted, tx.changes["Q"].deleted) == ([(5,)], [(0,), (2,)])
+
+
+def test_rules_alone_change_a_stratum_on_frames(spark: Any) -> None:
+    with tidelog.compile(GRAPH).open("spark", spark=spark, plans={"Reach": "frames"}) as db:
+        run(db, Step(insert=(("a", "b"), ("b", "c"))))
+        run(db, Step(add="Reach(y, x) :- Edge(x, y)."))
+        assert db.report.strata[0].events == 1
+        run(db, Step(remove="Reach(x, y) :- Edge(x, y)."))
+        assert db.relation("Reach").rows() == [("b", "a"), ("c", "b")]

@@ -110,7 +110,16 @@ def _open(
     base = rules_of(program)
     rules = base.with_layer(layer)
     engine = SparkEngine(
-        rules.rules, spark, directory.address, how.plans, basis=basis, access=access, asked=asked, base=base, auto=auto
+        rules.rules,
+        spark,
+        directory.address,
+        how.plans,
+        basis=basis,
+        access=access,
+        asked=asked,
+        base=base,
+        rules=rules,
+        auto=auto,
     )
     if found is not None and not is_same:
         before = rules_of(found.compile(compilation_of(program).externs))

@@ -99,8 +99,8 @@ class SparkEngine:
     it, this engine goes on with that: it must be of the same program, `basis`, which is for the caller to see to.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
     tasks of a decomposed segment, by default the number that the session runs at a time. `asked` is for the engines
-    inside tasks. With `auto`, strata run in this process where that is faster, and a session is made when the first one
-    is needed.
+    inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program` has. With `auto`,
+    strata run in this process where that is faster, and a session is made when the first one is needed.
 
     Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be, DataError for a
     state that is damaged.
@@ -120,13 +120,14 @@ class SparkEngine:
         access: Access | None = None,
         asked: Maintenance | None = None,
         base: RuleSet | None = None,
+        rules: RuleSet | None = None,
         auto: bool = False,
     ) -> None:
         if not auto:
             require_pyspark()
         self._asked = asked or Maintenance()
         self._plans = dict(plans or {})
-        self._base = base
+        self._base, self._rules = base, rules
         self._places = Places(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
         if auto:
             self.name = "auto"
@@ -225,14 +226,15 @@ class SparkEngine:
         self.check_writable()
         if rules is None:
             return self._attempt(operations, started, marks or {}, before_keeping)
-        before, basis, separated = self.program, self._basis, self._separated
+        before, known, basis, separated = self.program, self._rules, self._basis, self._separated
         try:
             self._take(rules.rules.rules)
+            self._rules = rules.rules
             self._basis = replace(basis, layer=rules.rules.layer.document())
             change = change_rules(self._relations_stored, separated, self._separated)
             return self._attempt(operations, started, marks or {}, before_keeping, change=change)
         except BaseException:
-            self._basis = basis
+            self._basis, self._rules = basis, known
             self._take(before)
             raise
 
@@ -290,7 +292,12 @@ class SparkEngine:
 
     def stored_rules(self) -> RuleSet | None:
         layer = self._state.manifest.basis.layer
-        return self._base.with_layer(Layer.of_document(layer)) if self._base is not None and layer else None
+        if self._base is None or not layer:
+            return None
+        if self._rules is None or self._rules.layer.document() != layer:
+            # Rules are told apart as objects, so whoever changes them must have those that this engine has.
+            self._rules = self._base.with_layer(Layer.of_document(layer))
+        return self._rules
 
     def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
         """See `Engine.refresh`. Raises UsageError where the database is one of another program or engine now."""
@@ -386,18 +393,8 @@ class SparkEngine:
         label = uuid.uuid4().hex[:12]
         self._forget_questions()
         self._directory.make(number)
-        attempt = Attempt(
-            self._spark,
-            self._directory,
-            number,
-            label,
-            self._setting,
-            started,
-            self._jobs,
-            self._tell,
-            self._jobs.end,
-            self._jobs.ended_by,
-        )
+        jobs, attempt = self._jobs, Attempt(self._spark, self._directory, number, label, self._setting, started)
+        attempt = replace(attempt, interrupt=jobs, tell=self._tell, end_jobs=jobs.end, ended_by=jobs.ended_by)
         old = last.relations if anew is None else anew
         old = old if change is None else change.old
         epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, self._frames, places=self._places)

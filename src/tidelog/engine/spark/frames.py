@@ -211,11 +211,15 @@ class FramesStratum:
         return True
 
     def touched(self) -> tuple[Touched, ...]:
-        return tuple(
+        below = [
             Touched(name, versions.old_rows, versions.came_count, versions.left_count)
             for name, versions in self._below.items()
             if versions.changed is not None
-        )
+        ]
+        other, count = self._before.other, len(self.stratum.rules)
+        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in other.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in other.removed]
+        return (*below, *rules)
 
     def rows_below(self) -> int:
         return sum(versions.new_rows for versions in self._below.values())
