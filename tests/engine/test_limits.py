@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -449,3 +451,22 @@ def test_what_is_no_option_is_refused_with_a_message(options: dict[str, Any], co
     with pytest.raises(UsageError) as caught:
         Maintenance.asked(**options)
     assert caught.value.code == code
+
+
+def test_loading_kernels_does_not_count_against_the_deadline() -> None:
+    """In a process of its own, as this one has its kernels; reading each from the disk takes a second there."""
+    text = "input relation E(a: u64, b: u64)\noutput relation R(a: u64, b: u64)\nR(x, y) :- E(x, y).\n"
+    text += "R(x, z) :- R(x, y), E(y, z)."
+    script = f"""
+import time, tidelog
+from tidelog.engine.local.kernels.memory import EntryPoint, seconds_loading
+read = EntryPoint._read
+EntryPoint._read = lambda *arguments: time.sleep(1) or read(*arguments)
+with tidelog.compile({text!r}).open(deadline=0.9) as db:
+    with db.transaction() as tx:
+        tx.insert("E", [(1, 2)])
+    assert seconds_loading() > 1
+    print(db.relation("R").rows())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "[(1, 2)]\n", done.stderr

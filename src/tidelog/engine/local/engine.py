@@ -27,6 +27,7 @@ from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, ta
 from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
 from tidelog.engine.local.inquiry import LocalInquiry
 from tidelog.engine.local.interrupt import Interrupts
+from tidelog.engine.local.kernels.memory import seconds_loading
 from tidelog.engine.local.kinds import kind_of
 from tidelog.engine.local.laid_out import LaidOut
 from tidelog.engine.local.look_up import find_line, look_up
@@ -79,6 +80,7 @@ class LocalEngine:
         self._interrupts = Interrupts()
         self._watch = Watch(limits or Limits(), self._interrupts)
         self._watch.written = self._written
+        self._watch.pardoned = seconds_loading
         self._desk = Desk([])
         self._capture: Capture | None = None
         self._track_state = track_state

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numba
@@ -39,6 +40,7 @@ class EntryPoint:
     """
 
     __slots__ = ("_compiled", "_function", "_signature")
+    seconds_loading = 0.0  # of all of them, in this process
 
     def __init__(self, function: Callable[..., Any], signature: str) -> None:
         self._function = function
@@ -48,12 +50,14 @@ class EntryPoint:
     def load(self) -> Callable[..., Any]:
         """The compiled kernel; whoever comes first compiles it, or reads it from the disk."""
         if self._compiled is None:
+            began = perf_counter()
             dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self._function)
             dispatcher._cache._cache_file._source_stamp = sources_digest()
             if not self._read(dispatcher):
                 dispatcher.compile(self._signature)
             dispatcher.disable_compile()
             self._compiled = dispatcher
+            EntryPoint.seconds_loading += perf_counter() - began
         return self._compiled
 
     def _read(self, dispatcher: Any) -> bool:
@@ -78,6 +82,11 @@ class EntryPoint:
 def _announce_compilation() -> None:
     if sys.stderr.isatty():
         print("tidelog: compiling its kernels; this happens once and takes half a minute or more", file=sys.stderr)
+
+
+def seconds_loading() -> float:
+    """The seconds that this process has spent so far on compiling kernels, or on reading them from the disk."""
+    return EntryPoint.seconds_loading
 
 
 ENTRY_POINTS: list[EntryPoint] = []
