@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import unquote
 
-from tidelog.engine.spark.directory import _SAME_STORE, is_address
+from tidelog.engine.spark.directory import SAME_STORE, is_address
 
 _FILE = re.compile("file:/+", re.IGNORECASE)
 _SCHEME = re.compile(r"([^:/]+):/+")
@@ -83,4 +83,4 @@ def _may_be_equal(left: str, right: str) -> bool:
 
 
 def _store(scheme: str) -> str:
-    return _SAME_STORE.get(scheme.lower(), scheme.lower())
+    return SAME_STORE.get(scheme.lower(), scheme.lower())

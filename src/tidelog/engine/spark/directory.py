@@ -37,7 +37,7 @@ _EPOCH = re.compile(r"epoch-(\d+)")
 _DRAFT = "draft."
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
 # Hadoop's names of schemes, which Spark needs, and what pyarrow calls the same store.
-_SAME_STORE = {"s3a": "s3", "s3n": "s3"}
+SAME_STORE = {"s3a": "s3", "s3n": "s3"}
 _OBJECT_STORES = (pafs.S3FileSystem, pafs.GcsFileSystem)
 
 
@@ -64,7 +64,7 @@ class StateDirectory:
         scheme = _ADDRESS.match(self.address)
         if scheme is None:
             return pafs.LocalFileSystem(), self.address
-        known = _SAME_STORE.get(scheme[1].lower(), scheme[1].lower())
+        known = SAME_STORE.get(scheme[1].lower(), scheme[1].lower())
         address = f"{known}{self.address[len(scheme[1]) :]}"
         if known == "file":
             address = re.sub("^file:/+", "file:///", address)
