@@ -7,6 +7,7 @@ runs the waves; those that are worth it with all threads (see `kernels/team`).
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,19 @@ NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 MOST_THREADS = 16
 # Calling the others costs some 0.1 ms, in which one thread deals with about this many rows.
 SHARE_FROM = 8192
+# The rows of a delta that a thread takes at a time: so that each takes so many shares, within these bounds.
+SHARES, SMALLEST_SHARE, LARGEST_SHARE = 16, 128, 2048
+
+
+APART = 16  # words between what one thread writes to all the time and what another one does
+
+
+def apart(*shape: int) -> Words:
+    """Zeroed words that share no cache line with anything else: two threads that write to one line wait for each other
+    at every word."""
+    count = math.prod(shape)
+    found: Words = np.zeros(count + 2 * APART, dtype=np.int64)[APART : APART + count].reshape(shape)
+    return found
 
 
 def processors() -> int:
@@ -61,11 +75,11 @@ class Hand:
     apply it."""
 
     def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, *, threads: int, batches: int) -> None:
-        self.control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
-        self.registers: Words = np.zeros(registers, dtype=np.int64)
-        self.iterators: Words = np.zeros((blocks, k.ITERATOR_WORDS), dtype=np.int64)
-        self.scratch: Words = np.empty(max(int(desk.S[:, k.COLUMNS].max()) + 1, k.PIECE), dtype=np.int64)
-        self.fresh: Words = np.empty(k.PIECE, dtype=np.int64)
+        self.control = apart(k.CONTROL_FIELDS)
+        self.registers = apart(registers)
+        self.iterators = apart(blocks, k.ITERATOR_WORDS)
+        self.scratch = apart(max(int(desk.S[:, k.COLUMNS].max()) + 1, k.PIECE))
+        self.fresh = apart(k.PIECE)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
             np.zeros(k.buffer_words(width), dtype=np.int64)
@@ -82,7 +96,7 @@ class Reserves:
     def __init__(self, team: Team, desk: Desk, inside: Words) -> None:
         self._desk = desk
         self._inside = inside
-        self.lines: Words = np.zeros((team.threads, len(inside), 2), dtype=np.int64)
+        self.lines = apart(team.threads, len(inside) + APART, 2)
         self.are_used = False
 
     def forget(self) -> None:
@@ -240,14 +254,17 @@ class Crew:
             ]
             self._buffers = np.stack([hand.buffers.reshape(kernels.BATCHES, -1) for hand in self._hands])
             counts = len(self._inside) * (threads + 1)
-            self._shared_counts = np.zeros((threads, kernels.BATCHES, counts), dtype=np.int64)
-            self._tallies = np.zeros((threads, len(self.tally)), dtype=np.int64)
+            self._shared_counts = apart(threads, kernels.BATCHES, counts + APART)
+            self._tallies = apart(threads, len(self.tally) + APART)
             self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)
         self._words[:] = 0
         self._words[kernels.FOUND] = control[k.INSTANCES]
+        # Rows that follow each other have heads in common, so a share is not small; but all are to end together.
+        rows = int(control[k.BELOW] if control[k.WAVE] == 0 else self._desk.S[self._inside, k.BATCH_COUNT].sum())
+        share = min(max(rows // (SHARES * threads), SMALLEST_SHARE), LARGEST_SHARE)
         for hand in self._hands:
             hand.control[:] = control
-            hand.control[k.THREADS], hand.control[k.CHUNK] = threads, k.SHARE_ROWS
+            hand.control[k.THREADS], hand.control[k.CHUNK] = threads, share
         self._sharing = self._reserves.are_used = True
 
     def _share(self, control: Words, table: Words) -> int:
@@ -280,7 +297,7 @@ class Crew:
             return status
 
         status = self._team.run(part)[0]
-        self.tally += self._tallies.sum(axis=0)
+        self.tally += self._tallies.sum(axis=0)[: len(self.tally)]
         self._tallies[:] = 0
         # What the run is told about: by the thread that stopped all, or by the first, which speaks for all.
         speaker = next((hand.control for hand in self._hands if hand.control[k.STOPPED]), self._hands[0].control)

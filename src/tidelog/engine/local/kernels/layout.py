@@ -174,7 +174,6 @@ MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before others have
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join looks at before it lets Python look at the clock
 ALL_ROWS = 1 << 60  # the share of a thread that is alone
-SHARE_ROWS = 512  # the rows of a delta that a thread takes at a time
 LINES_TAKEN = 256  # the lines of a relation that a thread takes at a time
 
 

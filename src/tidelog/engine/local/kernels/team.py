@@ -2,7 +2,7 @@
 
 Each thread enumerates its shares of the delta into a batch of its own: a buffer for each head relation and each thread
 that will apply it. When one is full it publishes the batch, applies what everybody has published for it, and goes on
-with its second batch, as soon as all have applied what that held. Each applies the heads whose hash is in its part.
+with its next batch, as soon as all have applied what that held. Each applies the heads whose hash is in its part.
 
 Enumerating may go on while others apply: it sees rows of earlier waves only, and of these applying changes nothing but
 their count and total, which it does not read. A row that is just being made is hidden by its stamp (see `take_lines`),
@@ -36,7 +36,7 @@ STOP, ARRIVALS, FOUND, FIRST_THREAD = 0, 1 * LINE, 2 * LINE, 3 * LINE
 SAID, PUBLISHED, PER_THREAD = 0, LINE, 2 * LINE
 TASK = 0  # the only word of a team that arranges
 PATIENCE = 2000
-BATCHES = 2
+BATCHES = 4
 
 
 @kernel
@@ -78,7 +78,7 @@ def enumerate_shares(control, S, A, V, registers, iterators, buffers, counts, ta
 
 @kernel
 def is_applied(me, threads, words):
-    """Whether everybody has applied the batch that this thread published before its last."""
+    """Whether everybody has applied the oldest batch of this thread, which is the next to be filled."""
     published = atomic_load(words, FIRST_THREAD + me * PER_THREAD + PUBLISHED)
     for other in range(threads):
         if atomic_load(words, first_pair(threads) + (other * threads + me) * LINE) < published - (BATCHES - 1):
