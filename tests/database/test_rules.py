@@ -253,6 +253,24 @@ def test_weights_follow_rules() -> None:
         assert db.relation("M").rows() == [(1,), (2,)]
 
 
+def test_rows_of_a_multiset_leave_after_a_rule_came() -> None:
+    """What a rule that comes derives is counted once, in the weights, and not in the store as well."""
+    text = "input multiset V(a: u32)\ninput relation E(a: u32)\noutput multiset S(a: u32)\nS(a) :- V(a), E(a)."
+    rule = "S(a) :- V(a), not E(a)."
+    with opened(text) as db:
+        with db.transaction() as tx:
+            tx.insert("V", [(4,), (5,)])
+            tx.add_rules(rule)
+        with db.transaction() as tx:
+            tx.delete("V", [(4,)])
+        found = db.relation("S")
+        assert (list(tx.changes["S"]), len(found), found.lookup(a=4), (4,) in found) == ([((4,), -1)], 1, [], False)
+        with db.transaction() as tx:
+            tx.remove_rules(rule)
+        found = db.relation("S")
+        assert (list(tx.changes["S"]), len(found), (5,) in found) == ([((5,), -1)], 0, False)
+
+
 def test_a_relation_that_becomes_recursive_forgets_its_weights() -> None:
     text = "input relation A(x: u8)\nrelation M(x: u8)\noutput multiset W(x: u8)\nM(x) :- A(x).\nM(2) :- A(_).\n"
     with opened(f"{text}W(x) :- M(x).") as db:

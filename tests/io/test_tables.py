@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+import tidelog
 from tests.io.declare import relation
 from tidelog.check.types import BOOL, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
@@ -161,3 +163,15 @@ def test_a_pandas_column_with_a_gap_is_refused_not_rounded() -> None:
 
 def test_a_frame_that_arrow_cannot_read_is_a_data_error() -> None:
     assert refusal(pd.DataFrame({"name": ["a", 1], "n": [1, 2]})).startswith("E501")
+
+
+def test_every_nan_is_the_same() -> None:
+    """Whatever their bits are, so that a set has one of them."""
+    words = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000], dtype=np.uint64)
+    singles = np.array([0x7FC00000, 0x7FC00001, 0xFFC00000], dtype=np.uint32)
+    table = pa.table({"x": words.view(np.float64), "y": singles.view(np.float32)})
+    text = "input relation F(x: double, y: float)\noutput relation G(x: double, y: float)\nG(x, y) :- F(x, y)."
+    with tidelog.compile(text).open() as db:
+        with db.transaction() as tx:
+            tx.insert("F", table)
+        assert (len(db.relation("F")), len(db.relation("G"))) == (1, 1)

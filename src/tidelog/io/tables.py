@@ -12,6 +12,7 @@ width (`bit<12>` travels in a uint16, so Arrow's own check is not enough), and f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -210,8 +211,9 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
     if pa.types.is_string(target) and not isinstance(declared.type, StringType):
         return _fit_wide(column, declared, relation, place)
     if isinstance(declared.type, FloatType):
-        # An integer is rounded, and -0.0 becomes 0.0.
-        return pc.add(column.cast(target, safe=False), pa.scalar(0, target))
+        # An integer is rounded, -0.0 becomes 0.0, and every NaN the one that equals itself.
+        numbers = pc.add(column.cast(target, safe=False), pa.scalar(0, target))
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(math.nan, target), numbers)
     try:
         fitted = column.cast(target)
     except pa.ArrowInvalid as error:

@@ -232,7 +232,8 @@ class Switch:
         per_work = UPDATE_RATE * per_instance
         if rate is not None and history.update_rate is not None:
             per_work = max(history.update_rate, LEAST_UPDATE_RATE * rate)
-        born = 0.0 if work is None else min(work, sum(each.came for each in touched) * work / sum(events.values()))
+        came = sum(each.came for each in touched)
+        born = 0.0 if work is None else min(work, came * work / max(sum(events.values()), 1))
         bootstrap = per_instance * max(instances * (1 - gone) + born + rows, 1.0)
         update = None if work is None else per_work * work
         expected = (None, None) if rate is None else (update, bootstrap)

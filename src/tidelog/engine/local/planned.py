@@ -265,10 +265,11 @@ class PlannedStratum:
         """Plans and encodes the rules of the stratum, and those that it gives up."""
         self._estimates.expect(self.replaced)
         self._count_costs()
-        self._apart = {id(rule): _COMES for rule in self.added} | {id(rule): _GOES for rule in removed}
+        added, removed = (self.added, removed) if self.joins else ((), ())
+        self._apart = {id(rule): _COMES for rule in added} | {id(rule): _GOES for rule in removed}
         earlier, self._earlier = self._earlier, None
         if earlier is not None and not is_bootstrap and self._are_good(earlier):
-            self._encode_change(earlier, removed)
+            self._encode_change(earlier, added, removed)
         else:
             self._encode_all(earlier or self, removed, is_bootstrap=is_bootstrap)
         self._lay_out()
@@ -311,7 +312,7 @@ class PlannedStratum:
             return []
         return self._encoder.encode(variants, self.relations, self._lacks_rows, self._apart, first_tally, first_cursor)
 
-    def _encode_change(self, earlier: PlannedStratum, removed: tuple[Rule, ...]) -> None:
+    def _encode_change(self, earlier: PlannedStratum, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
         """Encodes only rules that come, and those that began like a rule that goes."""
         stay = set(map(id, self._rules))
         known = stay.union(map(id, removed))
@@ -322,7 +323,7 @@ class PlannedStratum:
                 kept.append(each)
             else:
                 variants += [variant for variant in each.variants if id(variant.rule) in known]
-        variants += plan_rules(self.added, self._estimates)
+        variants += plan_rules(added, self._estimates)
         whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
         unplanned = [rule for rule in removed if id(rule) not in whole]
         variants += plan_rules(unplanned, self._estimates, lambda _, delta: delta.kind is DeltaKind.RULE)
