@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 Scalar = TypeVar("Scalar", np.int64, np.int32, np.uint16)
 LARGE = 4 << 20
+LARGE_PAGE = 2 << 20
 SMALLEST = 16
 
 
@@ -62,7 +63,11 @@ class Growing(Generic[Scalar]):
             larger = np.zeros(self._shape(lines), dtype=self._dtype)
             larger[: len(self.array)] = self.array
             self.array = larger
-        elif self._map is None or not self._resize_map(lines, size):
+            return
+        # Linux begins a mapping at a large page, also where it moves it to, only if it has a whole number of them.
+        # Elsewhere large pages would be taken apart when they move.
+        size = -(-size // LARGE_PAGE) * LARGE_PAGE
+        if self._map is None or not self._resize_map(lines, size):
             fresh = _mapping(size)
             larger = self._over(fresh, lines)
             larger[: len(self.array)] = self.array

@@ -20,7 +20,16 @@ from tidelog.engine.local.kernels.index import (
     slot_after,
     touch,
 )
-from tidelog.engine.local.kernels.memory import atomic_add, atomic_load, claim, kernel, load64, store32, store64
+from tidelog.engine.local.kernels.memory import (
+    atomic_add,
+    atomic_load,
+    claim,
+    inlined,
+    kernel,
+    load64,
+    store32,
+    store64,
+)
 from tidelog.engine.local.kernels.numbers import count_of, set_count, set_numbers, set_total, total_of
 
 
@@ -152,7 +161,7 @@ def take_lines(S, relation, reserve, slot):
     reserve[slot, 1] = first + k.LINES_TAKEN
 
 
-@kernel
+@inlined
 def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
     """The line of a head; if it has none, it gets the line given, and -1 - line comes back.
 
