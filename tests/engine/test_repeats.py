@@ -9,6 +9,7 @@ import pytest
 import tidelog
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.kernels import buckets
 from tidelog.engine.local.kernels import layout as k
 
 NODES = 130
@@ -68,6 +69,44 @@ def test_totals_are_those_of_a_matrix_product(threads: int) -> None:
     engine.commit([Operation(LEFT, +1, gone)])
     check(engine, left, right)
     engine.close()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_counting_repeats_pauses_and_goes_on(threads: int) -> None:
+    """First come more instances without repeats than the pause is long, then dense ones, then both again."""
+    random = np.random.default_rng(6)
+    sparse, dense, width = 500, 150, 400
+    plain = buckets.PLAIN_BUFFERS * k.OUT_ROWS
+    left: Matrix = np.zeros((sparse + dense, sparse + dense), dtype=np.int64)
+    left[:sparse, :sparse] = np.eye(sparse, dtype=np.int64)
+    left[sparse:, sparse:] = random.random((dense, dense)) < 0.9
+    right: Matrix = (random.random((sparse + dense, width)) < 0.9).astype(np.int64)
+    assert (left[:sparse] @ right).sum() > plain, "the pause ends while nothing repeats"
+    assert (left @ right).sum() > 10 * plain
+    pair = """
+        input relation A(x: u32, y: u32)
+        input relation B(y: u32, z: u32)
+        output relation Pair(x: u32, z: u32)
+        Pair(x, z) :- A(x, y), B(y, z).
+    """
+    engine = LocalEngine(tidelog.compile(pair).stages.rules, threads=threads, track_state=True)
+    engine.open()
+    engine.commit([Operation(RIGHT, +1, list(map(tuple, np.argwhere(right).tolist())))])
+    engine.commit([Operation(LEFT, +1, list(map(tuple, np.argwhere(left).tolist())))])
+    ways = left @ right
+    assert totals(engine, "Pair", 2) == {(int(x), int(z)): int(ways[x, z]) for x, z in np.argwhere(ways)}
+    engine.close()
+
+
+def test_counting_repeats_is_given_up_where_few_repeat() -> None:
+    lines = k.OUT_ROWS
+    few, many = lines // buckets.WORTH_COMBINING - 1, lines // buckets.WORTH_COMBINING
+    assert buckets.combine_next(1, lines, many) == 1
+    assert buckets.combine_next(1, lines, few) == buckets.PLAIN_BUFFERS
+    assert buckets.combine_next(1, lines - 1, 0) == 1, "too little to judge by"
+    assert buckets.combine_next(buckets.PLAIN_BUFFERS, lines, 0) == buckets.PLAIN_BUFFERS - 1
+    assert buckets.combine_next(2, lines, 0) == 1, "it is tried again"
+    assert buckets.combine_next(0, lines, 0) == 0, "other strategies take each instance by itself"
 
 
 def test_repeats_count_against_the_room_in_the_totals() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -72,7 +72,7 @@ class Team:
 
 class Hand:
     """What one thread works with. In each batch a buffer for each relation inside the stratum and each thread that may
-    apply it."""
+    apply it; `buffers` has the addresses of a batch's buffers, of the tables for them, and of the rows staged."""
 
     def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, *, threads: int, batches: int) -> None:
         self.control = apart(k.CONTROL_FIELDS)
@@ -82,12 +82,17 @@ class Hand:
         self.fresh = apart(k.PIECE)
         widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
-            np.zeros(k.buffer_words(width), dtype=np.int64)
+            [np.zeros(k.buffer_words(width), dtype=np.int64) for width in widths for _ in range(threads)]
             for _ in range(batches)
-            for width in widths
-            for _ in range(threads)
         ]
-        self.buffers: Words = np.array([buffer.ctypes.data for buffer in self.memory], dtype=np.int64)
+        self._tables = apart(len(widths) * threads, k.RECENT_WORDS)
+        self._staged = apart(2 * k.STAGED_ROWS)
+        common = [*_addresses(self._tables), self._staged.ctypes.data]
+        self.buffers: Words = np.array([[*_addresses(batch), *common] for batch in self.memory], dtype=np.int64)
+
+
+def _addresses(arrays: Iterable[Words]) -> list[int]:
+    return [array.ctypes.data for array in arrays]
 
 
 class Reserves:
@@ -193,7 +198,7 @@ class Crew:
             self._inside,
             hand.registers,
             hand.iterators,
-            hand.buffers,
+            hand.buffers[0],
             self._counts,
             self.tally,
             self._cursors,
@@ -225,7 +230,7 @@ class Crew:
             encoded.kind,
             hand.registers,
             hand.iterators,
-            hand.buffers,
+            hand.buffers[0],
             self._counts,
             self.tally,
             self._cursors,
@@ -240,7 +245,7 @@ class Crew:
             count = int(self._counts[slot])
             self._counts[slot] = 0
             if count:
-                yield relation, self._alone.memory[slot], count
+                yield relation, self._alone.memory[0][slot], count
 
     # Waves for several threads
 
@@ -252,7 +257,7 @@ class Crew:
                 Hand(self._desk, self._inside, self._registers, self._blocks, threads=threads, batches=kernels.BATCHES)
                 for _ in range(threads)
             ]
-            self._buffers = np.stack([hand.buffers.reshape(kernels.BATCHES, -1) for hand in self._hands])
+            self._buffers = np.stack([hand.buffers for hand in self._hands])
             counts = len(self._inside) * (threads + 1)
             self._shared_counts = apart(threads, kernels.BATCHES, counts + APART)
             self._tallies = apart(threads, len(self.tally) + APART)
@@ -341,7 +346,8 @@ class Nest:
         self._iterators: Words = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
         self._width = segment.emits + k.INSTANCE_EXTRA
         self.out: Words = np.empty(k.buffer_words(self._width), dtype=np.int64)
-        self._buffers: Words = np.array([self.out.ctypes.data], dtype=np.int64)
+        self._staged: Words = np.empty(2 * k.STAGED_ROWS, dtype=np.int64)
+        self._buffers: Words = np.array([self.out.ctypes.data, 0, self._staged.ctypes.data], dtype=np.int64)
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)
 

@@ -11,12 +11,13 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.index import (
     add_row,
     fetch_ahead,
-    find_hashed,
+    find_from,
     find_or_add,
     find_row,
-    home_slot,
+    hash_of,
     log_created,
     same_words,
+    search_from,
     slot_after,
     touch,
 )
@@ -73,7 +74,7 @@ def retract_instances(S, relation, buffer, count):
     fetch_ahead(S, relation, buffer, count)
     for i in range(count):
         head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
-        line = find_hashed(S, relation, head, load64(head, columns + k.INSTANCE_HASH))
+        line = find_from(S, relation, head, hash_of(head, columns), search_from(head, columns))
         if line < 0:
             return -1
         row = rows + line * stride
@@ -103,8 +104,8 @@ def insert_instances(S, relation, buffer, count, wave, logging):
         head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
         level = level_of(head, columns)
         times = times_of(head, columns)
-        hashed = load64(head, columns + k.INSTANCE_HASH)
-        at = home_slot(hashed, size)
+        hashed = hash_of(head, columns)
+        at = search_from(head, columns)
         while True:
             slot = load64(slots, at)
             line = (slot & k.LOW_MASK) - 1
@@ -168,7 +169,7 @@ def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
     Another thread has no head with this hash, but near the border between their slots it may claim the one that was
     found empty.
     """
-    at = home_slot(hashed, size)
+    at = search_from(head, columns)
     copied = False
     while True:
         slot = atomic_load(slots, at)
@@ -205,7 +206,7 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
         head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
         level = level_of(head, columns)
         times = times_of(head, columns)
-        hashed = load64(head, columns + k.INSTANCE_HASH)
+        hashed = hash_of(head, columns)
         if reserve[slot, 0] == reserve[slot, 1]:
             take_lines(S, relation, reserve, slot)
         line = find_or_claim(slots, size, rows, stride, columns, head, hashed, reserve[slot, 0])

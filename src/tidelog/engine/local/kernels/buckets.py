@@ -4,9 +4,10 @@ This is what most instances of most programs come from, so it goes without the i
 `emit_bucket` for the rows of one bucket, `emit_buckets` for the buckets of all rows of the iterator before it.
 
 Most programs find the same heads again and again within a short time. An instance that the buffer has already is
-counted there (`repeats`), which costs less than to look for each of them in a large index. Behind its instances a
-buffer has a small table for that: by the low bits of a head's hash, the hash and the place of the last head with these
-bits. What it says may be of an earlier filling of the buffer, so it is compared with what is there now.
+counted there (`repeats`), which costs less than to look for each of them in a large index. A small table serves for
+that: by the low bits of a head's hash, the hash and the place of the last head with these bits. What it says may be of
+an earlier filling of the buffer, or of another one, so it is compared with what is there now. Where few instances
+repeat, the table costs more than it saves, and is left alone for some time (`combine_next`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.index import home_slot
 from tidelog.engine.local.kernels.memory import (
     HASH_START,
     hash_end,
@@ -23,10 +25,24 @@ from tidelog.engine.local.kernels.memory import (
     load32,
     load64,
     prefetch,
+    prefetch_read,
     store64,
 )
 
+# So many rows before a row's turn it is looked at for its keys, and twice as many before it is asked for.
 FETCH_AHEAD = 6
+NEAR = 1 << 17  # words that the caches hold without being asked
+# One in so many instances must repeat; if fewer do, so many buffers are filled without a look at the table.
+WORTH_COMBINING = 8
+PLAIN_BUFFERS = 64
+
+
+@kernel
+def combine_next(combine, lines, repeats):
+    """COMBINE for the next buffers, after buffers with so many lines that stand for so many more instances."""
+    if combine > 1:
+        return combine - 1
+    return PLAIN_BUFFERS if combine == 1 and lines >= k.OUT_ROWS and repeats * WORTH_COMBINING < lines else combine
 
 
 @inlined
@@ -73,6 +89,17 @@ def stamp_bound(check, phase, wave):
     return wave + 1 if check == k.CHECK_BEFORE else wave
 
 
+@inlined
+def level_with(row, columns, level, inside, check, phase, bound):
+    """The level that an instance of this level has with one more row, or -1 if the overlay hides the row."""
+    if check == k.CHECK_NONE and inside == 0:
+        return level
+    meta = load64(row, columns + k.META)
+    if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
+        return -1
+    return max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK) if inside != 0 else level
+
+
 @kernel
 def is_ending(code, block):
     """Whether an iterator of buckets is the end of one rule, with nothing to check behind it."""
@@ -112,6 +139,46 @@ def source_of(code, register, bind_at, bind_count):
 
 
 @kernel
+def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row):
+    """Fetches where an iterator, and those beside it, will look for the keys of a row whose turn has not come.
+
+    It takes the addresses of S, A and the registers: to hand over an array costs more than all the rest.
+    """
+    while child >= 0:
+        block = load64(code, k.CODE_BLOCKS + child)
+        op = load64(code, block + k.OP)
+        size = table = 0
+        if op == k.ITERATE_PROBE:
+            line = arrangements + load64(code, block + k.TARGET) * k.ARRANGEMENT_FIELDS * 8
+            table, size = load64(line, k.TABLE), load64(line, k.TABLE_MASK)
+        elif op == k.ITERATE_FIND:
+            line = stores + load64(code, block + k.ROW_RELATION) * k.STORE_FIELDS * 8
+            table, size = load64(line, k.SLOTS), load64(line, k.SLOT_COUNT)
+        if size >= NEAR:
+            keys = load64(code, block + k.KEY_AT)
+            state = HASH_START
+            for i in range(load64(code, block + k.KEY_N)):
+                register = load64(code, keys + i)
+                source = source_of(code, register, bind_at, bind_count)
+                state = hash_word(state, load64(row, source) if source >= 0 else load64(registers, register))
+            hashed = hash_end(state)
+            prefetch_read(table, hashed & size if op == k.ITERATE_PROBE else home_slot(hashed, size))
+        child = load64(code, block + k.SIBLING)
+
+
+@inlined
+def fetch_row_ahead(
+    stores, arrangements, code, child, bind_at, bind_count, registers, source, cursor, end, rows, width
+):
+    """Asks for a row some time before its turn, and later for what its keys lead to: they are spread over memory."""
+    if cursor + FETCH_AHEAD < end:
+        row = rows + load32(source, cursor + FETCH_AHEAD) * width * 8
+        fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row)
+        if cursor + 2 * FETCH_AHEAD < end:
+            prefetch_read(rows, load32(source, cursor + 2 * FETCH_AHEAD) * width)
+
+
+@kernel
 def head_sources(code, block):
     """For three columns of the head that an iterator emits: the column of its row that they are, or -1.
 
@@ -129,7 +196,7 @@ def head_sources(code, block):
 @inlined
 def emit_bucket(
     code, emit, head, registers, pool, cursor, end, rows, width, columns, inside, level, threads, buffers, counts,
-    tally, check, phase, bound, combine,
+    tally, check, phase, bound, combine, far,
 ):  # fmt: skip
     """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
 
@@ -141,16 +208,17 @@ def emit_bucket(
     n = load64(code, emit + k.EMIT_COUNT)
     second, third = min(1, n - 1), n - 1
     stride = (n + k.INSTANCE_EXTRA) * 8
-    recent_at = (k.OUT_ROWS + k.OUT_SPARE) * stride
     slot = load64(code, emit + k.EMIT_SLOT)
     buffer = slot * threads
+    tables = buffers.size // 2
     from_0, from_1, from_2 = head
     word_0 = registers[load64(code, emit + k.EMIT_REGISTERS)]
     word_1 = registers[load64(code, emit + k.EMIT_REGISTERS + second)]
     word_2 = registers[load64(code, emit + k.EMIT_REGISTERS + third)]
     state_0 = hash_word(HASH_START, word_0)
     base = buffers[buffer]
-    staged_at = base + recent_at + k.RECENT_WORDS * 8
+    table = buffers[tables + buffer]
+    staged_at = buffers[2 * tables]
     start = cursor
     last = end
     end = min(end, cursor + k.MOST_REPEATS)
@@ -159,17 +227,16 @@ def emit_bucket(
         # A few rows at a time, first to where each of them leads, so that the waits for memory overlap.
         staged = 0
         stop = min(end, cursor + k.STAGED_ROWS)
+        if far:
+            for place in range(cursor, stop):
+                prefetch_read(rows, load32(pool, place) * width)
         while cursor < stop:
             row = rows + load32(pool, cursor) * width * 8
             cursor += 1
-            found_level = level
-            if inside != 0 or check != k.CHECK_NONE:
-                meta = load64(row, columns + k.META)
-                if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
-                    hidden += 1
-                    continue
-                if inside != 0:
-                    found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+            found_level = level_with(row, columns, level, inside, check, phase, bound)
+            if found_level < 0:
+                hidden += 1
+                continue
             state = state_0
             if from_0 >= 0:
                 state = hash_word(HASH_START, load64(row, from_0))
@@ -178,10 +245,11 @@ def emit_bucket(
             if n > 2:
                 state = hash_word(state, load64(row, from_2) if from_2 >= 0 else word_2)
             hashed = hash_end(state)
-            if threads > 1:
-                base = buffers[slot * threads + ((hashed * threads) >> k.HASH_SHIFT)]
-            if combine != 0:
-                recent = load64(base + recent_at, hashed & k.RECENT_MASK)
+            if combine == 1:
+                if threads > 1:
+                    part = slot * threads + ((hashed * threads) >> k.HASH_SHIFT)
+                    base, table = buffers[part], buffers[tables + part]
+                recent = load64(table, hashed & k.RECENT_MASK)
                 prefetch(base + (recent & k.PLACE_MASK) * stride, 0)
             store64(staged_at, 2 * staged, row)
             store64(staged_at, 2 * staged + 1, (found_level << k.HASH_SHIFT) | hashed)
@@ -201,13 +269,13 @@ def emit_bucket(
             if threads > 1:
                 counts[buffer] = count
                 buffer = slot * threads + ((hashed * threads) >> k.HASH_SHIFT)
-                base = buffers[buffer]
+                base, table = buffers[buffer], buffers[tables + buffer]
                 count = counts[buffer]
             place = count
             levels = found_level
-            if combine != 0:
+            if combine == 1:
                 at = hashed & k.RECENT_MASK
-                recent = load64(base + recent_at, at)
+                recent = load64(table, at)
                 line = base + (recent & k.PLACE_MASK) * stride
                 seen = load64(line, n + k.INSTANCE_LEVEL)
                 is_there = (
@@ -221,7 +289,7 @@ def emit_bucket(
                 mask = -np.int64(is_there)
                 place = count ^ ((count ^ (recent & k.PLACE_MASK)) & mask)
                 levels = found_level ^ ((found_level ^ (seen + (1 << k.REPEAT_SHIFT))) & mask)
-                store64(base + recent_at, at, (hashed << k.PLACE_BITS) | place)
+                store64(table, at, (hashed << k.PLACE_BITS) | place)
             line = base + place * stride
             store64(line, 0, word_0)
             store64(line, second, word_1)
@@ -234,7 +302,7 @@ def emit_bucket(
             most = max(most, count)
         counts[buffer] = count
     if repeats > 0:
-        counts[buffers.size + slot] += repeats
+        counts[tables + slot] += repeats
     tally[load64(code, emit + k.EMIT_TALLY)] += cursor - start - hidden
     return cursor, most >= k.OUT_ROWS or cursor < last
 
@@ -266,20 +334,17 @@ def emit_buckets(
     last_bound = stamp_bound(last_check, phase, wave)
     emit = load64(code, ending + k.EMIT_AT)
     head = head_sources(code, ending)
+    far = S[last, k.USED] * last_width >= NEAR
+    stores, arrangements, known = S.ctypes.data, A.ctypes.data, registers.ctypes.data
     looked_at = 0
     end = min(end, cursor + k.PAUSE_ROWS)
     while cursor < end:
         row = rows + load32(source, cursor) * width * 8
-        if cursor + FETCH_AHEAD < end:
-            prefetch(rows, load32(source, cursor + FETCH_AHEAD) * width)
+        fetch_row_ahead(stores, arrangements, code, child, bind_at, bind_count, known, source, cursor, end, rows, width)
         cursor += 1
-        found_level = level
-        if check != k.CHECK_NONE or inside != 0:
-            meta = load64(row, columns + k.META)
-            if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
-                continue
-            if inside != 0:
-                found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+        found_level = level_with(row, columns, level, inside, check, phase, bound)
+        if found_level < 0:
+            continue
         for i in range(bind_count):
             registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))
         entry = probe(A, target, code, keys, key_count, registers)
@@ -291,7 +356,7 @@ def emit_buckets(
         looked_at += stop - at + 1
         at, full = emit_bucket(
             code, emit, head, registers, pool, at, stop, last_rows, last_width, last_columns, last_inside, found_level,
-            threads, buffers, counts, tally, last_check, phase, last_bound, combine,
+            threads, buffers, counts, tally, last_check, phase, last_bound, combine, far,
         )  # fmt: skip
         if full or looked_at > k.PAUSE_ROWS:
             iterators[node, 3] = found_level

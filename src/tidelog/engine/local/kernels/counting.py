@@ -23,6 +23,7 @@ from tidelog.engine.local.kernels.index import (
     find_or_add,
     find_or_add_hashed,
     find_row,
+    hash_of,
     log_created,
     remove_row,
     touch,
@@ -276,7 +277,7 @@ def count_instances(S, c, relation, out, count, sign, logging):
         for i in range(piece):
             head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
             iteration = load64(head, columns + k.INSTANCE_LEVEL) + 1
-            hashed = load64(head, columns + k.INSTANCE_HASH)
+            hashed = hash_of(head, columns)
             if sign < 0:
                 line = find_hashed(S, relation, head, hashed)
                 if line < 0 or not killed(S, c, relation, line, iteration):

@@ -66,18 +66,23 @@ def find_row(S, relation, address):
 @kernel
 def find_hashed(S, relation, address, hashed):
     """`find_row` for a row whose hash is known."""
-    return (load64(S[relation, k.SLOTS], find_slot(S, relation, address, hashed)) & k.LOW_MASK) - 1
+    return find_from(S, relation, address, hashed, home_slot(hashed, S[relation, k.SLOT_COUNT]))
 
 
 @kernel
-def find_slot(S, relation, address, hashed):
-    """The slot of the row at the address, or the empty one where it belongs."""
+def find_from(S, relation, address, hashed, at):
+    """`find_hashed` for a row that no slot before this one can have."""
+    return (load64(S[relation, k.SLOTS], find_slot(S, relation, address, hashed, at)) & k.LOW_MASK) - 1
+
+
+@kernel
+def find_slot(S, relation, address, hashed, at):
+    """The slot of the row at the address, looked for from a slot on, or the empty one where it belongs."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
-    at = home_slot(hashed, size)
     while True:
         slot = load64(slots, at)
         if slot == 0:
@@ -101,7 +106,7 @@ def find_or_add(S, relation, address):
 @kernel
 def find_or_add_hashed(S, relation, address, hashed):
     """`find_or_add` for a row whose hash is known."""
-    at = find_slot(S, relation, address, hashed)
+    at = find_slot(S, relation, address, hashed, home_slot(hashed, S[relation, k.SLOT_COUNT]))
     slot = load64(S[relation, k.SLOTS], at)
     return (slot & k.LOW_MASK) - 1 if slot != 0 else -1 - add_row(S, relation, address, hashed, at)
 
@@ -125,22 +130,41 @@ def add_row(S, relation, address, hashed, at):
 
 
 @kernel
+def hash_of(head, columns):
+    """The hash of an instance's head."""
+    return load64(head, columns + k.INSTANCE_HASH) & k.LOW_MASK
+
+
+@kernel
+def search_from(head, columns):
+    """The slot from which an instance's head is looked for, as `fetch_ahead` left it."""
+    return (load64(head, columns + k.INSTANCE_HASH) >> k.HASH_SHIFT) & k.LOW_MASK
+
+
+@kernel
 def fetch_ahead(S, relation, buffer, count):
     """For each instance of a buffer, fetches the slot of its head and then the row that the slot names.
 
     The rows of a large relation are spread over memory: asked for one after the other, each costs a wait; asked for
-    together, the waits overlap.
+    together, the waits overlap. The instance then says where the search for its head goes on (`search_from`): at the
+    first slot with its hash, or the empty one behind those with others.
     """
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
     rows = S[relation, k.ROWS]
     width = S[relation, k.WIDTH]
-    place = columns + k.INSTANCE_HASH
+    length = (columns + k.INSTANCE_EXTRA) * 8
     for i in range(count):
-        prefetch(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), size))
+        prefetch(slots, home_slot(hash_of(buffer + i * length, columns), size))
     for i in range(count):
-        slot = load64(slots, home_slot(load64(buffer, i * (columns + k.INSTANCE_EXTRA) + place), size))
+        hashed = hash_of(buffer + i * length, columns)
+        at = home_slot(hashed, size)
+        slot = load64(slots, at)
+        while slot != 0 and (slot >> k.HASH_SHIFT) & k.LOW_MASK != hashed:
+            at = slot_after(at, size)
+            slot = load64(slots, at)
+        store64(buffer + i * length, columns + k.INSTANCE_HASH, (at << k.HASH_SHIFT) | hashed)
         if slot != 0:
             line = (slot & k.LOW_MASK) - 1
             prefetch(rows, line * width)

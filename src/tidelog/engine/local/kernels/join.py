@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.buckets import (
-    FETCH_AHEAD,
+    NEAR,
     emit_bucket,
     emit_buckets,
+    fetch_row_ahead,
     head_sources,
     is_ending,
-    is_hidden,
     leads_to_ending,
+    level_with,
     probe,
     stamp_bound,
 )
@@ -35,7 +36,6 @@ from tidelog.engine.local.kernels.memory import (
     kernel,
     load32,
     load64,
-    prefetch,
     store64,
 )
 from tidelog.engine.local.lftj.emit import emit_meets, is_plain
@@ -219,6 +219,7 @@ def enumerate_instances(
     chunk = control[k.CHUNK]
     combine = control[k.COMBINE]
     node = control[k.NODE]
+    stores, arrangements, known = S.ctypes.data, A.ctypes.data, registers.ctypes.data
     looked_at = 0
     full = False
     while node >= 0:
@@ -314,6 +315,7 @@ def enumerate_instances(
             cursor, full = emit_bucket(
                 code, emit_at, head_sources(code, block), registers, source, cursor, end, rows, width, columns, inside,
                 level, threads, buffers, counts, tally, check, phase, bound, combine,
+                S[relation, k.USED] * width >= NEAR,
             )  # fmt: skip
         elif leads_to_ending(code, block):
             cursor, found, descended, full = emit_buckets(
@@ -348,18 +350,26 @@ def enumerate_instances(
             else:
                 if op == k.ITERATE_PROBE or op == k.ITERATE_BATCH:
                     line = load32(source, position)
-                    # The rows are spread over memory: ask for one before its turn.
-                    if position + FETCH_AHEAD < end:
-                        prefetch(rows, load32(source, position + FETCH_AHEAD) * width)
+                    fetch_row_ahead(
+                        stores,
+                        arrangements,
+                        code,
+                        child,
+                        bind_at,
+                        bind_count,
+                        known,
+                        source,
+                        position,
+                        end,
+                        rows,
+                        width,
+                    )
                 else:
                     line = position
                 row = rows + line * width * 8
-                if check != k.CHECK_NONE or inside != 0:
-                    meta = load64(row, columns + k.META)
-                    if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
-                        continue
-                    if inside != 0:
-                        found_level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+                found_level = level_with(row, columns, level, inside, check, phase, bound)
+                if found_level < 0:
+                    continue
                 for i in range(bind_count):
                     registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))
                 differs = False

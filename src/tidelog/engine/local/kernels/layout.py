@@ -97,7 +97,7 @@ BLOCK_WIDTH = 19
 # An emit: where an instance goes that got so far; then the registers of its head.
 EMIT_SLOT, EMIT_TALLY, EMIT_COUNT, EMIT_REGISTERS = 0, 1, 2, 3
 # An instance in a buffer: the head's columns, its level, the hash of the head. How often it came again (`repeats`) is
-# in the upper half of the level's word.
+# in the upper half of the level's word; from which slot on to look for the head, in that of the hash's (`fetch_ahead`).
 INSTANCE_LEVEL, INSTANCE_HASH, INSTANCE_EXTRA = 0, 1, 2
 REPEAT_SHIFT = 32
 
@@ -146,7 +146,7 @@ SHARE_FROM = 18  # from so many rows on, a wave is shared
 SHARED, RESUME = 19, 20  # the wave was shared; a sharing thread's place in it
 STOPPED = 21  # it was this thread that stopped all
 LOOKED_AT = 22  # the rows and words that joins have looked at
-COMBINE = 23  # 1: an instance that is in the buffer already is counted there
+COMBINE = 23  # 1: an instance that is in the buffer already is counted there; more: not in so many buffers less one
 NEED_INSTANCES = 24  # how many instances the rows of NEED_AT stand for
 CONTROL_FIELDS = 25
 
@@ -163,13 +163,12 @@ ITERATOR_WORDS = 8
 LEAP_OPEN, LEAP_BOUND = 6, 7
 OUT_ROWS = 2048
 OUT_SPARE = 64  # at most so many instances of one row go to one buffer
-# Behind the instances of a buffer, by the low bits of a hash: hash << PLACE_BITS | place; then, of some rows, where
-# each is, and its level and hash (see `buckets`).
+# By the low bits of a hash: hash << PLACE_BITS | place of the last head with these bits in its buffer (see `buckets`).
 RECENT_WORDS = 4096
 RECENT_MASK = RECENT_WORDS - 1
 PLACE_BITS = 14
 PLACE_MASK = (1 << PLACE_BITS) - 1
-STAGED_ROWS = 64  # rows of a bucket that are emitted at a time, at most OUT_SPARE
+STAGED_ROWS = 64  # rows of a bucket that are emitted at a time, at most OUT_SPARE; of each: where, level and hash
 MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before others have a say
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join looks at before it lets Python look at the clock
@@ -179,4 +178,4 @@ LINES_TAKEN = 256  # the lines of a relation that a thread takes at a time
 
 def buffer_words(width: int) -> int:
     """The words of a buffer whose instances take `width` words each."""
-    return (OUT_ROWS + OUT_SPARE) * width + RECENT_WORDS + 2 * STAGED_ROWS
+    return (OUT_ROWS + OUT_SPARE) * width

@@ -187,19 +187,28 @@ def store16(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
-def prefetch(typing_context: Any, address: Any, index: Any) -> Any:
-    """Asks for the cache line at address + 8 * index, which will be read and written soon."""
-
+def _prefetch(for_writing: int) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
         pointer = builder.gep(builder.inttoptr(arguments[0], _I64.as_pointer()), [arguments[1]])
         kind = ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32])
         function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-        builder.call(function, [builder.bitcast(pointer, byte), _I32(1), _I32(3), _I32(1)])
+        builder.call(function, [builder.bitcast(pointer, byte), _I32(for_writing), _I32(3), _I32(1)])
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any, index: Any) -> Any:
+    """Asks for the cache line at address + 8 * index, which this thread will write to soon."""
+    return _prefetch(for_writing=1)
+
+
+@intrinsic
+def prefetch_read(typing_context: Any, address: Any, index: Any) -> Any:
+    """Asks for the cache line at address + 8 * index, which will be read soon, and leaves it to other threads too."""
+    return _prefetch(for_writing=0)
 
 
 @intrinsic
@@ -248,6 +257,19 @@ def let_others_run(typing_context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), generate
+
+
+@intrinsic
+def borrowed(typing_context: Any, array: Any) -> Any:
+    """The same array without its count of references. Python holds it while a kernel runs, so nobody has to count; with
+    the count, every call with an array writes to a word that all threads share."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        made = context.make_array(array)(context, builder, arguments[0])
+        made.meminfo = ir.Constant(made.meminfo.type, None)
+        return made._getvalue()
+
+    return array(array), generate
 
 
 HASH_START = -7046029254386353131

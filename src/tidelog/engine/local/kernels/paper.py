@@ -19,6 +19,7 @@ from tidelog.engine.local.kernels.index import (
     find_or_add,
     find_or_add_hashed,
     find_row,
+    hash_of,
     log_created,
     touch,
 )
@@ -150,7 +151,7 @@ def count_round(S, p, relation, out, count, round_, term):
             head = buffer + i * (columns + k.INSTANCE_EXTRA) * 8
             if load64(head, columns + k.INSTANCE_LEVEL) != round_ - 1:
                 continue
-            hashed = load64(head, columns + k.INSTANCE_HASH)
+            hashed = hash_of(head, columns)
             if term == DELETED:
                 found = delete_one(S, p, relation, head, hashed, round_)
             elif term == INSERTED:

@@ -21,9 +21,11 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import bootstrap_instances
 from tidelog.engine.local.kernels.arrange import arrange_lines
+from tidelog.engine.local.kernels.buckets import combine_next
 from tidelog.engine.local.kernels.memory import (
     atomic_add,
     atomic_load,
+    borrowed,
     claim,
     entry_point,
     kernel,
@@ -90,7 +92,7 @@ def is_applied(me, threads, words):
 def book_room(control, S, words, inside, counts):
     """Books room for a batch; the instances in it, or -1 if there is none (NEED says for what)."""
     threads = control[k.THREADS]
-    instances = 0
+    lines = instances = 0
     for slot in range(inside.size):
         count = 0
         for part in range(threads):
@@ -111,6 +113,8 @@ def book_room(control, S, words, inside, counts):
             return -1
         atomic_add(S.ctypes.data, inside[slot] * k.STORE_FIELDS + k.COUNT_ROOM, -with_repeats)
         instances += with_repeats
+        lines += count
+    control[k.COMBINE] = combine_next(control[k.COMBINE], lines, instances - lines)
     return instances
 
 
@@ -158,6 +162,11 @@ def share_wave(
     scratch, fresh,
 ):  # fmt: skip
     """One thread's part in a wave. DONE; or GROW, YIELD, DIVISION: all leave, and come back to go on."""
+    team, control, S, A, V = borrowed(team), borrowed(control), borrowed(S), borrowed(A), borrowed(V)
+    inside, registers, iterators = borrowed(inside), borrowed(registers), borrowed(iterators)
+    all_buffers, all_counts, tally = borrowed(all_buffers), borrowed(all_counts), borrowed(tally)
+    cursors, reserve, inputs = borrowed(cursors), borrowed(reserve), borrowed(inputs)
+    scratch, fresh = borrowed(scratch), borrowed(fresh)
     threads = control[k.THREADS]
     words = team.ctypes.data
     mine = FIRST_THREAD + me * PER_THREAD
@@ -217,6 +226,8 @@ def share_arranging(team, control, S, A, tasks, scratch):
 
     DONE, or GROW_ARRANGEMENT with the one that must grow. A task is (relation, arrangement).
     """
+    team, control, S, A = borrowed(team), borrowed(control), borrowed(S), borrowed(A)
+    tasks, scratch = borrowed(tasks), borrowed(scratch)
     while True:
         task = atomic_add(team.ctypes.data, TASK, 1)
         if task >= tasks.shape[0]:

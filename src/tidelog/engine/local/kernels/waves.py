@@ -11,8 +11,9 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply import add_pending, insert_instances, retract_instances, with_rank, with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_queue
+from tidelog.engine.local.kernels.buckets import combine_next
 from tidelog.engine.local.kernels.join import enumerate_instances
-from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store64
+from tidelog.engine.local.kernels.memory import borrowed, entry_point, kernel, load32, load64, store64
 from tidelog.engine.local.kernels.numbers import set_count, total_of
 
 
@@ -215,6 +216,10 @@ def is_worth_sharing_end(control, S, inside):
 )
 def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
     """Runs the phase in the control words until it is DONE or Python is needed; the other results say for what."""
+    control, S, A, V, inside = borrowed(control), borrowed(S), borrowed(A), borrowed(V), borrowed(inside)
+    registers, iterators, buffers = borrowed(registers), borrowed(iterators), borrowed(buffers)
+    counts, tally, cursors = borrowed(counts), borrowed(tally), borrowed(cursors)
+    inputs, scratch = borrowed(inputs), borrowed(scratch)
     while True:
         state = control[k.STATE]
         if state == k.STATE_NEXT:
@@ -242,13 +247,16 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
             if status == k.PAUSE:
                 return k.YIELD
         elif state == k.STATE_APPLY:
+            lines = again = 0
             for slot in range(inside.size):
                 if counts[slot] > 0:
                     repeats = counts[inside.size + slot]
+                    lines, again = lines + counts[slot], again + repeats
                     status = apply_buffer(control, S, inside[slot], buffers[slot], counts[slot], repeats)
                     if status != 0:
                         return status
                     counts[slot] = counts[inside.size + slot] = 0
+            control[k.COMBINE] = combine_next(control[k.COMBINE], lines, again)
             if control[k.FINISHED] != 0:
                 control[k.VARIANT] += 1
                 control[k.STATE] = k.STATE_NEXT
