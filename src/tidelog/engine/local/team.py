@@ -316,6 +316,8 @@ class Crew:
         tasks = [(relation, number) for relation in self._inside.tolist() for number in stores[relation].arrangements]
         if len(tasks) < 2:
             return
+        # The longest first, so that all end together.
+        tasks.sort(key=lambda task: -int(stores[task[0]].line[k.PENDING_COUNT]))
         table: Words = np.array(tasks, dtype=np.int64)
         words: Words = np.zeros(kernels.TASK + 1, dtype=np.int64)
         needs: Words = np.zeros((self._team.threads, k.CONTROL_FIELDS), dtype=np.int64)

@@ -16,6 +16,7 @@ from tidelog.engine.local.kernels.memory import (
     HASH_START,
     hash_end,
     hash_word,
+    inlined,
     kernel,
     load16,
     load32,
@@ -33,7 +34,7 @@ MARK_EXACT = 4096  # below, a mark names one place
 NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
 
 
-@kernel
+@inlined
 def hash_key(A, arrangement, row):
     """The hash of the key of the row at this address."""
     keys = A[arrangement, k.KEYS]
@@ -137,7 +138,11 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
     mask = A[arrangement, k.TABLE_MASK]
     entries = A[arrangement, k.ENTRIES]
     width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
+    marks = A[arrangement, k.MARKS]
     done = 0
+    # Those that are there from before it had to grow; or because all threads have been at it (`share_arranging`).
+    while done < count and load16(marks, load32(lines, done)) != 0:
+        done += 1
     while done < count:
         piece = min(count - done, k.PIECE)
         for i in range(piece):
@@ -220,7 +225,7 @@ def give_place(A, arrangement, start, capacity):
         store32(pool, size - 1, start)
 
 
-@kernel
+@inlined
 def arrange_hashed(A, arrangement, line, row, hashed):
     """`arrange_row` for a row whose address and whose key's hash are known."""
     if load16(A[arrangement, k.MARKS], line) != 0:

@@ -30,7 +30,7 @@ from tidelog.engine.local.kernels.memory import (
 )
 
 # So many rows before a row's turn it is looked at for its keys, and twice as many before it is asked for.
-FETCH_AHEAD = 6
+FETCH_AHEAD = 16
 NEAR = 1 << 17  # words that the caches hold without being asked
 # One in so many instances must repeat; if fewer do, so many buffers are filled without a look at the table.
 WORTH_COMBINING = 8
@@ -176,6 +176,15 @@ def fetch_row_ahead(
         fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row)
         if cursor + 2 * FETCH_AHEAD < end:
             prefetch_read(rows, load32(source, cursor + 2 * FETCH_AHEAD) * width)
+
+
+@inlined
+def fetch_first_rows(S, relation, pool, start, end):
+    """Asks for the rows of a bucket that nobody has asked for ahead of their turn."""
+    width = S[relation, k.WIDTH]
+    if S[relation, k.USED] * width >= NEAR:
+        for place in range(start, min(end, start + 2 * FETCH_AHEAD)):
+            prefetch_read(S[relation, k.ROWS], load32(pool, place) * width)
 
 
 @kernel

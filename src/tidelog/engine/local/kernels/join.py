@@ -19,6 +19,7 @@ from tidelog.engine.local.kernels.buckets import (
     NEAR,
     emit_bucket,
     emit_buckets,
+    fetch_first_rows,
     fetch_row_ahead,
     head_sources,
     is_ending,
@@ -246,6 +247,7 @@ def enumerate_instances(
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
                     iterators[node, 1] = load64(address, k.ENTRY_START)
                     iterators[node, 2] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
+                    fetch_first_rows(S, relation, A[target, k.POOL], iterators[node, 1], iterators[node, 2])
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
                     iterators[node, 2] = S[relation, k.BATCH_COUNT]
