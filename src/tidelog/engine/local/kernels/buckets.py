@@ -179,12 +179,16 @@ def fetch_row_ahead(
 
 
 @inlined
-def fetch_first_rows(S, relation, pool, start, end):
-    """Asks for the rows of a bucket that nobody has asked for ahead of their turn."""
-    width = S[relation, k.WIDTH]
-    if S[relation, k.USED] * width >= NEAR:
-        for place in range(start, min(end, start + 2 * FETCH_AHEAD)):
-            prefetch_read(S[relation, k.ROWS], load32(pool, place) * width)
+def is_far(S, relation):
+    """Whether the rows of a relation are more than the caches hold."""
+    return S[relation, k.USED] * S[relation, k.WIDTH] >= NEAR
+
+
+@inlined
+def fetch_rows(rows, width, pool, start, end):
+    """Asks for some rows of a bucket, which nobody has asked for ahead of their turn."""
+    for place in range(start, end):
+        prefetch_read(rows, load32(pool, place) * width)
 
 
 @kernel
@@ -237,8 +241,7 @@ def emit_bucket(
         staged = 0
         stop = min(end, cursor + k.STAGED_ROWS)
         if far:
-            for place in range(cursor, stop):
-                prefetch_read(rows, load32(pool, place) * width)
+            fetch_rows(rows, width, pool, cursor, stop)
         while cursor < stop:
             row = rows + load32(pool, cursor) * width * 8
             cursor += 1
@@ -343,7 +346,7 @@ def emit_buckets(
     last_bound = stamp_bound(last_check, phase, wave)
     emit = load64(code, ending + k.EMIT_AT)
     head = head_sources(code, ending)
-    far = S[last, k.USED] * last_width >= NEAR
+    far = is_far(S, last)
     stores, arrangements, known = S.ctypes.data, A.ctypes.data, registers.ctypes.data
     looked_at = 0
     end = min(end, cursor + k.PAUSE_ROWS)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.buckets import (
-    NEAR,
+    FETCH_AHEAD,
     emit_bucket,
     emit_buckets,
-    fetch_first_rows,
     fetch_row_ahead,
+    fetch_rows,
     head_sources,
     is_ending,
+    is_far,
     leads_to_ending,
     level_with,
     probe,
@@ -247,7 +248,9 @@ def enumerate_instances(
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
                     iterators[node, 1] = load64(address, k.ENTRY_START)
                     iterators[node, 2] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
-                    fetch_first_rows(S, relation, A[target, k.POOL], iterators[node, 1], iterators[node, 2])
+                    if is_far(S, relation) and not is_ending(code, block):
+                        start, stop = iterators[node, 1], min(iterators[node, 2], iterators[node, 1] + 2 * FETCH_AHEAD)
+                        fetch_rows(S[relation, k.ROWS], S[relation, k.WIDTH], A[target, k.POOL], start, stop)
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
                     iterators[node, 2] = S[relation, k.BATCH_COUNT]
@@ -317,7 +320,7 @@ def enumerate_instances(
             cursor, full = emit_bucket(
                 code, emit_at, head_sources(code, block), registers, source, cursor, end, rows, width, columns, inside,
                 level, threads, buffers, counts, tally, check, phase, bound, combine,
-                S[relation, k.USED] * width >= NEAR,
+                is_far(S, relation),
             )  # fmt: skip
         elif leads_to_ending(code, block):
             cursor, found, descended, full = emit_buckets(
@@ -353,19 +356,9 @@ def enumerate_instances(
                 if op == k.ITERATE_PROBE or op == k.ITERATE_BATCH:
                     line = load32(source, position)
                     fetch_row_ahead(
-                        stores,
-                        arrangements,
-                        code,
-                        child,
-                        bind_at,
-                        bind_count,
-                        known,
-                        source,
-                        position,
-                        end,
-                        rows,
+                        stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows,
                         width,
-                    )
+                    )  # fmt: skip
                 else:
                     line = position
                 row = rows + line * width * 8
