@@ -37,16 +37,16 @@ slow: $(SET_UP) ## The tests that start clusters or take minutes; `make slow ARG
 soak: $(SET_UP) ## Random programs and histories against the oracle, all folders on Spark, then kills of writers and drivers; ARGS="--seconds 600 --seed 1"
 	@$(PYTHON) -m tests.properties.soak $(ARGS)
 	@TIDELOG_SAMPLE=all $(PYTHON) -m pytest -q -m spark tests/programs
-	@$(PYTHON) -m tests.database.kill $(KILL_ARGS)
+	@$(PYTHON) -m tests.database.storage.kill $(KILL_ARGS)
 	@$(PYTHON) -m tests.pipeline.kill $(PIPELINE_KILL_ARGS)
-	@$(PYTHON) -m tests.spark.kill --kills 500
-	@$(PYTHON) -m tests.spark.kill --spark --kills 20
+	@$(PYTHON) -m tests.engine.spark.kill --kills 500
+	@$(PYTHON) -m tests.engine.spark.kill --spark --kills 20
 
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
 	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)
 
 bench: $(SET_UP) ## The checker on 4,000 lines; closure, CRDT and the elastic workload; the closure on Spark
-	@$(PYTHON) -m tidelog.bench.check
+	@$(PYTHON) -m tidelog.bench.front_end
 	@$(PYTHON) -m tidelog.cli.main bench run closure crdt elastic $(ARGS)
 	@$(PYTHON) -m tidelog.cli.main bench run spark
 

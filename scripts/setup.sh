@@ -117,7 +117,7 @@ make_venv
 install_packages
 find_or_install_java
 say "compiling the kernels of the local engine"
-$VENV/bin/python -m tidelog.engine.local.warm
+$VENV/bin/python -m tidelog.engine.local.kernels.compile_all
 # Bytecode, also where Python is told not to write any: a command starts in half the time.
 $VENV/bin/python -m compileall -q src
 touch $VENV/set-up

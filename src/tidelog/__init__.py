@@ -27,11 +27,11 @@ from tidelog.diagnostics.errors import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.database.changes import Changes, Delta
     from tidelog.database.database import Database
-    from tidelog.database.open import open
-    from tidelog.database.program import Program, compile
-    from tidelog.database.transaction import Transaction
+    from tidelog.database.program.program import Program, compile
+    from tidelog.database.storage.open import open
+    from tidelog.database.transactions.changes import Changes, Delta
+    from tidelog.database.transactions.transaction import Transaction
     from tidelog.engine.interface import EpochReport
 
 __all__ = [
@@ -54,14 +54,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Changes": "tidelog.database.changes",
+    "Changes": "tidelog.database.transactions.changes",
     "Database": "tidelog.database.database",
-    "Delta": "tidelog.database.changes",
+    "Delta": "tidelog.database.transactions.changes",
     "EpochReport": "tidelog.engine.interface",
-    "Program": "tidelog.database.program",
-    "Transaction": "tidelog.database.transaction",
-    "compile": "tidelog.database.program",
-    "open": "tidelog.database.open",
+    "Program": "tidelog.database.program.program",
+    "Transaction": "tidelog.database.transactions.transaction",
+    "compile": "tidelog.database.program.program",
+    "open": "tidelog.database.storage.open",
 }
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from tidelog.bench.andersen import andersen
 from tidelog.bench.inputs import doop, galen
 from tidelog.bench.inputs.dataset import Dataset
-from tidelog.bench.maintained import facts_of, without
 from tidelog.bench.measure import PROGRAMS, Subject
+from tidelog.bench.references.andersen import andersen
+from tidelog.bench.suites.maintained import facts_of, without
 
 Row = tuple[object, ...]
 Atom = tuple[bool, str, list[str]]

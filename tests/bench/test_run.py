@@ -16,7 +16,7 @@ from tidelog.bench.inputs.dataset import number_table
 from tidelog.bench.measure import Outcome
 from tidelog.bench.registry import BENCHMARKS
 from tidelog.bench.run import DATA_FILES, run_benchmarks
-from tidelog.bench.triangles import count_cliques
+from tidelog.bench.suites.triangles import count_cliques
 from tidelog.cli.main import main
 
 NAMES = [benchmark.name for benchmark in BENCHMARKS]
@@ -170,7 +170,7 @@ def test_json_on_standard_output_is_alone_there(capsys: pytest.CaptureFixture[st
 
 
 def test_peers_that_are_not_installed_are_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.bench.peers.is_installed", lambda _: False)
+    monkeypatch.setattr("tidelog.bench.references.peers.is_installed", lambda _: False)
     monkeypatch.setattr("tidelog.bench.run.is_installed", lambda _: False)
     record = run_benchmarks(["crdt"], peers=["souffle", "duckdb"], repeat=1, scale=Scale.TINY)
     assert record["missing"] == ["souffle", "duckdb"]
@@ -231,7 +231,7 @@ def test_a_facts_folder_without_a_file_is_an_error(tmp_path: Path, capsys: pytes
 
 
 def test_a_wrong_result_shows_no_times(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("tidelog.bench.crdt.text_size", lambda _: 7)
+    monkeypatch.setattr("tidelog.bench.suites.crdt.text_size", lambda _: 7)
     assert main(["bench", "run", "crdt", "--scale", "tiny"]) == 70
     out, err = capsys.readouterr()
     assert out == ""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.compile_program import check_source
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
-from tidelog.rules.compile_rules import check_source
 from tidelog.syntax.format import format_program
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "language.md"

@@ -6,9 +6,9 @@ from time import process_time
 
 import pytest
 
-from tidelog.bench.check import KINDS, program
+from tidelog.bench.front_end import KINDS, program
+from tidelog.compile_program import check_source
 from tidelog.diagnostics.spans import Source
-from tidelog.rules.compile_rules import check_source
 
 SECONDS = 3.0
 

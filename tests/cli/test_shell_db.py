@@ -10,7 +10,7 @@ import pytest
 
 from tests.database.programs import REACH
 from tidelog.cli.main import main
-from tidelog.database.durable.form import form_of
+from tidelog.database.storage.active_format import form_of
 
 
 @pytest.fixture

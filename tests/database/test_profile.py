@@ -7,7 +7,7 @@ import json
 import pytest
 
 import tidelog
-from tests.database.test_explain import REACH, opened
+from tests.database.queries.test_explain import REACH, opened
 
 
 def test_a_profile_counts_the_last_epoch_and_all_of_them() -> None:

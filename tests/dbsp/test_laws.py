@@ -26,9 +26,9 @@ from tidelog.dbsp import (
     introduce,
     join_changes,
     lift,
-    marks,
     nested_distinct_changes,
     nested_join_changes,
+    row_hashes,
     zset,
 )
 from tidelog.dbsp.operators import Nested
@@ -55,7 +55,7 @@ def hashing(request: pytest.FixtureRequest) -> Iterator[None]:
     """No law may rest on rows having different hashes."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "hashes that do not":
-            for module in (marks, zset):
+            for module in (row_hashes, zset):
                 patch.setattr(module, "hash_rows", lambda rows: np.full(len(rows), 7, dtype=np.uint64))
         yield
 

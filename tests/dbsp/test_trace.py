@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dbsp.generate import zsets
-from tidelog.dbsp import Trace, ZSet, marks, trace
-from tidelog.dbsp.marks import Words, hash_rows
+from tidelog.dbsp import Trace, ZSet, row_hashes, trace
+from tidelog.dbsp.row_hashes import Words, hash_rows
 
 
-def keys_of(rows: Words) -> marks.Hashes:
+def keys_of(rows: Words) -> row_hashes.Hashes:
     return hash_rows(rows[:, :1])
 
 

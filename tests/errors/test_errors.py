@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.compile_program import check_source, compile_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
-from tidelog.rules import compile_rules
-from tidelog.rules.compile_rules import check_source
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -23,7 +22,7 @@ def rendered(folder: Path) -> str:
     if folder.name.startswith("W"):
         return "\n\n".join(warning.render() for warning in check_source(source).warnings) + "\n"
     with pytest.raises(ProgramError) as caught:
-        compile_rules(source)
+        compile_program(source)
     return f"{caught.value}\n"
 
 
@@ -64,7 +63,7 @@ def test_the_example_of_the_style_guide_comes_out_as_written() -> None:
         "Reach(x, z) :- Edge(x, y).\n"
     )
     with pytest.raises(ProgramError) as caught:
-        compile_rules(Source("reach.dl", program))
+        compile_program(Source("reach.dl", program))
     assert str(caught.value) == (
         "error[E302]: head variable `z` is not bound by the body\n"
         "  --> reach.dl:4:10\n"

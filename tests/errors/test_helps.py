@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.errors.test_errors import FOLDERS
+from tidelog.compile_program import check_source
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source
-from tidelog.rules.compile_rules import check_source
 
 _PASTED = re.compile(r"(?:did you mean )?`([^`…]+)`\??")
 _DECLARATION = re.compile(r"(?:function|import|typedef|input|output|relation) ")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.functions import program as p
 from tidelog.check import typed
 from tidelog.check.program import Function
-from tidelog.check.types import BOOL, STRING, U8, UNIT, TupleType, Type
+from tidelog.types import BOOL, STRING, U8, UNIT, TupleType, Type
 
 PAIR = TupleType((U8, BOOL))
 TYPES: tuple[Type, ...] = (U8, BOOL, STRING, PAIR, p.POINT, p.SHAPE, p.option(U8), p.vec(U8))

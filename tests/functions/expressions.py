@@ -13,8 +13,8 @@ from math import trunc
 from hypothesis import strategies as st
 
 from tidelog.check.typed import Binary, Cast, Expression, IfElse, Lit, ToString, Unary, Var
-from tidelog.check.types import BOOL, STRING, U32, BitType, BoolType, IntegerType, SignedType, StringType, Type
 from tidelog.diagnostics.spans import Source, Span
+from tidelog.types import BOOL, STRING, U32, BitType, BoolType, IntegerType, SignedType, StringType, Type
 
 SPAN = Span(Source("<expression>", ""), 0, 0)
 WIDTHS = (1, 3, 8, 12, 16, 32, 33, 64, 100, 128, 200)

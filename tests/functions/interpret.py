@@ -12,7 +12,7 @@ from typing import Any
 from tests.functions.program import TYPES
 from tidelog.check import typed
 from tidelog.check.program import Function
-from tidelog.check.types import BitType, FunctionType, StringType
+from tidelog.types import BitType, FunctionType, StringType
 from tidelog.values import Map, Vec
 
 Scope = dict[str, Any]

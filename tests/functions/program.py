@@ -7,21 +7,10 @@ from itertools import count
 from typing import Any
 
 from tidelog.check import program, typed
-from tidelog.check.types import (
-    BOOL,
-    STRING,
-    U8,
-    U64,
-    UNIT,
-    FunctionType,
-    NamedType,
-    TupleType,
-    Type,
-    TypeVariable,
-)
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
 from tidelog.functions.scalar import compile_scalar
+from tidelog.types import BOOL, STRING, U8, U64, UNIT, FunctionType, NamedType, TupleType, Type, TypeVariable
 from tidelog.values import Definitions
 
 SOURCE = Source("program.dl", "")

@@ -32,10 +32,10 @@ from tests.functions.program import (
     vec,
 )
 from tidelog.check import typed
-from tidelog.check.types import STRING, U64, UNIT, FunctionType, Type
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
-from tidelog.library.extern import Runtime, extern
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.types import STRING, U64, UNIT, FunctionType, Type
 from tidelog.values import FunctionValue, Vec, debug_text, decode, encode, record_text
 
 NUMBER_TO_NUMBER = FunctionType(((U64, False),), U64)

@@ -28,8 +28,8 @@ from tests.functions.program import (
     vec,
 )
 from tidelog.check import typed
-from tidelog.check.types import U8, U64
 from tidelog.functions.scalar import compile_flat_map, compile_match
+from tidelog.types import U8, U64
 from tidelog.values import Map, Vec
 
 PROGRAM = compiled()

@@ -8,11 +8,11 @@ import pytest
 
 from tests.functions.program import SPAN, A, block, call, compiled, declare, function, if_, lit, op, pair, var, vec
 from tidelog.check import program as typed_program
-from tidelog.check.types import STRING, U64, UNIT
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.functions.scalar import compile_scalar
-from tidelog.library.extern import Runtime, extern
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.types import STRING, U64, UNIT
 from tidelog.values import Vec
 
 

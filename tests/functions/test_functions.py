@@ -49,7 +49,7 @@ from tests.functions.program import (
     vec,
 )
 from tidelog.check import typed
-from tidelog.check.types import BOOL, STRING, U8, U64, UNIT, TupleType, Type
+from tidelog.types import BOOL, STRING, U8, U64, UNIT, TupleType, Type
 from tidelog.values import Map, Struct, Vec
 
 NUMBERS = vec(U64)

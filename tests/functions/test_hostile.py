@@ -36,10 +36,10 @@ from tests.functions.program import (
 )
 from tidelog.check import typed
 from tidelog.check.program import Function
-from tidelog.check.types import BIGINT, STRING, U64, NamedType
 from tidelog.functions.compile_functions import compile_functions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.functions.vocabulary import vocabulary
+from tidelog.types import BIGINT, STRING, U64, NamedType
 from tidelog.values import Definitions
 
 EVIL = [

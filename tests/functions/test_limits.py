@@ -39,11 +39,11 @@ from tests.functions.program import (
 )
 from tidelog.check import typed
 from tidelog.check.program import Function
-from tidelog.check.types import BOOL, STRING, U64, FunctionType
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.functions import body as body_module
 from tidelog.functions.scalar import compile_scalar
+from tidelog.types import BOOL, STRING, U64, FunctionType
 
 FUNCTION = FunctionType(((U64, False),), U64)
 

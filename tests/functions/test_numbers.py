@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.functions.program import SPAN
 from tidelog.check.typed import Binary, Cast, Expression, Lit, ToString, Unary, Var
-from tidelog.check.types import BIGINT, BOOL, DOUBLE, FLOAT, S8, S128, STRING, U8, U32, U64, BitType, Type
 from tidelog.functions.scalar import compile_scalar
+from tidelog.types import BIGINT, BOOL, DOUBLE, FLOAT, S8, S128, STRING, U8, U32, U64, BitType, Type
 from tidelog.values.floats import NAN, double, single
 
 

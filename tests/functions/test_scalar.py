@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.functions.expressions import SPAN, Value, evaluate, expressions, types, values
 from tidelog.check.typed import Binary, Expression, IfElse, Lit, Unary, Var
-from tidelog.check.types import BOOL, S8, STRING, U8, U32, BitType, SignedType, Type
 from tidelog.functions.scalar import compile_scalar
+from tidelog.types import BOOL, S8, STRING, U8, U32, BitType, SignedType, Type
 
 
 def outcome(compute: object, *arguments: object) -> object:

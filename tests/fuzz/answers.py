@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from tidelog.check.show import show_types
 from tidelog.cli.check import check
+from tidelog.compile_program import check_source
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, TidelogError
 from tidelog.diagnostics.spans import Source
-from tidelog.rules.compile_rules import check_source
 from tidelog.syntax.format import format_program
 from tidelog.syntax.parse import parse
 from tidelog.syntax.show import show

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.fuzz.mutate import ITEMS, WORDS, mutate
 from tests.syntax.programs import EVERYTHING
-from tidelog.bench.check import KINDS, program
+from tidelog.bench.front_end import KINDS, program
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.syntax.parse import parse

@@ -33,7 +33,7 @@ def test_a_bug_of_ours_is_a_failure_and_is_made_small(tmp_path: Path, monkeypatc
         if "boom" in path.read_text(encoding="utf-8"):
             raise ValueError("a bug")
 
-    monkeypatch.setattr("tidelog.database.program.read_source", broken)
+    monkeypatch.setattr("tidelog.database.program.program.read_source", broken)
     data = b"relation R(x: u8)\n// boom\nR(1).\n"
     failure = failure_of(data, tmp_path)
     assert isinstance(failure, ValueError)
@@ -44,7 +44,7 @@ def test_an_exit_code_for_our_bugs_is_a_wrong_answer(tmp_path: Path, monkeypatch
     def broken(path: Path) -> None:
         raise SystemExit(70)
 
-    monkeypatch.setattr("tidelog.database.program.read_source", broken)
+    monkeypatch.setattr("tidelog.database.program.program.read_source", broken)
     with pytest.raises(WrongAnswerError):
         answer(b"", tmp_path)
 

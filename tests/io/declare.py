@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.rules.ir import Column, Relation, Role
+from tidelog.types import Type
 
 NOWHERE = Span(Source("<test>", ""), 0, 0)
 

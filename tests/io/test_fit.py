@@ -11,14 +11,14 @@ import pytest
 
 import tidelog
 from tests.io.declare import relation
-from tidelog.check.types import BIGINT, DOUBLE, FLOAT, STRING, U8, UNIT, FunctionType, NamedType, TupleType, Type
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import cell_fitter, fitter
-from tidelog.io.outward import arrow_form
 from tidelog.io.rows import to_rows
+from tidelog.io.to_python import arrow_form
 from tidelog.io.values import UnfitError
+from tidelog.types import BIGINT, DOUBLE, FLOAT, STRING, U8, UNIT, FunctionType, NamedType, TupleType, Type
 from tidelog.values import NAN, Group, Map, Set, SizedSet, Vec
-from tidelog.values.deep import deeply
 
 PROGRAM = tidelog.compile(
     """

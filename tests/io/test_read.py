@@ -10,13 +10,13 @@ import pyarrow.parquet
 import pytest
 
 from tests.io.declare import relation
-from tidelog.check.types import BOOL, S64, STRING, U8, U32, U64, U128, BitType, Type
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRows
 from tidelog.io.read import read_batches
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.rules.schema.arrow import arrow_schema, table_to_rows
+from tidelog.types import BOOL, S64, STRING, U8, U32, U64, U128, BitType, Type
 from tidelog.values import Definitions
 
 EDGE = relation("Edge", src=STRING, dst=U32)

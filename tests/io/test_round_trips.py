@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from tests.functions.program import vec
 from tests.io.declare import relation
 from tests.values.typed_values import DEFINITIONS, plain, types, values
-from tidelog.check.types import U8
-from tidelog.database.changes import table_to_pandas
+from tidelog.database.transactions.changes import table_to_pandas
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.formats import FORMATS
-from tidelog.io.outward import rows_to_table
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch, to_rows, to_table
 from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.to_python import rows_to_table
 from tidelog.io.values import Row, UnfitError
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, is_plain_relation, table_to_rows
+from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation, table_to_rows
+from tidelog.types import U8
 from tidelog.values import decode, encode
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from tests.io.declare import relation
-from tidelog.check.types import BOOL, DOUBLE, FLOAT, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.rows import to_row, to_rows, to_table
-from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.rules.schema.arrow import arrow_schema, table_to_rows
+from tidelog.types import BOOL, DOUBLE, FLOAT, S8, S64, S128, STRING, U8, U32, U64, U128, BitType
 from tidelog.values import NAN, Definitions
 
 EDGE = relation("Edge", src=STRING, dst=STRING)

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from tests.io.declare import relation
-from tidelog.check.types import BOOL, S64, S128, STRING, U64, U128, SignedType, Type
 from tidelog.io.rows import to_table
 from tidelog.io.sort import sort_by_value
-from tidelog.rules.schema import empty_rows, table_to_rows
+from tidelog.rules.schema.arrow import empty_rows, table_to_rows
+from tidelog.types import BOOL, S64, S128, STRING, U64, U128, SignedType, Type
 
 VALUES: list[tuple[Type, list[bool | int | str]]] = [
     (BOOL, [False, True]),

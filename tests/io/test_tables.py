@@ -11,10 +11,10 @@ import pytest
 
 import tidelog
 from tests.io.declare import relation
-from tidelog.check.types import BOOL, STRING, U8, U32, U64, U128, BitType
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.rows import to_table
-from tidelog.rules.schema import arrow_schema, table_to_rows
+from tidelog.rules.schema.arrow import arrow_schema, table_to_rows
+from tidelog.types import BOOL, STRING, U8, U32, U64, U128, BitType
 
 PAIR = relation("Pair", name=STRING, n=BitType(12))
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.io.declare import relation
 from tests.io.test_read import read
-from tidelog.check.types import BOOL, S64, S128, STRING
 from tidelog.io.formats import CSV, FORMATS, PARQUET, Format
 from tidelog.io.rows import to_table
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import empty_rows
+from tidelog.rules.schema.arrow import empty_rows
+from tidelog.types import BOOL, S64, S128, STRING
 from tidelog.values import Definitions
 
 MIXED = relation("Mixed", flag=BOOL, n=S64, wide=S128, text=STRING)

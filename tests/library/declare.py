@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidelog.check.program import Attribute, Constructor, Field, TypeDefinition
-from tidelog.check.types import BOOL, DOUBLE, S128, STRING, NamedType, Type, TypeVariable
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.library.extern import Runtime
-from tidelog.library.extern_types import LIBRARY_TYPES
+from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.representations import LIBRARY_TYPES
+from tidelog.types import BOOL, DOUBLE, S128, STRING, NamedType, Type, TypeVariable
 from tidelog.values.definitions import Definitions
 
 SPAN = Span(Source("test.dl", ""), 0, 0)

@@ -8,8 +8,8 @@ from tidelog.check.check import check
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
-from tidelog.library.extern_types import LIBRARY_TYPES
-from tidelog.library.externs import library_externs
+from tidelog.library._runtime.registry import library_externs
+from tidelog.library._runtime.representations import LIBRARY_TYPES
 from tidelog.syntax.parse import parse
 from tidelog.values.definitions import Definitions
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.library.allocate import adjust_allocation, allocate, allocate_opt, allocate_with_hint
-from tidelog.library.outcomes import NONE, Some
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set
 from tidelog.values.vec import Vec

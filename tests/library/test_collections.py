@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.library.declare import runtime
-from tidelog.check.types import BIGINT, DOUBLE, FLOAT, S8, STRING, U8, Type
 from tidelog.library import ddlog_std_collections as c
 from tidelog.library import group, hashset, tinyset
 from tidelog.library import map as map_module
 from tidelog.library import set as set_module
 from tidelog.library import vec as vec_module
-from tidelog.library.outcomes import NONE, Some
+from tidelog.library._runtime.option_result import NONE, Some
+from tidelog.types import BIGINT, DOUBLE, FLOAT, S8, STRING, U8, Type
 from tidelog.values.floats import NAN, single
 from tidelog.values.group import Group
 from tidelog.values.maps import Map

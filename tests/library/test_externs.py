@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidelog.diagnostics.spans import Source
-from tidelog.library.extern import needs
-from tidelog.library.externs import DIRECTORY, library_externs, library_modules
+from tidelog.library._runtime.extern import needs
+from tidelog.library._runtime.registry import DIRECTORY, library_externs, library_modules
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
 

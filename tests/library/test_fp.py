@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.library import fp
-from tidelog.library.externs import library_externs
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.library._runtime.registry import library_externs
 from tidelog.values.floats import NAN, float_text, single
 
 INF = math.inf

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from tests.library.declare import constructor, field, interned, map_, option, runtime, set_, struct, type_, vec
-from tidelog.check.types import (
+from tidelog.library._runtime.hash_bytes import hash_bytes
+from tidelog.library._runtime.option_result import NONE, Some
+from tidelog.library._runtime.xxhash import xxh32, xxh64
+from tidelog.library.ddlog_std import hash32, hash64, hash128
+from tidelog.types import (
     BIGINT,
     BOOL,
     DOUBLE,
@@ -24,10 +28,6 @@ from tidelog.check.types import (
     TupleType,
     Type,
 )
-from tidelog.library.ddlog_std import hash32, hash64, hash128
-from tidelog.library.hashing import hash_bytes
-from tidelog.library.outcomes import NONE, Some
-from tidelog.library.xxhash import xxh32, xxh64
 from tidelog.values.floats import single
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set

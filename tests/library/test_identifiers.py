@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidelog.library import base64, uuid
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.library.net import ipv4, ipv6
-from tidelog.library.outcomes import NONE, Err, Ok, Some
 from tidelog.values.vec import Vec
 
 NUMBER = 0x0436430C2B02624C2032570501212B57

@@ -27,7 +27,10 @@ from tests.library.declare import (
     vec,
 )
 from tidelog.check.program import Attribute
-from tidelog.check.types import (
+from tidelog.library._json.values import JsonFloat, JsonInt, JsonNumber, JsonObject, JsonString
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.library.json import _from_json_string, _from_json_value, to_json_string, to_json_value
+from tidelog.types import (
     BIGINT,
     BOOL,
     DOUBLE,
@@ -45,9 +48,6 @@ from tidelog.check.types import (
     TupleType,
     Type,
 )
-from tidelog.library.json import _from_json_string, _from_json_value, to_json_string, to_json_value
-from tidelog.library.json_values import JsonFloat, JsonInt, JsonNumber, JsonObject, JsonString
-from tidelog.library.outcomes import NONE, Err, Ok, Some
 from tidelog.values.floats import NAN, single
 from tidelog.values.group import Group
 from tidelog.values.maps import Map

@@ -12,9 +12,10 @@ import pytest
 from tests.library.language import checked, compiled, value
 from tidelog.check.check import check
 from tidelog.diagnostics.spans import Source
-from tidelog.library import json_values, outcomes
-from tidelog.library.externs import DIRECTORY, library_externs, library_modules
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._json import values
+from tidelog.library._runtime import option_result
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.library._runtime.registry import DIRECTORY, library_externs, library_modules
 from tidelog.syntax.parse import parse
 from tidelog.values.group import Group
 from tidelog.values.maps import Map
@@ -263,7 +264,7 @@ def test_json_in_the_language() -> None:
     functions = compiled(f"import json\n{JSON}")
     assert functions.function("back")('{"first": 5}') == '{"first":5,"b":null}'
     assert functions.function("there")("{}") == Err("missing field `first` at line 1 column 2")
-    assert functions.function("get")('{"a": [1, "x"]}') == Some(json_values.JsonString("x"))
+    assert functions.function("get")('{"a": [1, "x"]}') == Some(values.JsonString("x"))
     assert functions.function("get")('{"a": 5}') == NONE
     put = functions.function("put")
     assert put('{"a": [1]}') == (Ok(()), '{"a":[1,null,{"b":true}]}')
@@ -276,10 +277,10 @@ def test_extern_functions_use_the_classes_of_the_program() -> None:
     functions = compiled("import json\nfunction f(v: JsonValue): Option<JsonNum> { v.as_number() }\n")
     definitions = functions.definitions
     for name in ("Some", "Ok", "Err"):
-        assert getattr(outcomes, name) is definitions.class_of(f"ddlog_std::{name}")
+        assert getattr(option_result, name) is definitions.class_of(f"ddlog_std::{name}")
     assert type(NONE) is definitions.class_of("ddlog_std::None")
     for name in ("JsonInt", "JsonFloat", "JsonNull", "JsonBool", "JsonNumber", "JsonString", "JsonArray", "JsonObject"):
-        assert getattr(json_values, name) is definitions.class_of(f"json::{name}")
+        assert getattr(values, name) is definitions.class_of(f"json::{name}")
 
 
 def test_extern_functions_can_be_sent_to_other_processes() -> None:

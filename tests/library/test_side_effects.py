@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.library.declare import runtime, vec
-from tidelog.check.types import STRING, U8, U64
 from tidelog.library import debug, intern, log
 from tidelog.library import print as print_module
+from tidelog.types import STRING, U8, U64
 from tidelog.values.group import Group
 from tidelog.values.vec import Vec
 

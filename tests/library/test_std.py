@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.library.declare import field, interned, runtime, struct, vec
-from tidelog.check.types import BIGINT, BOOL, FLOAT, S8, S16, STRING, U8, U16, U64, BitType, NamedType, SignedType, Type
 from tidelog.library import ddlog_std as std
-from tidelog.library.any_value import any_record_text
-from tidelog.library.outcomes import NONE, Some
+from tidelog.library._runtime.any_value import any_record_text
+from tidelog.library._runtime.option_result import NONE, Some
+from tidelog.types import BIGINT, BOOL, FLOAT, S8, S16, STRING, U8, U16, U64, BitType, NamedType, SignedType, Type
 from tidelog.values.floats import NAN, single
 from tidelog.values.vec import Vec
 

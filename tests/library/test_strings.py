@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.library import ddlog_std_strings as s
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.vec import Vec
 
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.library.language import compiled, value
-from tidelog.library import time, time_calendar
-from tidelog.library.extern_types import LIBRARY_TYPES
-from tidelog.library.outcomes import Err, Ok
+from tidelog.library import time
+from tidelog.library._runtime.option_result import Err, Ok
+from tidelog.library._runtime.representations import LIBRARY_TYPES
+from tidelog.library._time import calendar
 
 TIME, DATE = "10:11:12.103104105", "2001-07-08"
 MOMENT = time.DateTime(DATE, TIME)
@@ -21,9 +22,9 @@ ZONED = "2001-07-08T00:34:59.026490+09:30"
 
 @given(st.integers(-1_000_000, 1_000_000))
 def test_every_day_has_one_date(days: int) -> None:
-    year, month, day = time_calendar.date_of(days)
-    assert time_calendar.days_of(year, month, day) == days
-    assert time_calendar.is_date(year, month, day)
+    year, month, day = calendar.date_of(days)
+    assert calendar.days_of(year, month, day) == days
+    assert calendar.is_date(year, month, day)
 
 
 @given(st.dates())

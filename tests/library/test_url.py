@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.library import url
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 
 
 @pytest.mark.parametrize(

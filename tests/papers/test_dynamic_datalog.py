@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 
 import pytest
 
-from tests.engine.run import Running
+from tests.engine.local.run import Running
 from tidelog.dbsp import (
     INTEGERS,
     NESTED,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.engine.lftj.traces import BEGIN, END, Traced
-from tidelog.engine.local.lftj import intervals
-from tidelog.engine.local.lftj.traced_rule import Indices, Sensitivity
+from tests.engine.local.strategies.trace.traces import BEGIN, END, Traced
+from tidelog.engine.local.strategies.trace import sensitivity
+from tidelog.engine.local.strategies.trace.rule import Indices, Sensitivity
 
 UNARY = """
 input relation A(x: s64)
@@ -23,7 +23,7 @@ def containing(records: list[tuple[int, int]], word: int) -> set[tuple[int, int]
     indices = Indices([Sensitivity(0, 0, 0, 0)])
     indices.build(0, np.array(records, dtype=np.int64))
     out = np.zeros((len(records), 3), dtype=np.int64)
-    found = intervals.query(indices.lines, 0, np.full(2, BEGIN, dtype=np.int64), 0, word, out)
+    found = sensitivity.query(indices.lines, 0, np.full(2, BEGIN, dtype=np.int64), 0, word, out)
     return {(first, last) for _, first, last in out[:found].tolist()}
 
 

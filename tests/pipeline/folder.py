@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tidelog.database.program import compile
+from tidelog.database.program.program import compile
 from tidelog.pipeline.batch import Stop
 from tidelog.pipeline.check_settings import check_settings
 from tidelog.pipeline.read_settings import read_settings

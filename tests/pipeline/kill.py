@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    from tidelog.engine.local.warm import warm
+    from tidelog.engine.local.kernels.compile_all import warm
 
     warm()
     dice = random.Random(options.seed)

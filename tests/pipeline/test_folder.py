@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.fs as pafs
 import pytest
 
-from tidelog.database.program import compile
+from tidelog.database.program.program import compile
 from tidelog.pipeline.addresses import known_to_arrow
 from tidelog.pipeline.settings import Feed, Place
 from tidelog.pipeline.spark.feeds import SparkFeeds

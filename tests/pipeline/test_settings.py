@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.folder import REACH_FILE, Pipe
-from tidelog.database.program import compile
+from tidelog.database.program.program import compile
 from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.pipeline.check_settings import check_settings
 from tidelog.pipeline.read_settings import read_settings

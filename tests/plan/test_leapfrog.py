@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.plan.test_plan_rules import Told
 
+from tests.plan.test_plan_rules import Told
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.plan.leapfrog import cyclic_core
 from tidelog.plan.plan_rules import plan_rules, tries
 from tidelog.plan.show import show_plan
 from tidelog.plan.variant import Join, Leap, Variant
-from tidelog.rules.compile_rules import compile_rules
 from tidelog.rules.ir import RuleProgram
 
 DECLARATIONS = """
@@ -23,7 +23,7 @@ output relation P(x: u32, y: u32)
 
 
 def program(text: str) -> RuleProgram:
-    return compile_rules(Source("<test>", DECLARATIONS + text)).rules
+    return compile_program(Source("<test>", DECLARATIONS + text)).rules
 
 
 def core(body: str) -> list[int]:

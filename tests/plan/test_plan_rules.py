@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
-from tidelog.plan.estimate import FromSizes, Keys
 from tidelog.plan.plan_rules import arrangements, plan_rules
 from tidelog.plan.show import show_plan
+from tidelog.plan.statistics import FromSizes, Keys
 from tidelog.plan.variant import Join, Variant
-from tidelog.rules.compile_rules import compile_rules
 from tidelog.rules.ir import RuleProgram
 
 DECLARATIONS = """
@@ -42,7 +42,7 @@ class Told:
 
 
 def program(text: str) -> RuleProgram:
-    return compile_rules(Source("<test>", DECLARATIONS + text)).rules
+    return compile_program(Source("<test>", DECLARATIONS + text)).rules
 
 
 def plan(text: str, told: Told) -> list[Variant]:

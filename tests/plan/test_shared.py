@@ -5,21 +5,21 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.engine.run import Running
-from tests.engine.test_tree import FACTS, RELATIONS, SHARING
+
+from tests.engine.local.execution.test_shared_prefixes import FACTS, RELATIONS, SHARING
+from tests.engine.local.run import Running
 from tests.oracle.generate import random_case
 from tests.oracle.write import write
-
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
-from tidelog.engine.local.encode import Encoded
+from tidelog.engine.local.execution.bytecode import Encoded
 from tidelog.engine.local.kernels import layout as k
 from tidelog.plan.shared import MOST_VARIANTS, _grown
 from tidelog.plan.show import show_plan
-from tidelog.rules.compile_rules import compile_rules
 
 
 def shown(rules: str) -> str:
-    return show_plan(compile_rules(Source("<test>", RELATIONS + rules)).rules)
+    return show_plan(compile_program(Source("<test>", RELATIONS + rules)).rules)
 
 
 def test_a_rule_that_goes_on_where_another_ends_shares_its_steps() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from time import perf_counter
 
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
-from tidelog.plan.estimate import FromSizes
 from tidelog.plan.show import show_plan
+from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Let, Variant, deltas, plan_variant
-from tidelog.rules.compile_rules import compile_rules
 from tidelog.rules.ir import Rule
 
 DECLARATIONS = """
@@ -21,7 +21,7 @@ output relation P(x: u32, y: u32)
 
 
 def rule(text: str) -> Rule:
-    return compile_rules(Source("<test>", DECLARATIONS + text)).rules.rules[0]
+    return compile_program(Source("<test>", DECLARATIONS + text)).rules.rules[0]
 
 
 def variant(text: str, position: int, sizes: dict[str, int] | None = None) -> Variant:
@@ -87,7 +87,7 @@ def test_a_body_of_forty_literals_is_planned_in_milliseconds() -> None:
 
 def test_plans_are_printed_with_their_deltas() -> None:
     text = DECLARATIONS + "P(x, y) :- A(x, y).\nP(x, z) :- P(x, y), A(y, z), not N(z)."
-    shown = show_plan(compile_rules(Source("<test>", text)).rules)
+    shown = show_plan(compile_program(Source("<test>", text)).rules)
     assert "Δ P(x, y)" in shown
     assert "probe A(y, z) by .x = y → absent N(z) → emit P(x, z)" in shown
     assert "Δ not N(z)" in shown
@@ -95,7 +95,7 @@ def test_plans_are_printed_with_their_deltas() -> None:
 
 def test_what_is_looked_up_is_told_by_column_and_by_what_the_rule_calls_it() -> None:
     text = DECLARATIONS + "P(x, w) :- A(y, x), B(x, w), C(7, w)."
-    shown = show_plan(compile_rules(Source("<test>", text)).rules)
+    shown = show_plan(compile_program(Source("<test>", text)).rules)
     assert "Δ A(y, x)   probe B(x, w) by .x = x → find C(7, w) → emit P(x, w)" in shown
     assert "Δ B(x, w)   find C(7, w) → probe A(y, x) by .y = x → emit P(x, w)" in shown
     assert "scan" not in shown.split("Δ rule")[0]

@@ -11,7 +11,7 @@ import pytest
 
 from tidelog.cli.main import main
 from tidelog.database.database import Database
-from tidelog.database.program import Program
+from tidelog.database.program.program import Program
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/script.dat"))
 

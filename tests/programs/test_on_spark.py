@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.engine.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 from tests.programs.folder import Folder
 from tests.programs.run_script import FOLDERS as SCRIPTS
 from tests.programs.run_script import expected, run_script
 from tests.programs.test_programs import FOLDERS, makes_expected_changes
 from tests.sample import day, todays
-from tests.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 
 pytest.importorskip("pyspark")
 

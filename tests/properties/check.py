@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tidelog
-from tests.engine.changing_plans import changing_plans
+from tests.engine.local.execution.changing_plans import changing_plans
 from tests.maintain.giving_up import giving_up
 from tests.oracle.case import Case
 from tests.oracle.evaluate import evaluate

@@ -16,10 +16,10 @@ from tests.oracle.case import Case
 from tests.oracle.history import Transaction
 from tests.oracle.program import Program
 from tests.properties.language import BesideOracle, EngineReplay
-from tidelog.database.durable.engine import DurableEngine
-from tidelog.database.durable.lock import WriterLock
-from tidelog.database.durable.stored_program import StoredProgram
-from tidelog.database.program import rules_of
+from tidelog.database.program.program import rules_of
+from tidelog.database.storage.durable_engine import DurableEngine
+from tidelog.database.storage.lock import WriterLock
+from tidelog.database.storage.stored_program import StoredProgram
 from tidelog.engine.local.kernels import layout as k
 from tidelog.maintain.options import Maintenance
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from tests.engine.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 from tests.oracle.case import Case
 from tests.oracle.history import Transaction
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle
-from tests.spark.in_process import ALWAYS, NEVER, NoSpark, tasks_here
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.engine import SparkEngine
 

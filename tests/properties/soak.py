@@ -34,8 +34,8 @@ from tests.properties.check import (
     survives_failures,
     undone,
 )
+from tests.properties.converting import goes_over_unnoticed
 from tests.properties.durable import captured_while_written, survives_reopening
-from tests.properties.going_over import goes_over_unnoticed
 from tests.properties.language import (
     language_agrees_with_oracle,
     language_survives_failures,

@@ -10,9 +10,9 @@ from tests.properties.check import agrees_with_oracle
 from tests.properties.replay import Replay
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Engine
-from tidelog.engine.spark.choose import Chooser
 from tidelog.engine.spark.engine import SparkEngine
-from tidelog.engine.spark.separate import separate
+from tidelog.engine.spark.plans.choose_plan import Chooser
+from tidelog.engine.spark.plans.split_inputs import separate
 from tidelog.rules.ir import RuleProgram
 
 

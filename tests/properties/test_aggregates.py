@@ -19,8 +19,8 @@ from tests.oracle.program import Assign, Call
 from tests.properties.language import language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
 from tests.properties.strategies import STRATEGIES
-from tidelog.engine.local.aggregates import stratum
-from tidelog.engine.local.aggregates.state import GroupState
+from tidelog.engine.local.strata.aggregates import stratum
+from tidelog.engine.local.strata.aggregates.group_state import GroupState
 
 CASES = 8
 

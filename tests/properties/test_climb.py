@@ -9,15 +9,15 @@ from typing import ClassVar
 
 import pytest
 
-from tests.engine.recount_improving import mistakes_in_improving
+from tests.engine.local.strata.monotone.recount import mistakes_in_improving
 from tests.oracle.climb import random_climb
 from tests.oracle.history import Transaction
 from tests.oracle.instances import TooLargeError
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
-from tidelog.engine.local import improve
-from tidelog.engine.local.monotone import OVER, REPAIRED, RETRACTED, MonotoneStratum
+from tidelog.engine.local.strata.monotone import ranked_update
+from tidelog.engine.local.strata.monotone.stratum import OVER, REPAIRED, RETRACTED, MonotoneStratum
 
 SEEDS = range(24)
 
@@ -71,8 +71,8 @@ def test_oracle_tasks_of_spark_give_the_same_costs() -> None:
 
 
 def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(improve, "FEW_ROWS", 1)
-    monkeypatch.setattr(improve, "RETRACTED_SHARE", 0.05)
+    monkeypatch.setattr(ranked_update, "FEW_ROWS", 1)
+    monkeypatch.setattr(ranked_update, "RETRACTED_SHARE", 0.05)
     assert climb(SEEDS[:10]) > 4
     assert Recounting.reasons[RETRACTED] > 0
 

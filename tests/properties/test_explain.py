@@ -12,7 +12,7 @@ from tests.oracle.case import Case
 from tests.oracle.compose import PLAIN, Features, random_language_case
 from tests.oracle.generate import cases
 from tests.oracle.instances import TooLargeError
-from tests.properties.explained import absences_are_explained, explanations_replay, queries_agree
+from tests.properties.explaining import absences_are_explained, explanations_replay, queries_agree
 
 CASES = 5
 WIDER = (

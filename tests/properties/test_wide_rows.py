@@ -16,8 +16,8 @@ from tests.oracle.instances import TooLargeError
 from tests.properties.check import rolled_back, survives_failures, undone
 from tests.properties.durable import captured_while_written, survives_reopening
 from tests.properties.strategies import strategies_agree
-from tidelog.engine.local import row_numbers
-from tidelog.engine.local.store import Store
+from tidelog.engine.local.storage import row_counts
+from tidelog.engine.local.storage.store import Store
 from tidelog.maintain.strategies import STRATEGIES
 
 
@@ -31,7 +31,7 @@ def widened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         found.append(store.relation)
         widen(store)
 
-    monkeypatch.setattr(row_numbers, "LARGEST_NARROW", request.param)
+    monkeypatch.setattr(row_counts, "LARGEST_NARROW", request.param)
     monkeypatch.setattr(Store, "widen", noted)
     yield found
     assert found

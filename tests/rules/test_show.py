@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
-from tidelog.rules import compile_rules
 from tidelog.rules.show import show_rules, show_strata
 
 PROGRAM = """
@@ -17,7 +17,7 @@ Last(x) :- Edge(_, x), not Edge(x, _), x ++ 1 != "b".
 
 
 def test_rules_are_shown_flat_and_numbered() -> None:
-    assert show_rules(compile_rules(Source("p.dl", PROGRAM)).rules) == (
+    assert show_rules(compile_program(Source("p.dl", PROGRAM)).rules) == (
         "input relation Edge(src: string, dst: string)\n"
         "output relation Reach(src: string, dst: string)\n"
         "relation Last(name: string)\n"
@@ -31,7 +31,7 @@ def test_rules_are_shown_flat_and_numbered() -> None:
 
 
 def test_strata_are_shown_with_their_rules() -> None:
-    assert show_strata(compile_rules(Source("p.dl", PROGRAM)).rules) == (
+    assert show_strata(compile_program(Source("p.dl", PROGRAM)).rules) == (
         "stratum 0: Edge\n"
         "stratum 1 (recursive): Reach\n"
         '    [0] Reach("a", "b").\n'

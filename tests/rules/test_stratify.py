@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidelog.check.components import strongly_connected
+from tidelog.compile_program import compile_program
+from tidelog.components import strongly_connected
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
-from tidelog.rules import compile_rules
 from tidelog.rules.ir import RuleProgram
 
 
 def program(text: str) -> RuleProgram:
-    return compile_rules(Source("p.dl", text)).rules
+    return compile_program(Source("p.dl", text)).rules
 
 
 def declared(*names: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tidelog.deep_recursion import deeply
 from tidelog.shell.commands import Command
 from tidelog.shell.read_command import read_command
 from tidelog.shell.read_record import read_record
 from tidelog.shell.records import Record
 from tidelog.shell.scan import Scanner
-from tidelog.values.deep import deeply
 
 
 def scanner(text: str) -> Scanner:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 import tidelog
 from tests.shell.scripts import record
 from tests.values.typed_values import DEFINITIONS, types, values
-from tidelog.check.types import NamedType
 from tidelog.diagnostics.errors import DataError
 from tidelog.shell.from_record import ValueReader
 from tidelog.shell.mutate import mutate
 from tidelog.shell.rows import Row, Rows
+from tidelog.types import NamedType
 from tidelog.values import field_values, record_text
 
 PROGRAM = """

@@ -6,9 +6,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.syntax.programs import EVERYTHING
+from tidelog.compile_program import compile_program
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
-from tidelog.rules import compile_rules
 from tidelog.syntax.format import format_program
 from tidelog.syntax.parse import parse
 from tidelog.syntax.show import show
@@ -32,7 +32,7 @@ WORDS += ["x", "y", "Edge", "Cost", "1", "8'hff", '"s"', '"${', "[|", "/*", "\\"
 def answers(text: str) -> None:
     """Compiles and prints what is wrong; anything but a ProgramError goes through as a failure of the test."""
     try:
-        compile_rules(Source("p.dl", text))
+        compile_program(Source("p.dl", text))
     except ProgramError as error:
         printed = str(error)
     else:
@@ -41,7 +41,7 @@ def answers(text: str) -> None:
 
 
 def test_the_program_that_is_mutated_is_right() -> None:
-    compile_rules(Source("p.dl", PROGRAM))
+    compile_program(Source("p.dl", PROGRAM))
 
 
 @settings(max_examples=700, deadline=None)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.functions.program import chain, definitions, map_of, option, set_of, vec
-from tidelog.check.types import BIGINT, BOOL, DOUBLE, STRING, U8, FunctionType, NamedType, TupleType, Type
+from tidelog.types import BIGINT, BOOL, DOUBLE, STRING, U8, FunctionType, NamedType, TupleType, Type
 from tidelog.values import Group, Map, Set, Vec, decode, default_value, encode, plain_text
 
 DEFINITIONS = definitions()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.functions.program import chain, option, vec
 from tests.values.typed_values import DEFINITIONS, plain, types, values
-from tidelog.check.types import BIGINT, BOOL, STRING, U8, FunctionType, NamedType, TupleType, Type, TypeVariable
+from tidelog.types import BIGINT, BOOL, STRING, U8, FunctionType, NamedType, TupleType, Type, TypeVariable
 from tidelog.values import Vec, decode, decoder, encode, encoder
 from tidelog.values.encode_type import read_type, write_type
 

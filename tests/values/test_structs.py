@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.functions.program import TYPES, definitions, union
-from tidelog.check.types import U8
+from tidelog.types import U8
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.structs import with_item
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.functions.program import chain, definitions, map_of, option, set_of, vec
-from tidelog.check.types import BIGINT, BOOL, DOUBLE, FLOAT, S64, STRING, U8, UNIT, NamedType, TupleType, Type
+from tidelog.types import BIGINT, BOOL, DOUBLE, FLOAT, S64, STRING, U8, UNIT, NamedType, TupleType, Type
 from tidelog.values import NAN, Group, Map, Set, SizedSet, Vec, debug_text, plain_text, record_text
 from tidelog.values.floats import single
 from tidelog.values.quote import quote

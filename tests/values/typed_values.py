@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.functions.program import chain, definitions, map_of, option, set_of, vec
-from tidelog.check.types import (
+from tidelog.types import (
     BIGINT,
     BOOL,
     DOUBLE,

@@ -12,97 +12,97 @@ from tidelog.diagnostics.suggest import suggest
 
 
 def _closure(settings: Settings) -> Outcome:
-    from tidelog.bench.closure import closure
+    from tidelog.bench.suites.closure import closure
 
     return closure(settings)
 
 
 def _galen(settings: Settings) -> Outcome:
-    from tidelog.bench.galen import galen
+    from tidelog.bench.suites.galen import galen
 
     return galen(settings)
 
 
 def _crdt(settings: Settings) -> Outcome:
-    from tidelog.bench.crdt import crdt
+    from tidelog.bench.suites.crdt import crdt
 
     return crdt(settings)
 
 
 def _points_to(settings: Settings) -> Outcome:
-    from tidelog.bench.points_to import points_to
+    from tidelog.bench.suites.points_to import points_to
 
     return points_to(settings)
 
 
 def _startup(settings: Settings) -> Outcome:
-    from tidelog.bench.startup import startup
+    from tidelog.bench.suites.startup import startup
 
     return startup(settings)
 
 
 def _load(settings: Settings) -> Outcome:
-    from tidelog.bench.load import load
+    from tidelog.bench.suites.load import load
 
     return load(settings)
 
 
 def _elastic(settings: Settings) -> Outcome:
-    from tidelog.bench.elastic import elastic
+    from tidelog.bench.suites.elastic import elastic
 
     return elastic(settings)
 
 
 def _durable(settings: Settings) -> Outcome:
-    from tidelog.bench.durable import durable
+    from tidelog.bench.suites.durable import durable
 
     return durable(settings)
 
 
 def _circuit(settings: Settings) -> Outcome:
-    from tidelog.bench.circuit import circuit
+    from tidelog.bench.suites.circuit import circuit
 
     return circuit(settings)
 
 
 def _circuit_spark(settings: Settings) -> Outcome:
-    from tidelog.bench.circuit_spark import circuit_spark
+    from tidelog.bench.suites.circuit_spark import circuit_spark
 
     return circuit_spark(settings)
 
 
 def _lubm(settings: Settings) -> Outcome:
-    from tidelog.bench.lubm import lubm
+    from tidelog.bench.suites.lubm import lubm
 
     return lubm(settings)
 
 
 def _rules(settings: Settings) -> Outcome:
-    from tidelog.bench.rules import rules
+    from tidelog.bench.suites.rules import rules
 
     return rules(settings)
 
 
 def _paths(settings: Settings) -> Outcome:
-    from tidelog.bench.paths import paths
+    from tidelog.bench.suites.paths import paths
 
     return paths(settings)
 
 
 def _triangles(settings: Settings) -> Outcome:
-    from tidelog.bench.triangles import triangles
+    from tidelog.bench.suites.triangles import triangles
 
     return triangles(settings)
 
 
 def _aggregates(settings: Settings) -> Outcome:
-    from tidelog.bench.aggregates import aggregates
+    from tidelog.bench.suites.aggregates import aggregates
 
     return aggregates(settings)
 
 
 def _spark(settings: Settings) -> Outcome:
-    from tidelog.bench.spark import spark
+    from tidelog.bench.suites.spark import spark
 
     return spark(settings)
 

@@ -11,7 +11,7 @@ from typing import Any
 from tidelog.bench.benchmark import Benchmark, Scale, Settings
 from tidelog.bench.machine import describe_machine, describe_versions
 from tidelog.bench.measure import Case, Outcome
-from tidelog.bench.peers import check_peers, is_installed, version_of
+from tidelog.bench.references.peers import check_peers, is_installed, version_of
 from tidelog.bench.registry import find
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError

@@ -12,24 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 
-from tidelog.check import modules, program
-from tidelog.check.check_function import check_function
-from tidelog.check.check_items import check_application, check_index, check_relation
-from tidelog.check.declare_functions import declare_functions
-from tidelog.check.declare_names import declare_names
-from tidelog.check.declare_relations import declare_relations
-from tidelog.check.declare_types import declare_types
-from tidelog.check.endless import report_endless
-from tidelog.check.imperative import plain_rules
-from tidelog.check.reachable import Reachable
-from tidelog.check.recursion import Recursion
+from tidelog.check import program
+from tidelog.check.declarations.check_items import check_application, check_index, check_relation
+from tidelog.check.declarations.declare_functions import declare_functions
+from tidelog.check.declarations.declare_names import declare_names
+from tidelog.check.declarations.declare_relations import declare_relations
+from tidelog.check.declarations.declare_types import declare_types
+from tidelog.check.declarations.endless_types import report_endless
+from tidelog.check.functions.check_function import check_function
+from tidelog.check.names import modules
+from tidelog.check.names.scope import Environment, Module
 from tidelog.check.rule.check_rule import check_rule
-from tidelog.check.same_rule import RuleKey, rule_key
-from tidelog.check.scope import Environment, Module
+from tidelog.check.rule.imperative import plain_rules
+from tidelog.check.rule.recursion import Recursion
+from tidelog.check.rule.same_rule import RuleKey, rule_key
+from tidelog.check.used_library import Reachable
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.syntax import ast
-from tidelog.values.deep import deeply
 
 # Modules of the library are shared by all programs of the process.
 ONE_AT_A_TIME = RLock()

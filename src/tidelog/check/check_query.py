@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from tidelog.check import program
 from tidelog.check.check import ONE_AT_A_TIME
-from tidelog.check.reachable import Reachable
 from tidelog.check.rule.check_rule import check_rule
+from tidelog.check.used_library import Reachable
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.syntax import ast
-from tidelog.values.deep import deeply
 
 
 def check_query(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:

@@ -12,22 +12,22 @@ from dataclasses import dataclass, replace
 
 from tidelog.check import program
 from tidelog.check.check import ONE_AT_A_TIME, rules_of
-from tidelog.check.check_function import check_function
-from tidelog.check.check_items import check_relation
-from tidelog.check.declare_functions import declare_functions
-from tidelog.check.declare_names import declare_names
-from tidelog.check.declare_relations import declare_relations
-from tidelog.check.declare_types import declare_types
-from tidelog.check.endless import report_endless
-from tidelog.check.reachable import Reachable
-from tidelog.check.recursion import Recursion, Tree
+from tidelog.check.declarations.check_items import check_relation
+from tidelog.check.declarations.declare_functions import declare_functions
+from tidelog.check.declarations.declare_names import declare_names
+from tidelog.check.declarations.declare_relations import declare_relations
+from tidelog.check.declarations.declare_types import declare_types
+from tidelog.check.declarations.endless_types import report_endless
+from tidelog.check.functions.check_function import check_function
+from tidelog.check.names.scope import Environment
 from tidelog.check.rule.check_rule import check_rule
-from tidelog.check.scope import Environment
+from tidelog.check.rule.recursion import Recursion, Tree
+from tidelog.check.used_library import Reachable
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.syntax import ast
-from tidelog.values.deep import deeply
 
 _DECLARATIONS = (ast.TypeDeclaration, ast.FunctionDeclaration, ast.RelationDeclaration)
 _RULES = (ast.Rule, ast.ForStatement)

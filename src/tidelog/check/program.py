@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidelog.check.typed import Expression, Pattern, Value, Var
-from tidelog.check.types import Type
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source, Span
+from tidelog.types import Type
 
 if TYPE_CHECKING:
-    from tidelog.check.recursion import Recursion, Tree
-    from tidelog.check.same_rule import RuleKey
-    from tidelog.check.scope import Environment
+    from tidelog.check.names.scope import Environment
+    from tidelog.check.rule.recursion import Recursion, Tree
+    from tidelog.check.rule.same_rule import RuleKey
 
 # Types
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidelog.check import program
-from tidelog.check.modules import LIBRARY
+from tidelog.check.names.modules import LIBRARY
 from tidelog.check.show_expression import show_expression, show_pattern
 from tidelog.check.typed import Block, EqualPattern, Expression, Pattern, Var, bindings, subpatterns, walk
-from tidelog.check.types import Type
+from tidelog.types import Type
 
 
 def show_types(typed: program.TypedProgram) -> str:

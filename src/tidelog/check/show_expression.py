@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidelog.check import typed
-from tidelog.check.types import BigIntType, FloatType, IntegerType
 from tidelog.syntax.show import escaped
+from tidelog.types import BigIntType, FloatType, IntegerType
 
 
 def show_expression(expression: typed.Expression) -> str:

@@ -39,9 +39,9 @@ def check(
       tidelog check -L modules reach.dl
     """
     from tidelog.cli.warnings import print_warnings
+    from tidelog.compile_program import check_source
     from tidelog.diagnostics.record import as_record
-    from tidelog.rules.compile_rules import check_source
-    from tidelog.rules.lower import Options, lower
+    from tidelog.rules.lower.program import Options, lower
 
     externs = load_externs(externs_file)
     wrong = 0

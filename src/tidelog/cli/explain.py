@@ -56,8 +56,8 @@ def explain(
     from tidelog.cli.progress import Progress
     from tidelog.cli.run_once import find_files, load
     from tidelog.cli.warnings import print_warnings
-    from tidelog.database.program import compile
-    from tidelog.database.session import declared
+    from tidelog.database.locked_engine import declared
+    from tidelog.database.program.program import compile
     from tidelog.rules.ir import Role
 
     with Progress() as progress:

@@ -78,7 +78,7 @@ def engine_for(asked: str | None, directory: Path | None) -> str:
     """The engine that was asked for; else that of the database, if there is one."""
     if asked is not None or directory is None:
         return asked or "local"
-    from tidelog.database.durable.form import form_of
+    from tidelog.database.storage.active_format import form_of
 
     return form_of(directory) or "local"
 

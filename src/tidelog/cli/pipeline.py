@@ -59,7 +59,7 @@ def pipeline(
     """
     from tidelog.cli.steps import JsonSteps, TableSteps
     from tidelog.cli.warnings import print_warnings
-    from tidelog.database.program import compile
+    from tidelog.database.program.program import compile
     from tidelog.pipeline.check_settings import check_settings
     from tidelog.pipeline.read_settings import read_settings
     from tidelog.pipeline.run import run_pipeline

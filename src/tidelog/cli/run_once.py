@@ -12,9 +12,9 @@ import click
 from tidelog.cli.progress import Progress
 from tidelog.cli.warnings import print_warnings
 from tidelog.database.database import Database, follow
-from tidelog.database.program import Program, compile
-from tidelog.database.session import declared
-from tidelog.database.transaction import Transaction
+from tidelog.database.locked_engine import declared
+from tidelog.database.program.program import Program, compile
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -26,7 +26,7 @@ from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Kind, Relation, Role
-from tidelog.rules.schema import arrow_schema, is_plain_relation
+from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
 
 @dataclass(frozen=True, slots=True)

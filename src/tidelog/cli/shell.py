@@ -66,7 +66,7 @@ def shell(
       tidelog shell --db reach-db --engine spark
     """
     from tidelog.cli.warnings import print_warnings
-    from tidelog.database.program import compile
+    from tidelog.database.program.program import compile
     from tidelog.shell.run_commands import lines_of, run_script, run_terminal
     from tidelog.shell.shell import Shell
 
@@ -80,7 +80,7 @@ def shell(
             output_internal=output_internal_relations,
         )
     elif directory is not None:
-        from tidelog.database.durable.open import read_program
+        from tidelog.database.storage.open_local import read_program
 
         compiled = read_program(directory).compile(externs)
     else:

@@ -47,7 +47,7 @@ def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, m
 
 def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> str:
     """What is to be shown; only the stages up to the one that is asked for are run."""
-    from tidelog.database.program import compile, read_source
+    from tidelog.database.program.program import compile, read_source
 
     if stage == "ast":
         from tidelog.syntax.parse import parse
@@ -56,12 +56,12 @@ def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, 
         return show_ast(parse(read_source(program)))
     if stage == "types":
         from tidelog.check.show import show_types
-        from tidelog.rules.compile_rules import check_source
+        from tidelog.compile_program import check_source
 
         return show_types(check_source(read_source(program), modules))
     rules = compile(program, search_path=modules).stages.rules
     if stage == "plan" and engine != "local":
-        from tidelog.engine.spark.choose import show_choice
+        from tidelog.engine.spark.plans.choose_plan import show_choice
 
         return show_choice(rules, plans=plans, auto=engine == "auto")
     if stage == "plan":

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tidelog.database.changes import Changes, Delta
-from tidelog.database.relation import RelationView
-from tidelog.database.session import Session, unknown_relation
-from tidelog.database.transaction import Transaction
+from tidelog.database.locked_engine import Session, unknown_relation
+from tidelog.database.queries.relation import RelationView
+from tidelog.database.transactions.changes import Changes, Delta
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -24,11 +24,11 @@ from tidelog.io.values import Row
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 
 if TYPE_CHECKING:
-    from tidelog.database.explain import Explanation
-    from tidelog.database.query import Answer
-    from tidelog.database.why_not import WhyNot
+    from tidelog.database.queries.explain import Explanation
+    from tidelog.database.queries.query import Answer
+    from tidelog.database.queries.why_not import WhyNot
     from tidelog.maintain.profile import Profile
-    from tidelog.rules.rule_set import RuleSet
+    from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
 class Database:
@@ -116,7 +116,7 @@ class Database:
         With `shortest`, the proof of least height, where any other is the first that is found. Raises UsageError for a
         row that is not there, DataError for one that does not fit the relation.
         """
-        from tidelog.database.explain import explanation, row_not_there
+        from tidelog.database.queries.explain import explanation, row_not_there
 
         name, values = self._row_of(relation, row)
         with self._session.inquiry() as inquiry:
@@ -130,7 +130,7 @@ class Database:
 
         A row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
         """
-        from tidelog.database.why_not import why_not
+        from tidelog.database.queries.why_not import why_not
 
         name, values = self._row_of(relation, row)
         with self._session.inquiry() as inquiry:
@@ -146,7 +146,7 @@ class Database:
         It is checked against the program and sees the last committed epoch; nothing changes. Raises ProgramError, with
         places in the query's text, for a query that is wrong, and EvaluationError for one that fails.
         """
-        from tidelog.database.query import answer, compile_query
+        from tidelog.database.queries.query import answer, compile_query
 
         rules = self._session.known_rules()
         query = compile_query(text, rules.typed, rules.rules)

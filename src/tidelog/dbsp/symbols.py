@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from tidelog.dbsp.marks import Words
+from tidelog.dbsp.row_hashes import Words
 
 _values: list[Hashable] = []
 _words: dict[Hashable, int] = {}

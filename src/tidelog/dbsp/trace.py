@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.dbsp.marks import Hashes, Words, consolidate, marks_of, run_of, spread
+from tidelog.dbsp.row_hashes import Hashes, Words, consolidate, marks_of, run_of, spread
 
 _Places = npt.NDArray[np.intp]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.dbsp.marks import Hashes, Words, consolidate, hash_rows, marks_of, run_of, spread
+from tidelog.dbsp.row_hashes import Hashes, Words, consolidate, hash_rows, marks_of, run_of, spread
 from tidelog.dbsp.symbols import rows_to_words, words_to_rows
 
 Row = tuple[Hashable, ...]

@@ -19,8 +19,8 @@ from tidelog.engine.proof import Attempt, Proof
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.ir import RuleProgram
-from tidelog.rules.lower_query import Query
-from tidelog.rules.rule_set import RuleSet
+from tidelog.rules.lower.query import Query
+from tidelog.rules.rule_changes.rule_set import RuleSet
 
 __all__ = [
     "ChangeRows",

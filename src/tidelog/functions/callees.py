@@ -16,10 +16,10 @@ from typing import Any
 
 from tidelog.check.program import Function
 from tidelog.check.typed import Call, Closure, Expression, FunctionValue, Var, walk
-from tidelog.check.types import Type, TypeVariable, parts
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.library.extern import Needs, needs
+from tidelog.library._runtime.extern import Needs, needs
+from tidelog.types import Type, TypeVariable, parts
 from tidelog.values.definitions import substitute
 
 IDENTITIES = frozenset(("ddlog_std::ref_new", "ddlog_std::deref", "internment::intern", "internment::ival"))

@@ -17,7 +17,7 @@ from typing import Any
 
 from tidelog.check.program import Function
 from tidelog.check.typed import Expression
-from tidelog.check.types import NamedType, Type, TypeVariable, parts
+from tidelog.deep_recursion import deeply
 from tidelog.functions.callees import Callees, Signature
 from tidelog.functions.links import (
     ClassLink,
@@ -30,11 +30,11 @@ from tidelog.functions.links import (
     TypeLink,
     Unit,
 )
-from tidelog.functions.rescue import FILE_NAME
+from tidelog.functions.runtime_errors import FILE_NAME
 from tidelog.functions.unit import UnitWriter
 from tidelog.functions.vocabulary import TypeTemplate, vocabulary
-from tidelog.library.extern import Runtime
-from tidelog.values.deep import deeply
+from tidelog.library._runtime.extern import Runtime
+from tidelog.types import NamedType, Type, TypeVariable, parts
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import FunctionCode, Key
 from tidelog.values.text import function_text

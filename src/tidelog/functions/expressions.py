@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.check import typed
-from tidelog.check.types import FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.functions import operators
 from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
 from tidelog.functions.links import ClassLink, ConstantLink
-from tidelog.functions.mentions import Mentions
+from tidelog.functions.variable_use import Mentions
+from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.values.externs import Manner
 
 if TYPE_CHECKING:

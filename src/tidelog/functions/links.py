@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.check.types import Type
+from tidelog.types import Type
 from tidelog.values.function_value import Key
 
 

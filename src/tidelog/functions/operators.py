@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from tidelog.check.typed import Binary, Cast, Lit, Unary, Value
-from tidelog.check.types import (
+from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,

@@ -25,12 +25,12 @@ from tidelog.check.typed import (
     subpatterns,
     walk,
 )
+from tidelog.deep_recursion import deeply
 from tidelog.functions.body import Value
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.expressions import tuple_text
 from tidelog.functions.links import Unit
 from tidelog.functions.statements import RESULT, Statements
-from tidelog.values.deep import deeply
 from tidelog.values.definitions import Definitions
 
 

@@ -20,9 +20,8 @@ from hashlib import sha256
 
 from tidelog.check.program import Function
 from tidelog.check.typed import Closure, Expression
-from tidelog.check.types import Type
 from tidelog.functions.callees import Callees, Signature, variables_of
-from tidelog.functions.describe import describe
+from tidelog.functions.closure_text import describe
 from tidelog.functions.links import (
     ClassLink,
     CodeEntry,
@@ -35,8 +34,9 @@ from tidelog.functions.links import (
     TypeLink,
     Unit,
 )
-from tidelog.functions.mentions import Mentions, mentions
 from tidelog.functions.statements import RESULT, Statements
+from tidelog.functions.variable_use import Mentions, mentions
+from tidelog.types import Type
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import Key
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.check.types import Type
-from tidelog.functions.rescue import rescue
-from tidelog.values.deep import deeply, is_deep
+from tidelog.deep_recursion import deeply, is_deep
+from tidelog.functions.runtime_errors import rescue
+from tidelog.types import Type
 from tidelog.values.definitions import substitute
 from tidelog.values.floats import NAN, double, double_of, float_text, single, single_of
 from tidelog.values.floats import quotient as real_quotient

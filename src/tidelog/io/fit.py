@@ -31,7 +31,20 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.check.types import (
+from tidelog.deep_recursion import at_any_depth
+from tidelog.io.values import UnfitError, fit, fit_text, quoted
+from tidelog.rules.schema.arrow import (
+    OPTION,
+    UNIT_FIELD,
+    bare,
+    held_as,
+    is_nullable,
+    is_plain,
+    is_recursive,
+    plain_type,
+    tag_name,
+)
+from tidelog.types import (
     BigIntType,
     BitType,
     FloatType,
@@ -43,20 +56,7 @@ from tidelog.check.types import (
     Type,
     integer_range,
 )
-from tidelog.io.values import UnfitError, fit, fit_text, quoted
-from tidelog.rules.schema import (
-    OPTION,
-    UNIT_FIELD,
-    bare,
-    held_as,
-    is_nullable,
-    is_plain,
-    is_recursive,
-    plain_type,
-    tag_name,
-)
 from tidelog.values import Definitions, Group, Manner, Map, Set, Struct, Vec, field_values
-from tidelog.values.deep import at_any_depth
 from tidelog.values.definitions import Variant
 from tidelog.values.externs import ExternType
 from tidelog.values.structs import construct

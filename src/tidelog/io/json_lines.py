@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRow, BadRows
-from tidelog.io.outward import dump_json, json_form
 from tidelog.io.rows import to_row
 from tidelog.io.text import open_text
+from tidelog.io.to_python import dump_json, json_form
 from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
-from tidelog.values.deep import at_any_depth
 
 _ROWS_AT_ONCE = 10_000
 

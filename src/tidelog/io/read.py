@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tidelog.check.types import FloatType, StringType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import OF_ONE_ROW, BadRow, BadRows
@@ -39,13 +38,13 @@ from tidelog.io.formats import (
     split_name,
 )
 from tidelog.io.json_lines import read_json_lines
-from tidelog.io.locate import checked_records, locate
+from tidelog.io.locate_bad_rows import checked_records, locate
 from tidelog.io.rows import Batch
 from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
 from tidelog.io.text import TextFile, open_text, open_text_file
 from tidelog.io.values import Row, UnfitError
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import (
+from tidelog.rules.schema.arrow import (
     arrow_schema,
     arrow_type,
     empty_rows,
@@ -54,6 +53,7 @@ from tidelog.rules.schema import (
     python_column,
     with_plain_columns,
 )
+from tidelog.types import FloatType, StringType, Type
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 

@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from tidelog.check.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import fitter
@@ -30,7 +29,15 @@ from tidelog.io.records import named_tuple_fields, record_fields
 from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, empty_rows, is_plain, is_plain_relation, with_plain_columns
+from tidelog.rules.schema.arrow import (
+    arrow_schema,
+    arrow_type,
+    empty_rows,
+    is_plain,
+    is_plain_relation,
+    with_plain_columns,
+)
+from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 

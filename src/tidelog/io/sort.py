@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from tidelog.check.types import BigIntType, BitType, SignedType
+from tidelog.deep_recursion import at_any_depth
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import python_column, with_plain_columns
-from tidelog.values.deep import at_any_depth
+from tidelog.rules.schema.arrow import python_column, with_plain_columns
+from tidelog.types import BigIntType, BitType, SignedType
 
 Item = TypeVar("Item")
 

@@ -19,23 +19,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tidelog.check.types import (
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    SignedType,
-    StringType,
-    Type,
-    integer_range,
-)
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.io.fit import fitter
 from tidelog.io.values import Row, UnfitError, Value, fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import arrow_schema, arrow_type, is_plain, python_column, with_plain_columns
+from tidelog.rules.schema.arrow import arrow_schema, arrow_type, is_plain, python_column, with_plain_columns
+from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 

@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.check.types import (
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.rules.ir import Column, Relation
+from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
@@ -26,9 +29,6 @@ from tidelog.check.types import (
     Type,
     integer_range,
 )
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError
-from tidelog.rules.ir import Column, Relation
 from tidelog.values.floats import double, double_of, single, single_of
 from tidelog.values.text import integer_of_text
 

@@ -17,15 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from tidelog.check.types import STRING, BoolType, StringType
 from tidelog.io.formats import JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format
 from tidelog.io.json_lines import write_json_lines
-from tidelog.io.outward import arrow_form, json_text, rows_to_table
 from tidelog.io.rows import Batch
 from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.to_python import arrow_form, json_text, rows_to_table
 from tidelog.io.values import Row
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema import (
+from tidelog.rules.schema.arrow import (
     arrow_schema,
     arrow_type,
     held_as,
@@ -34,6 +33,7 @@ from tidelog.rules.schema import (
     table_to_rows,
     with_plain_columns,
 )
+from tidelog.types import STRING, BoolType, StringType
 from tidelog.values import Definitions
 
 _ROWS_AT_ONCE = 100_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Some
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set
 from tidelog.values.structs import Struct

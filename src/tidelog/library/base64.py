@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from string import ascii_lowercase, ascii_uppercase, digits
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import Err, Ok
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import Err, Ok
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 

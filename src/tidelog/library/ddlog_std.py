@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.check.types import BigIntType, BitType, SignedType, Type, wrap
-from tidelog.library.any_value import AnyValue
-from tidelog.library.extern import Runtime, extern
-from tidelog.library.hashing import SECOND_SEED, SEED, hash_bytes
-from tidelog.library.outcomes import NONE, Some
-from tidelog.library.xxhash import xxh32, xxh64
+from tidelog.library._runtime.any_value import AnyValue
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
+from tidelog.library._runtime.option_result import NONE, Some
+from tidelog.library._runtime.xxhash import xxh32, xxh64
+from tidelog.types import BigIntType, BitType, SignedType, Type, wrap
 from tidelog.values.default import default_value
 from tidelog.values.structs import Struct
 from tidelog.values.text import debug_text, plain_text

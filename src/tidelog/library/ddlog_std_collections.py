@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import chain, repeat
 from typing import Any
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Some, at
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Some, at
 from tidelog.values.group import Group
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.check.types import Type
-from tidelog.library.extern import Runtime, extern
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.types import Type
 from tidelog.values.group import Group
 from tidelog.values.text import plain_text, record_text
 from tidelog.values.vec import Vec

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.floats import NAN, double, quotient, single
 from tidelog.values.structs import Struct
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from tidelog.library.extern import transformer
+from tidelog.library._runtime.extern import transformer
 
 _End = Callable[[Any], Any]
 _Pairs = AbstractSet[tuple[Any, Any]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.check.types import BitType, FloatType, SignedType, Type, wrap
-from tidelog.library.extern import Runtime, extern
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.types import BitType, FloatType, SignedType, Type, wrap
 from tidelog.values.exact_sum import ExactSum
 from tidelog.values.group import Group
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-from tidelog.library.choose import first_least, last_most
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import at
+from tidelog.library._runtime.arg_min_max import first_least, last_most
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import at
 from tidelog.values.sets import SizedSet
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec

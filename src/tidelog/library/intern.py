@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from tidelog.library.extern import extern
+from tidelog.library._runtime.extern import extern
 
 _numbers: dict[str, int] = {}
 _lock = Lock()

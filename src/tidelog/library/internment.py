@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.library.extern import extern
+from tidelog.library._runtime.extern import extern
 from tidelog.values.vec import Vec
 
 

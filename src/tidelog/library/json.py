@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.check.types import Type
-from tidelog.library.extern import Runtime, extern
-from tidelog.library.json_decode import Decoder
-from tidelog.library.json_encode import Encoder, json_string
-from tidelog.library.json_text import JsonError, parse_json
-from tidelog.library.json_values import json_tree, json_value
-from tidelog.library.outcomes import Err, Ok
-from tidelog.values.deep import at_any_depth
+from tidelog.deep_recursion import at_any_depth
+from tidelog.library._json.decode import Decoder
+from tidelog.library._json.encode import Encoder, json_string
+from tidelog.library._json.text import JsonError, parse_json
+from tidelog.library._json.values import json_tree, json_value
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.option_result import Err, Ok
+from tidelog.types import Type
 from tidelog.values.structs import Struct
 
 

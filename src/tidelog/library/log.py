@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidelog.library.extern import extern
+from tidelog.library._runtime.extern import extern
 
 Callback = Callable[[int, str], None]
 

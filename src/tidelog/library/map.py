@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library.extern import extern
+from tidelog.library._runtime.extern import extern
 from tidelog.values.maps import Map
 
 

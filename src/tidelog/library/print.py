@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tidelog.check.types import Type
-from tidelog.library.extern import Runtime, extern
+from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.types import Type
 from tidelog.values.text import debug_text
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Err, Ok, Some
-from tidelog.library.regex_translate import BadPatternError, translate
+from tidelog.library._regex.translate import BadPatternError, translate
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 

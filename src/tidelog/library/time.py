@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library import time_calendar as calendar
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import Err, Ok
-from tidelog.library.time_format import WEEKDAYS, BadFormatError, format_moment
-from tidelog.library.time_moment import (
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import Err, Ok
+from tidelog.library._time import calendar as calendar
+from tidelog.library._time.format import WEEKDAYS, BadFormatError, format_moment
+from tidelog.library._time.moment import (
     Moment,
     date_text,
     nanoseconds_of,
@@ -20,7 +20,7 @@ from tidelog.library.time_moment import (
     time_text,
     zoned_text,
 )
-from tidelog.library.time_parse import BadTextError, parse_moment, parse_rfc2822, parse_rfc3339
+from tidelog.library._time.parse import BadTextError, parse_moment, parse_rfc2822, parse_rfc3339
 from tidelog.values.structs import Shape, Struct, classes
 
 (DateTime,) = classes(Shape("time::DateTime", (("time::DateTime", ("date", "time")),), False))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import at
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import at
 from tidelog.values.group import Group
 from tidelog.values.sets import SizedSet
 from tidelog.values.structs import Struct

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Err, Ok, Some
-from tidelog.library.url_text import PORTS, BadUrlError, Url, parse_url
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.library._url.text import PORTS, BadUrlError, Url, parse_url
 from tidelog.values.structs import Struct
 
 

@@ -6,8 +6,8 @@ from hashlib import sha1
 from itertools import accumulate
 from uuid import NAMESPACE_DNS, NAMESPACE_OID, NAMESPACE_URL, NAMESPACE_X500, UUID
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import Err, Ok
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import Err, Ok
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library.choose import first_least, last_most
-from tidelog.library.extern import extern
+from tidelog.library._runtime.arg_min_max import first_least, last_most
+from tidelog.library._runtime.extern import extern
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tidelog.check.types import NamedType
 from tidelog.rules.ir import Inspection
+from tidelog.types import NamedType
 from tidelog.values import Definitions
 
 Inspected = tuple[tuple[Any, ...], int, int]

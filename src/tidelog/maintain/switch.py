@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from tidelog.maintain.history import Event, History
+from tidelog.maintain.cost_history import Event, History
 from tidelog.maintain.options import DEFAULT_SWITCH
 
 # An Update's instance costs so many of Bootstrap's until both were measured; seen: 0.7 (sparse) to 1.5 (dense graphs).

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import unquote
 
-from tidelog.engine.spark.directory import SAME_STORE, is_address
+from tidelog.engine.spark.storage.directory import SAME_STORE, is_address
 
 _FILE = re.compile("file:/+", re.IGNORECASE)
 _SCHEME = re.compile(r"([^:/]+):/+")

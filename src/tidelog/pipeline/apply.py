@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tidelog.database.transaction import Transaction
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
 from tidelog.io.values import Row
+from tidelog.pipeline.resolve_conflicts import Settled
 from tidelog.pipeline.settings import Feed
-from tidelog.pipeline.settle import Settled
 from tidelog.rules.ir import Relation
 
 OldRows = Callable[[str, Sequence[str], Sequence[Row]], Mapping[Row, list[Row]]]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidelog.database.transaction import Transaction
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Records
 from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.resolve_conflicts import primary_key, settle
 from tidelog.pipeline.settings import Feed
-from tidelog.pipeline.settle import primary_key, settle
 from tidelog.rules.ir import RuleProgram
 
 _ROWS_AT_ONCE = 1_000_000

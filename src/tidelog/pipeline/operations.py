@@ -30,7 +30,7 @@ from tidelog.io.values import Row, UnfitError, misfit, quoted
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import Column, Kind, Relation
-from tidelog.rules.schema import is_nullable, with_plain_columns
+from tidelog.rules.schema.arrow import is_nullable, with_plain_columns
 from tidelog.values import Definitions
 
 

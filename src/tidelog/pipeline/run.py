@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import Any
 
 from tidelog.database.database import marks
-from tidelog.database.program import Program
-from tidelog.database.transaction import Transaction, before_keeping, mark
+from tidelog.database.program.program import Program
+from tidelog.database.transactions.transaction import Transaction, before_keeping, mark
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.wording import counted
 from tidelog.engine.interface import ChangeRows, EpochReport
@@ -27,8 +27,8 @@ from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Batch, Records, Stop
 from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.resolve_conflicts import Settled, primary_key, settle
 from tidelog.pipeline.settings import Settings
-from tidelog.pipeline.settle import Settled, primary_key, settle
 from tidelog.pipeline.site import Site
 
 START = "start"

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from tidelog.check.types import STRING, BitType
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.engine.interface import ChangeRows
 from tidelog.pipeline.records import BadRecord
 from tidelog.rules.ir import Column, Kind, Relation, Role
+from tidelog.types import STRING, BitType
 
 OP, WEIGHT, EPOCH = "_op", "_weight", "_epoch"
 CAME, WENT = "+", "-"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tidelog.database.database import Database
-from tidelog.database.transaction import Transaction
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Feeds

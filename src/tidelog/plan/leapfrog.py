@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.plan.estimate import Estimates, Keys, Order
+from tidelog.plan.statistics import Estimates, Keys, Order
 from tidelog.plan.variant import Delta, Leap, Part, Step, Variant, bound_columns, plan_variant, positions_of
 from tidelog.rules.ir import Atom, Positive, Rule, Variable, Wildcard
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.check import typed
-from tidelog.check.types import is_word
+from tidelog.types import is_word
 
 
 def is_plain(expression: typed.Expression) -> bool:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tidelog.plan.complement import with_complements
-from tidelog.plan.estimate import Estimates, Keys, Order
 from tidelog.plan.leapfrog import plan_leapfrog
+from tidelog.plan.negation import with_complements
+from tidelog.plan.statistics import Estimates, Keys, Order
 from tidelog.plan.variant import Delta, Join, Leap, Step, Variant, deltas
 from tidelog.rules.ir import Rule
 

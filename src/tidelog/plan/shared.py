@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tidelog.check.same_rule import RuleKey, structure_key
+from tidelog.check.rule.same_rule import RuleKey, structure_key
 from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.check.show_expression import show_expression, show_value
-from tidelog.plan.estimate import Estimates, FromSizes, Keys
 from tidelog.plan.plan_rules import arrangements, plan_rules, tries
 from tidelog.plan.shared import Shared, shared_steps
+from tidelog.plan.statistics import Estimates, FromSizes, Keys
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram, Term, Unfold, Variable, Wildcard
 from tidelog.rules.show import show_atom, show_rule

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Protocol
 
 from tidelog.check import typed
-from tidelog.plan.estimate import Estimates, Keys, Order
+from tidelog.plan.statistics import Estimates, Keys, Order
 from tidelog.rules.ir import (
     Assign,
     Atom,

@@ -19,10 +19,10 @@ from enum import Enum
 from typing import Any
 
 from tidelog.check.typed import Expression, Pattern
-from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Span
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction
+from tidelog.types import Type
 from tidelog.values import Definitions
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from tidelog.check.components import strongly_connected
+from tidelog.components import strongly_connected
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, Label

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidelog.check.types import Type
 from tidelog.rules.ir import Assign, Rule, Unfold, Variable
+from tidelog.types import Type
 
 
 def variable_types(rule: Rule) -> dict[str, Type]:

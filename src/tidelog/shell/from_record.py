@@ -17,7 +17,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidelog.check.types import (
+from tidelog.library._runtime.extern import Runtime
+from tidelog.shell.place import Place
+from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
+from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
@@ -29,9 +32,6 @@ from tidelog.check.types import (
     Type,
     integer_range,
 )
-from tidelog.library.extern import Runtime
-from tidelog.shell.place import Place
-from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions, Variant
 from tidelog.values.externs import ExternType, Manner
@@ -187,8 +187,8 @@ class ValueReader:
         return tuple(self.value(given[name], wanted) for name, wanted in zip(_GROUP_NAMES, inner.items))
 
     def _decoded(self, record: Serialized, type_: Type) -> Any:
-        from tidelog.library.json_decode import Decoder
-        from tidelog.library.json_text import JsonError, parse_json
+        from tidelog.library._json.decode import Decoder
+        from tidelog.library._json.text import JsonError, parse_json
 
         if record.format != "json":
             raise MisfitError(record.place, f"there is no format `{record.format}`", 'write `@json"..."`')

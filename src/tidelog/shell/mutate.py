@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.check.types import NamedType, Type
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.records import ArrayRecord, Record, Serialized, StructRecord, TupleRecord
+from tidelog.types import NamedType, Type
 from tidelog.values.externs import Manner
 from tidelog.values.maps import Map
 from tidelog.values.structs import construct, field_values

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.suggest import suggest
 from tidelog.shell import commands
 from tidelog.shell.commands import Command, Update, Verb
@@ -14,7 +15,6 @@ from tidelog.shell.place import IncompleteError, Place, bad_command
 from tidelog.shell.read_record import expect, read_fields, read_list, read_name, read_record, unexpected
 from tidelog.shell.records import Record, Scalar
 from tidelog.shell.scan import Scanner
-from tidelog.values.deep import deeply
 
 _PROFILES = ("cpu", "change", "timely")
 

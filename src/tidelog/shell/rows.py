@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tidelog.check.program import TypedProgram
-from tidelog.check.types import Type
-from tidelog.database.program import Program
+from tidelog.database.program.program import Program
+from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -19,7 +19,7 @@ from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.mutate import mutate
 from tidelog.shell.place import Place
 from tidelog.shell.records import Record, StructRecord, TupleRecord
-from tidelog.values.deep import deeply
+from tidelog.types import Type
 from tidelog.values.structs import field_values
 from tidelog.values.text import record_writer
 

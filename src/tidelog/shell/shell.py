@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter_ns, sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tidelog.database.program import Program
+from tidelog.database.program.program import Program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError
 from tidelog.library.log import set_default_callback
@@ -30,9 +30,9 @@ from tidelog.shell.records import Record
 from tidelog.shell.rows import Row, Rows
 
 if TYPE_CHECKING:
-    from tidelog.database.changes import Changes
     from tidelog.database.database import Database
-    from tidelog.database.transaction import Transaction
+    from tidelog.database.transactions.changes import Changes
+    from tidelog.database.transactions.transaction import Transaction
 
 HELP = """\
 start;                                  begin a transaction

@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.check.types import (
-    BoolType,
-    FloatType,
-    FunctionType,
-    NamedType,
-    StringType,
-    TupleType,
-    Type,
-)
-from tidelog.values.deep import at_any_depth
+from tidelog.deep_recursion import at_any_depth
+from tidelog.types import BoolType, FloatType, FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.values.definitions import Definitions
 from tidelog.values.externs import Manner
 from tidelog.values.function_value import FunctionCode, FunctionValue, Key

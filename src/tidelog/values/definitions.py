@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tidelog.check.program import Attribute, Constructor, TypeDefinition
-from tidelog.check.types import FunctionType, NamedType, TupleType, Type, TypeVariable, parts
 from tidelog.diagnostics.spans import Source, Span
+from tidelog.types import FunctionType, NamedType, TupleType, Type, TypeVariable, parts
 from tidelog.values.externs import BUILT_IN, ExternType
 from tidelog.values.function_value import FunctionCode, Key
 from tidelog.values.structs import Shape, Struct, classes

@@ -23,7 +23,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tidelog.check.types import (
+from tidelog.deep_recursion import at_any_depth
+from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
@@ -35,7 +36,6 @@ from tidelog.check.types import (
     TupleType,
     Type,
 )
-from tidelog.values.deep import at_any_depth
 from tidelog.values.default import DEFAULT_FUNCTION, default_value
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.encode_type import read_type, write_type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.check.types import (
+from tidelog.types import (
     BIGINT,
     BOOL,
     DOUBLE,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tidelog.check.types import S64, NamedType, TupleType, Type
+from tidelog.types import S64, NamedType, TupleType, Type
 from tidelog.values.group import Group
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Any, Protocol
 
-from tidelog.check.types import Type
-from tidelog.values.deep import through_c
+from tidelog.deep_recursion import through_c
+from tidelog.types import Type
 
 Key = tuple[str, int, int, str]
 

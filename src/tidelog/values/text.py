@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.check.types import (
+from tidelog.deep_recursion import at_any_depth
+from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
@@ -25,7 +26,6 @@ from tidelog.check.types import (
     TupleType,
     Type,
 )
-from tidelog.values.deep import at_any_depth
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.externs import ExternType, Manner
 from tidelog.values.floats import float_text

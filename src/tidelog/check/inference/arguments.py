@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tidelog.check.inference.drafts import short_name
 from tidelog.check.inference.state import Inference
-from tidelog.check.scope import ConstructorEntry
+from tidelog.check.names.scope import ConstructorEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest

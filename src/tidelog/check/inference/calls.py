@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidelog.check.elsewhere import import_for
 from tidelog.check.inference.drafts import (
     BROKEN,
     FUNCTION,
@@ -27,13 +26,14 @@ from tidelog.check.inference.drafts import (
     written,
 )
 from tidelog.check.inference.state import Inference, Reason, Reasons
-from tidelog.check.scope import FunctionEntry
-from tidelog.check.types import Type
+from tidelog.check.names.library_modules import import_for
+from tidelog.check.names.scope import FunctionEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import Type
 
 GROUP_BY = "group_by"
 

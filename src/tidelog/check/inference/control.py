@@ -20,10 +20,10 @@ from tidelog.check.inference.patterns import Assigning, Declaring, pattern
 from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference, Reason, Reasons
 from tidelog.check.inference.values import behind
-from tidelog.check.types import BOOL, UNIT
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import BOOL, UNIT
 
 OPTION, RESULT = "ddlog_std::Option", "ddlog_std::Result"
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, IntEnum, auto
 
-from tidelog.check.types import (
+from tidelog.types import (
     BIGINT,
     DOUBLE,
     S64,

@@ -6,9 +6,9 @@ from tidelog.check.inference.calls import function_value
 from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, named
 from tidelog.check.inference.state import Inference, Reasons
 from tidelog.check.inference.text import require_text
-from tidelog.check.types import BOOL, STRING, BitType, FloatType, SignedType
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
+from tidelog.types import BOOL, STRING, BitType, FloatType, SignedType
 
 INTERN = "internment::Intern"
 

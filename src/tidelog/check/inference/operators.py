@@ -16,7 +16,12 @@ from tidelog.check.inference.drafts import (
 from tidelog.check.inference.remedies import annotated, conversion, pasted, widened
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
-from tidelog.check.types import (
+from tidelog.diagnostics.codes import Code
+from tidelog.syntax import ast
+from tidelog.syntax.expressions import COMPARISON, PRIORITY
+from tidelog.syntax.numbers import MAX_WIDTH
+from tidelog.syntax.show import show_expression
+from tidelog.types import (
     BOOL,
     S64,
     S128,
@@ -30,11 +35,6 @@ from tidelog.check.types import (
     StringType,
     Type,
 )
-from tidelog.diagnostics.codes import Code
-from tidelog.syntax import ast
-from tidelog.syntax.expressions import COMPARISON, PRIORITY
-from tidelog.syntax.numbers import MAX_WIDTH
-from tidelog.syntax.show import show_expression
 
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "%"))
 _LOGIC = frozenset(("and", "or", "=>"))

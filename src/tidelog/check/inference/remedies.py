@@ -9,18 +9,9 @@ Only what cannot be wrong is said: a conversion that the language has, from the 
 from __future__ import annotations
 
 from tidelog.check.inference.drafts import FUNCTION, Draft, Shape, Unknown, could_be, current, shape
-from tidelog.check.types import (
-    UNIT,
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    SignedType,
-    StringType,
-    TypeVariable,
-)
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import UNIT, BigIntType, BitType, BoolType, FloatType, SignedType, StringType, TypeVariable
 
 _OPTION, _RESULT, _REF = "ddlog_std::Option", "ddlog_std::Result", "ddlog_std::Ref"
 _INTERN = "internment::Intern"

@@ -28,14 +28,14 @@ from tidelog.check.inference.drafts import (
     unknowns,
 )
 from tidelog.check.inference.remedies import conversion
-from tidelog.check.names import Names
-from tidelog.check.resolve_type import TypeResolver
-from tidelog.check.scope import Environment, Module
-from tidelog.check.types import IntegerType, Type, integer_range
+from tidelog.check.names.resolve_name import Names
+from tidelog.check.names.resolve_type import TypeResolver
+from tidelog.check.names.scope import Environment, Module
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
+from tidelog.types import IntegerType, Type, integer_range
 
 Reason = tuple[Span, str]
 Reasons = tuple[Reason, ...]

@@ -12,11 +12,11 @@ from tidelog.check.inference.calls import choose, fitting_functions
 from tidelog.check.inference.drafts import FUNCTION, TUPLE, Draft, Kind, Unknown, current, describe, shape, written
 from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference
-from tidelog.check.scope import FunctionEntry
-from tidelog.check.types import STRING, TypeVariable
+from tidelog.check.names.scope import FunctionEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import STRING, TypeVariable
 
 TO_STRING = "to_string"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tidelog.check.declare_names import report_repeated
+from tidelog.check.declarations.declare_names import report_repeated
 from tidelog.check.inference.arguments import arrange_fields
 from tidelog.check.inference.calls import report_relation
 from tidelog.check.inference.drafts import (
@@ -25,14 +25,14 @@ from tidelog.check.inference.drafts import (
 )
 from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Frame, Inference, Reasons
+from tidelog.check.names.scope import ConstructorEntry
 from tidelog.check.program import Constructor
-from tidelog.check.scope import ConstructorEntry
-from tidelog.check.types import UNIT
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import UNIT
 
 _Find = Callable[[Draft], Draft]
 

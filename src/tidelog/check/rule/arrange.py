@@ -10,7 +10,7 @@ An omitted column is None: any value in a body, an error in a head.
 from __future__ import annotations
 
 from tidelog.check.inference.drafts import short_name
-from tidelog.check.scope import RelationEntry
+from tidelog.check.names.scope import RelationEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span

@@ -14,21 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tidelog.check import program, typed
-from tidelog.check.elaborate import Elaborator
+from tidelog.check.functions.elaborate import Elaborator
 from tidelog.check.inference import Inference, Reasons
 from tidelog.check.inference.arguments import arrange_fields
 from tidelog.check.inference.drafts import BROKEN, Draft, describe, named, short_name
 from tidelog.check.inference.patterns import pattern
 from tidelog.check.inference.state import BrokenDraftError
 from tidelog.check.inference.values import REF
+from tidelog.check.names.scope import RelationEntry
 from tidelog.check.rule.arrange import arrange
 from tidelog.check.rule.binders import Matching
 from tidelog.check.rule.state import RuleState
-from tidelog.check.scope import RelationEntry
-from tidelog.check.types import NamedType, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import NamedType, Type
 
 Column = tuple[ast.Expression | None, Draft, Reasons]  # what is written for a column, its type, and why
 

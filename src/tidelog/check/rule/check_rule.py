@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tidelog.check import program
-from tidelog.check.attributes import read_attributes
-from tidelog.check.elaborate import Elaborator
-from tidelog.check.free import free_variables
+from tidelog.check.declarations.attributes import read_attributes
+from tidelog.check.functions.elaborate import Elaborator
+from tidelog.check.functions.free_variables import free_variables
 from tidelog.check.inference.control import iterate, iterated
 from tidelog.check.inference.drafts import BROKEN, Draft
 from tidelog.check.inference.patterns import pattern
 from tidelog.check.inference.values import library_type
+from tidelog.check.names.scope import Environment, Module
 from tidelog.check.rule.atoms import ReadAtom, more_rows, read_body_atom, read_head_atom, typed_atom
 from tidelog.check.rule.binders import Declaring, Matching, Negating
 from tidelog.check.rule.groups import find_groups, group, read_group, typed_group
 from tidelog.check.rule.remedy import binding_example, did_you_mean
 from tidelog.check.rule.state import RuleState, variables_of
 from tidelog.check.rule.streams import StreamFlow
-from tidelog.check.scope import Environment, Module
-from tidelog.check.types import BOOL, S64, U64, UNIT, Type
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import BOOL, S64, U64, UNIT, Type
 
 Filter = ast.Negative | ast.Condition
 Waiting = tuple[Filter, set[str]]  # a filter, and the variables for which it waits

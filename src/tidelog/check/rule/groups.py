@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tidelog.check import program, typed
-from tidelog.check.elaborate import Elaborator
+from tidelog.check.functions.elaborate import Elaborator
 from tidelog.check.inference import Local
 from tidelog.check.inference.calls import GROUP_BY
 from tidelog.check.inference.drafts import BROKEN

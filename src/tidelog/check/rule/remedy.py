@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.check.free import free_variables
-from tidelog.check.scope import RelationEntry
-from tidelog.check.types import Type
+from tidelog.check.functions.free_variables import free_variables
+from tidelog.check.names.scope import RelationEntry
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_rule
+from tidelog.types import Type
 
 _LONGEST = 100
 

@@ -7,11 +7,11 @@ variable or relation that was reported once stays silent for the rest of the rul
 
 from __future__ import annotations
 
-from tidelog.check.free import called_names, free_variables, name_of, pattern_variables
+from tidelog.check.functions.free_variables import called_names, free_variables, name_of, pattern_variables
 from tidelog.check.inference import Inference, Local
 from tidelog.check.inference.drafts import BROKEN, Draft
+from tidelog.check.names.scope import Environment, Module
 from tidelog.check.rule.remedy import did_you_mean, reordered_example
-from tidelog.check.scope import Environment, Module
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Span

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidelog.check.inference import Inference
 from tidelog.check.inference.drafts import short_name
-from tidelog.check.scope import RelationEntry
+from tidelog.check.names.scope import RelationEntry
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 

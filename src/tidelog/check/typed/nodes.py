@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Span
+from tidelog.types import Type
 
 if TYPE_CHECKING:
     from tidelog.check.typed.patterns import Pattern

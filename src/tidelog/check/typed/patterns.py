@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidelog.check.typed.nodes import Expression, Value
-from tidelog.check.types import Type
 from tidelog.diagnostics.spans import Span
+from tidelog.types import Type
 
 
 @dataclass(frozen=True, slots=True)

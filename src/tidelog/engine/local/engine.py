@@ -18,36 +18,36 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
-from tidelog.engine.local.arrived import Arrived
-from tidelog.engine.local.changes import LocalChanges, no_session, row_changes, weight_changes
-from tidelog.engine.local.counts import Counts
-from tidelog.engine.local.desk import Desk
-from tidelog.engine.local.follow import follow
-from tidelog.engine.local.hand_over import HandedOver, begin_anew, hand_over, table_to_bag
-from tidelog.engine.local.image import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
-from tidelog.engine.local.inquiry import LocalInquiry
-from tidelog.engine.local.interrupt import Interrupts
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
+from tidelog.engine.local.epoch.inserted_rows import Arrived
+from tidelog.engine.local.epoch.net_operations import Facts, decoded, net, split
+from tidelog.engine.local.epoch.progress import follow
+from tidelog.engine.local.epoch.rule_changes import RuleChange, connect
+from tidelog.engine.local.execution.threads import Team, processors
 from tidelog.engine.local.kernels.memory import seconds_loading
-from tidelog.engine.local.kinds import kind_of
-from tidelog.engine.local.laid_out import LaidOut
-from tidelog.engine.local.look_up import find_line, look_up
-from tidelog.engine.local.net import Facts, decoded, net, split
-from tidelog.engine.local.rule_change import RuleChange, connect
-from tidelog.engine.local.store import Store
-from tidelog.engine.local.stratum import LocalStratum
-from tidelog.engine.local.tables import Bag, Tables
-from tidelog.engine.local.team import Team, processors
-from tidelog.engine.local.values import Values
+from tidelog.engine.local.queries.lookup import find_line, look_up
+from tidelog.engine.local.queries.queries import LocalInquiry
+from tidelog.engine.local.runtime import LaidOut
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.weighted_table import Bag, Tables
+from tidelog.engine.local.strata.choose_strategy import kind_of
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strategies.counting.rows import Counts
+from tidelog.engine.local.transfer.checkpoint import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
+from tidelog.engine.local.transfer.export import HandedOver, begin_anew, hand_over, table_to_bag
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.profile import Profile
+from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
-from tidelog.maintain.written import written_rule
 from tidelog.rules.ir import Kind, Role, Rule, RuleProgram, Stratum
-from tidelog.rules.rule_set import RuleSet
+from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
 class LocalEngine:

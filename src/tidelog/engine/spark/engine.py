@@ -26,31 +26,29 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.failures import foreign_process, other_program, read_only
 from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, NewRules, Operation, Outcome, Row
-from tidelog.engine.local.interrupt import Interrupts
+from tidelog.engine.local.epoch.cancellation import Interrupts
 from tidelog.engine.marks import Marks, marked
-from tidelog.engine.spark.attempt import Attempt
-from tidelog.engine.spark.changes import SparkChanges, fitted
-from tidelog.engine.spark.choose import Chooser
-from tidelog.engine.spark.delays import due, still_waiting
-from tidelog.engine.spark.directory import StateDirectory, temporary_directory
-from tidelog.engine.spark.epoch import Epoch
-from tidelog.engine.spark.failure import spark_errors
-from tidelog.engine.spark.frames import Frames
-from tidelog.engine.spark.functional import check_functions
-from tidelog.engine.spark.inquiry import Source, SparkInquiry
-from tidelog.engine.spark.inspected import show_inspected
-from tidelog.engine.spark.jobs import Jobs
-from tidelog.engine.spark.kept_state import KeptStates
-from tidelog.engine.spark.look_up import look_up
-from tidelog.engine.spark.manifest import Basis, Manifest
-from tidelog.engine.spark.place import Places
-from tidelog.engine.spark.profiler import Profiler
-from tidelog.engine.spark.published import Published
-from tidelog.engine.spark.rule_change import RuleChange, change_rules
-from tidelog.engine.spark.scan import named, scan_rows
-from tidelog.engine.spark.separate import separate
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.epoch.cancellation import Jobs
+from tidelog.engine.spark.epoch.changes import SparkChanges, fitted
+from tidelog.engine.spark.epoch.delays import due, still_waiting
+from tidelog.engine.spark.epoch.functional_dependencies import check_functions
+from tidelog.engine.spark.epoch.inspect import show_inspected
+from tidelog.engine.spark.epoch.rule_changes import RuleChange, change_rules
+from tidelog.engine.spark.epoch.run_epoch import Epoch
+from tidelog.engine.spark.epoch.stage_rows import stage
+from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.metrics.profiler import Profiler
+from tidelog.engine.spark.plans.choose_plan import Chooser
+from tidelog.engine.spark.plans.frames.state_cache import KeptStates
+from tidelog.engine.spark.plans.frames.stratum import Frames
+from tidelog.engine.spark.plans.placement import Places
+from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.tasks.task import Workers
+from tidelog.engine.spark.plans.tasks.task_context import Setting, without_keys
+from tidelog.engine.spark.queries.lookup import look_up
+from tidelog.engine.spark.queries.queries import Source, SparkInquiry
 from tidelog.engine.spark.session import (
     LaterSession,
     active_session,
@@ -61,18 +59,20 @@ from tidelog.engine.spark.session import (
     require_running,
     tasks_at_a_time,
 )
-from tidelog.engine.spark.setting import Setting, without_keys
-from tidelog.engine.spark.stage import stage
-from tidelog.engine.spark.state import TOTAL, Stored, read_rows, read_weights
-from tidelog.engine.spark.task import Workers
+from tidelog.engine.spark.storage.directory import StateDirectory, temporary_directory
+from tidelog.engine.spark.storage.manifest import Basis, Manifest
+from tidelog.engine.spark.storage.publish import Published
+from tidelog.engine.spark.storage.scan import named, scan_rows
+from tidelog.engine.spark.storage.state_files import TOTAL, Stored, read_rows, read_weights
+from tidelog.engine.storage_errors import foreign_process, other_program, read_only
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
+from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.switch import Switch
-from tidelog.maintain.written import written_rule
 from tidelog.rules.ir import Kind, Role, Rule, RuleProgram
-from tidelog.rules.rule_set import Layer, RuleSet
-from tidelog.rules.storable import know_functions, unstorable_column
-from tidelog.rules.stored import stored_rows
+from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
+from tidelog.rules.schema.storable import know_functions, unstorable_column
+from tidelog.rules.schema.stored import stored_rows
 
 KEEP_EPOCHS = 8
 """For how many epochs the files of an epoch stay after it, unless something else is asked for."""

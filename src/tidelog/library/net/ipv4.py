@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv4Address
 
-from tidelog.library.extern import extern
-from tidelog.library.outcomes import NONE, Err, Ok, Some
+from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import JSON_LINES, PARQUET, Format
@@ -25,7 +26,6 @@ from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import Relation
-from tidelog.values.deep import at_any_depth
 
 _LONGEST_CELL = 1 << 30
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tidelog.database.database import Database
-from tidelog.database.durable.journal import sync_directory
+from tidelog.database.storage.journal import sync_directory
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows
@@ -36,7 +36,7 @@ from tidelog.pipeline.sinks import (
     quarantined,
 )
 from tidelog.rules.ir import Kind, Relation
-from tidelog.rules.schema import arrow_schema, is_plain_relation
+from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 from tidelog.values import Definitions
 
 _MARKER = "_epoch"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidelog.database.program import Program
-from tidelog.database.transaction import Transaction
+from tidelog.database.program.program import Program
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.values import Row

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from tidelog.database.transaction import Transaction
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRows
@@ -32,7 +32,7 @@ from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import Feed, Place, Table
 from tidelog.rules.ir import Kind, Relation, RuleProgram
-from tidelog.rules.schema import is_plain_relation, with_plain_columns
+from tidelog.rules.schema.arrow import is_plain_relation, with_plain_columns
 
 
 def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: RuleProgram, bad: BadRecords) -> int:

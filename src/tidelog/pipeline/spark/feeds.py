@@ -27,13 +27,13 @@ from tidelog.pipeline.local.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_text
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed
+from tidelog.pipeline.spark.checkpointed_files import gone_files
 from tidelog.pipeline.spark.failures import naming, said
 from tidelog.pipeline.spark.folder import Folder
-from tidelog.pipeline.spark.planned import gone_files
 from tidelog.pipeline.spark.signed import signed
 from tidelog.pipeline.spark.sources import columns_of_files, feed_stream, has_columns
 from tidelog.rules.ir import Relation, RuleProgram
-from tidelog.rules.schema import arrow_schema, with_plain_columns
+from tidelog.rules.schema.arrow import arrow_schema, with_plain_columns
 from tidelog.values import Definitions
 
 _FEEDS = "feeds.json"

@@ -15,10 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.check.types import BitType, SignedType
 from tidelog.diagnostics.errors import DataError
-from tidelog.engine.spark.encode import stored_type
-from tidelog.engine.spark.failure import CarriedError
+from tidelog.engine.spark.encoding.columns import stored_type
+from tidelog.engine.spark.epoch.task_errors import CarriedError
 from tidelog.io.rows import to_table
 from tidelog.pipeline.addresses import shown_place
 from tidelog.pipeline.fit_parts import fit_parts
@@ -27,7 +26,8 @@ from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.feeds import records_of
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema import arrow_schema, with_plain_columns
+from tidelog.rules.schema.arrow import arrow_schema, with_plain_columns
+from tidelog.types import BitType, SignedType
 from tidelog.values import Definitions
 
 _ARROW = {

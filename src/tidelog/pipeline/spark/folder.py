@@ -9,7 +9,7 @@ import pyarrow.fs as pafs
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.spark.directory import is_address
+from tidelog.engine.spark.storage.directory import is_address
 from tidelog.pipeline.addresses import known_to_arrow, on_this_machine
 
 _WHOLE = "_SUCCESS"

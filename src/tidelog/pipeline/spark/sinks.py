@@ -14,7 +14,7 @@ from typing import Any
 from tidelog.database.database import Database
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE
-from tidelog.io.outward import rows_to_table
+from tidelog.io.to_python import rows_to_table
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Output, Place
 from tidelog.pipeline.sinks import (

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidelog.database.program import Program
-from tidelog.database.transaction import Transaction
+from tidelog.database.program.program import Program
+from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.session import local_session
@@ -31,7 +31,7 @@ from tidelog.pipeline.spark.signed import signed
 from tidelog.pipeline.spark.sinks import SparkQuarantine, spark_sink
 from tidelog.pipeline.spark.sources import table_frame
 from tidelog.rules.ir import Kind
-from tidelog.rules.schema import is_plain_relation
+from tidelog.rules.schema.arrow import is_plain_relation
 
 _LOOKED_UP = 8
 """So many keys are looked up one by one; for more, one job goes over the relation."""

@@ -26,7 +26,7 @@ from tidelog.engine.local.kernels.memory import (
     store32,
     store64,
 )
-from tidelog.engine.local.lftj.pages import arrange_sorted, unarrange_sorted
+from tidelog.engine.local.leapfrog.pages import arrange_sorted, unarrange_sorted
 
 MIN_BUCKET = 2
 LISTED = 1 << 31  # places beyond do not fit into a list

@@ -19,7 +19,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch,
     store64,
 )
-from tidelog.engine.local.kernels.numbers import count_of, set_numbers, total_of
+from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, total_of
 
 
 @kernel

@@ -15,7 +15,7 @@ that has many are taken in shares from a common cursor.
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.buckets import (
+from tidelog.engine.local.kernels.emit_buckets import (
     FETCH_AHEAD,
     emit_bucket,
     emit_buckets,
@@ -40,8 +40,8 @@ from tidelog.engine.local.kernels.memory import (
     load64,
     store64,
 )
-from tidelog.engine.local.lftj.emit import emit_meets, is_plain
-from tidelog.engine.local.lftj.leapfrog import leapfrog, shares
+from tidelog.engine.local.leapfrog.emit import emit_meets, is_plain
+from tidelog.engine.local.leapfrog.triejoin import leapfrog, shares
 
 
 @kernel

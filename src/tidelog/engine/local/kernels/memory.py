@@ -107,8 +107,9 @@ def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
 def sources_digest() -> str:
     """A digest of the sources of all kernels."""
     digest = hashlib.sha256()
-    folder = Path(__file__).parent
-    for path in sorted((*folder.glob("*.py"), *folder.parent.glob("lftj/*.py"))):
+    local = Path(__file__).parents[1]
+    rooms = ("kernels/*.py", "leapfrog/*.py", "strategies/*/kernel.py", "strategies/trace/*.py")
+    for path in sorted(path for room in rooms for path in local.glob(room)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

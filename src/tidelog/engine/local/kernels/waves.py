@@ -9,12 +9,18 @@ first (memory, an expression, a look at the clock, a wave for several threads), 
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.apply import add_pending, insert_instances, retract_instances, with_rank, with_stamp
+from tidelog.engine.local.kernels.apply_instances import (
+    add_pending,
+    insert_instances,
+    retract_instances,
+    with_rank,
+    with_stamp,
+)
 from tidelog.engine.local.kernels.arrange import arrange_queue
-from tidelog.engine.local.kernels.buckets import combine_next
+from tidelog.engine.local.kernels.emit_buckets import combine_next
 from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import borrowed, entry_point, kernel, load32, load64, store64
-from tidelog.engine.local.kernels.numbers import set_count, total_of
+from tidelog.engine.local.kernels.row_counts import set_count, total_of
 
 
 @kernel

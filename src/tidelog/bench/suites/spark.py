@@ -1,0 +1,275 @@
+"""The Spark engine: a closure beside the usual DataFrame loop, small epochs, rounds of frames, and a large table.
+
+All but the last run in one local session. The large table has a session of its own in another process, whose Java
+memory is limited and whose Python memory is measured: nothing of the table may pass through it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import tidelog
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.inputs.dataset import Numbers, distinct, number_table
+from tidelog.bench.inputs.graphs import closure_size, random_graph
+from tidelog.bench.measure import PROGRAMS, Case, Outcome, ratio_of, require_equal
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import InternalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidelog.database.database import Database
+
+CHANGED_ROWS = 100
+GRAPH = "graphs/soc-Epinions1.txt.gz"
+
+
+def spark(settings: Settings) -> Outcome:
+    from tidelog.engine.spark.session import local_session, require_pyspark
+
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
+    out = Outcome()
+    is_ours = SparkSession.getActiveSession() is None
+    _large_table(settings, out)
+    session = local_session()
+    try:
+        with TemporaryDirectory(prefix="tidelog-") as folder:
+            _closure(settings, out, session, folder)
+        _from_one(settings, out, session)
+        _same_generation(settings, out, session)
+        _rings(settings, out, session)
+    finally:
+        if is_ours:
+            session.stop()
+    return out
+
+
+def dataframe_loop(edges: Any) -> int:
+    """The closure as one would write it by hand: semi-naive, each round cut from its history; returns the rows."""
+    from pyspark.sql import functions as f
+
+    edges = edges.cache()
+    reached = edges.select(f.col("src").alias("x"), f.col("dst").alias("y")).distinct().localCheckpoint()
+    delta = reached
+    while not delta.isEmpty():
+        found = delta.join(edges, delta.y == edges.src).select("x", f.col("dst").alias("y")).distinct()
+        delta = found.join(reached, ["x", "y"], "left_anti").localCheckpoint()
+        reached = reached.union(delta).localCheckpoint()
+    rows = int(reached.count())
+    edges.unpersist()
+    return rows
+
+
+def _closure(settings: Settings, out: Outcome, session: Any, folder: str) -> None:
+    import numpy as np
+
+    edges = random_graph(settings.pick(60, 1000, 1000), settings.pick(300, 10_000, 10_000))
+    group, rows = f"closure of {len(edges):,} edges", closure_size(edges)
+    table = number_table(edges, "src", "dst")
+    frame = _parquet(session, table, folder)
+    dataframe_loop(_parquet(session, table.slice(0, 50), folder))
+    _first_epoch(session, table.slice(0, 50))[0].close()
+    loops, epochs, small, jobs = [], [], list[float](), list[int]()
+    for _ in range(settings.repeat):
+        settings.say(f"{group}: the loop, and Tidelog")
+        started = perf_counter()
+        out.checks.append(require_equal(f"{group}: rows of the loop", dataframe_loop(frame), rows))
+        loops.append(perf_counter() - started)
+        database, seconds = _first_epoch(session, table)
+        epochs.append(seconds)
+        out.checks.append(require_equal(f"{group}: rows", len(database.relation("Reach")), rows))
+        changed = table.take(np.random.default_rng(2).choice(len(table), min(CHANGED_ROWS, len(table)), replace=False))
+        for sign in (-1, +1):
+            before, started = _jobs(session), perf_counter()
+            _change(database, {"Edge": changed}, sign)
+            small.append(perf_counter() - started)
+            jobs.append(_jobs(session) - before)
+        out.checks.append(require_equal(f"{group}: rows afterwards", len(database.relation("Reach")), rows))
+        database.close()
+    loop = Case(group, "the usual DataFrame loop", tuple(loops), who="spark", rows=rows)
+    first = Case(group, "first epoch", tuple(epochs), rows=rows)
+    note = f"at most {max(jobs)} Spark jobs"
+    out.cases += [loop, first, Case(group, f"an epoch of {changed.num_rows} rows, {note}", tuple(small), note=note)]
+    out.ratios.append(ratio_of(group, "the loop / first epoch", loop, first))
+
+
+def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
+    """Which nodes the first one reaches, through frames."""
+    edges = _social_graph(settings)
+    tables = {"Edge": number_table(edges, "src", "dst"), "Start": number_table(edges[:1, :1], "node")}
+    _through_frames(settings, out, session, "from-one", "Found", tables, f"reachability over {len(edges):,} edges")
+
+
+def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
+    import numpy as np
+
+    size = settings.pick(40, 1_500, 3_000)
+    children = np.arange(1, size)
+    up = distinct(np.stack([children, (children - 1) // 3], axis=1))
+    tables = {"Up": number_table(up, "child", "parent")}
+    _through_frames(settings, out, session, "same-generation", "Same", tables, f"same generation of {size:,}")
+
+
+def _rings(settings: Settings, out: Outcome, session: Any) -> None:
+    """Rings with a tail: a Bootstrap of many rounds that find equally many rows (over 20 s of them at full scale), and
+    epochs of few rows beside it, tails, which should take a fifth of it at most."""
+    import numpy as np
+
+    rings, length = settings.pick(6, 100, 1_000), settings.pick(5, 20, 40)
+    first_nodes = np.arange(rings)[:, None] * (length + 1)
+    around = np.arange(length)[None, :]
+    nodes, following = first_nodes + around, first_nodes + (around + 1) % length
+    tails = np.stack([first_nodes[:, 0], first_nodes[:, 0] + length], axis=1)
+    edges = np.concatenate([np.stack([nodes.ravel(), following.ravel()], axis=1), tails])
+    few_tails = tails[: min(CHANGED_ROWS, rings // 2)]
+    group, rows = f"{rings:,} rings of {length}", rings * length * (length + 1)
+    settings.say(f"{group}: frames")
+    first, small = list[float](), list[float]()
+    for _ in range(settings.repeat):
+        compiled = tidelog.compile(PROGRAMS / "closure.dl")
+        with compiled.open(engine="spark", spark=session, plans={"Reach": "frames"}) as database:
+            first.append(_timed(database, {"Edge": number_table(edges, "src", "dst")}, 1, session, out, group))
+            out.checks.append(require_equal(f"{group}: rows", len(database.relation("Reach")), rows))
+            few = {"Edge": number_table(few_tails, "src", "dst")}
+            small.append(_timed(database, few, -1, session, out, group))
+            left = rows - len(few_tails) * length
+            out.checks.append(require_equal(f"{group}: rows without tails", len(database.relation("Reach")), left))
+            small.append(_timed(database, few, 1, session, out, group))
+            out.checks.append(require_equal(f"{group}: rows afterwards", len(database.relation("Reach")), rows))
+    whole = Case(group, f"first epoch: {_spread(out)}", tuple(first), rows=rows, note=_spread(out))
+    part = Case(group, f"an epoch of {len(few_tails)} rows", tuple(small))
+    out.cases += [whole, part]
+    name = f"first epoch / epoch of {len(few_tails)} rows (where the first takes 20 s, 5 at least)"
+    out.ratios.append(ratio_of(group, name, whole, part))
+
+
+def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: Any, out: Outcome, group: str) -> float:
+    """Seconds of one epoch on frames; what its rounds found and took, and its Spark jobs, go to the outcome."""
+    before, started = _jobs(session), perf_counter()
+    _change(database, tables, sign)
+    seconds = perf_counter() - started
+    for stratum in database.report.strata:
+        rounds = [{"rows": rows, "seconds": round(each, 3)} for rows, each in stratum.by_round]
+        out.rounds.append(
+            {
+                "group": group,
+                "epoch": database.report.epoch,
+                "strategy": stratum.strategy,
+                "jobs": _jobs(session) - before,
+                "rounds": rounds,
+            }
+        )
+    return seconds
+
+
+def _spread(out: Outcome) -> str:
+    """How even the rounds of the last Bootstrap on frames were, the early ones beside the late, and how many jobs."""
+    last = next(each for each in reversed(out.rounds) if each["strategy"] == "bootstrap")
+    times = [each["seconds"] for each in last["rounds"][1:]] or [0.0]
+    fifth = max(len(times) // 5, 1)
+    early, late = median(times[:fifth]), median(times[-fifth:])
+    spread = f"{min(times):.2g} to {max(times):.2g} s, the first {fifth} {early:.2g}, the last {late:.2g}"
+    return f"{len(last['rounds'])} rounds of {spread}; {last['jobs']} jobs"
+
+
+def _through_frames(
+    settings: Settings,
+    out: Outcome,
+    session: Any,
+    program: str,
+    relation: str,
+    tables: dict[str, pa.Table],
+    group: str,
+) -> None:
+    """First epoch and one of few rows, by rounds and waves of joins; the local engine says what is right."""
+    settings.say(f"{group}: frames, and the local engine")
+    compiled = tidelog.compile(PROGRAMS / f"{program}.dl")
+    name, table = next(iter(tables.items()))
+    few = table.slice(1, min(CHANGED_ROWS, len(table) // 4))
+    with (
+        compiled.open() as local,
+        compiled.open(engine="spark", spark=session, plans={relation: "frames"}) as remote,
+    ):
+        seconds = {}
+        for title, changed, sign in (("first epoch", tables, 1), ("few rows leave", {name: few}, -1)):
+            _change(local, changed, sign)
+            seconds[title] = _timed(remote, changed, sign, session, out, group)
+            expected, found = _sorted(local, relation), _sorted(remote, relation)
+            out.checks.append(require_equal(f"{group}: {title}", found.equals(expected), True))
+            (stratum,) = remote.report.strata
+            each = stratum.seconds / max(stratum.rounds, 1)
+            jobs = out.rounds[-1]["jobs"]
+            note = f"{stratum.strategy}, {stratum.rounds} rounds of {each:.2g} s, {jobs} jobs"
+            rows = expected.num_rows
+            out.cases.append(Case(group, f"{title}: {note}", (seconds[title],), rows=rows, note=note))
+
+
+def _large_table(settings: Settings, out: Outcome) -> None:
+    """A table of DataFrames in, joined, and written back, in a process of its own."""
+    rows = settings.pick(20_000, 1_000_000, 10_000_000)
+    for count in (rows // 10, rows)[settings.scale == "tiny" :]:
+        settings.say(f"a table of {count:,} rows, with 1 GB for the driver")
+        command = [sys.executable, "-m", "tidelog.bench.suites.spark_table", str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InternalError(f"the large table failed: {done.stderr[-2000:]}", code=Code.WRONG_BENCHMARK_RESULT)
+        found = json.loads(done.stdout.splitlines()[-1])
+        group = f"a table of {count:,} rows"
+        out.checks.append(require_equal(f"{group}: rows written", found["rows"], count))
+        for name in ("ingested and joined", "written back"):
+            out.cases.append(Case(group, name, (found[name],), rows=count))
+        out.memory_mb[group] = {"peak of the Python driver": found["peak_mb"], "before": found["before_mb"]}
+
+
+def _first_epoch(session: Any, table: pa.Table) -> tuple[Database, float]:
+    database = tidelog.compile(PROGRAMS / "closure.dl").open(engine="spark", spark=session)
+    started = perf_counter()
+    _change(database, {"Edge": table}, 1)
+    return database, perf_counter() - started
+
+
+def _change(database: Database, tables: dict[str, pa.Table], sign: int) -> None:
+    with database.transaction() as transaction:
+        for name, rows in tables.items():
+            (transaction.insert if sign > 0 else transaction.delete)(name, rows)
+
+
+def _sorted(database: Database, relation: str) -> pa.Table:
+    table = database.relation(relation).to_arrow()
+    return table.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()
+
+
+def _jobs(session: Any) -> int:
+    """How many jobs the session has run so far."""
+    return int(session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
+    """The table as a DataFrame over a file, which is what the loop would start from."""
+    import pyarrow.parquet as pq
+
+    path = Path(folder, f"{len(table)}.parquet")
+    pq.write_table(table, path)
+    return session.read.parquet(str(path))
+
+
+def _social_graph(settings: Settings) -> Numbers:
+    """Who trusts whom at Epinions, or as many random edges."""
+    import numpy as np
+
+    path = settings.data / GRAPH if settings.data is not None else None
+    if path is None or not path.exists() or settings.scale == "tiny":
+        return random_graph(settings.pick(100, 15_000, 75_877), settings.pick(300, 80_000, 405_740))
+    with gzip.open(path, "rt") as file:
+        return distinct(np.loadtxt(file, dtype=np.int64, comments="#"))

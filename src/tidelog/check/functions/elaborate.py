@@ -1,0 +1,407 @@
+"""An expression whose types are inferred → the typed expression.
+
+The sugar goes: interpolation becomes a chain of `++` on strings, a slice becomes a shift and a cast, an annotation its
+operand, a minus before a literal a negative literal; whatever needs a text is wrapped in `ToString` or in a call of its
+`to_string`; references that are seen through get a `Deref`. What is set must be settable (`Places`), and a `match` must
+cover everything: both are reported here, where all types are known.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tidelog.check import typed
+from tidelog.check.functions.assignable import Places
+from tidelog.check.functions.exhaustive import Coverage
+from tidelog.check.inference import Inference, Local
+from tidelog.check.inference.calls import Choice
+from tidelog.check.inference.control import iterated
+from tidelog.check.inference.drafts import current_flag
+from tidelog.check.inference.literals import is_constant, literal_value
+from tidelog.check.inference.state import BrokenDraftError
+from tidelog.check.inference.text import text_choice
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.spans import Span
+from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
+from tidelog.types import STRING, U32, UNIT, FloatType, NamedType, StringType, Type
+
+Made = TypeVar("Made")
+
+
+class Elaborator:
+    """Makes the typed expressions of one function or rule; only when its inference has reported nothing."""
+
+    def __init__(self, at: Inference) -> None:
+        self.at = at
+        self.places = Places(self)
+        self.coverage = Coverage(at.environment)
+        self._fresh = 0
+
+    def complete(self, make: Callable[[], Made]) -> Made | None:
+        """What `make` makes; None when something was reported, here or in what this depends on."""
+        try:
+            made = make()
+        except BrokenDraftError:
+            assert self.at.diagnostics, "what is broken was reported"
+            return None
+        return None if self.at.errors else made
+
+    def expression(self, node: ast.Expression) -> typed.Expression:
+        return _RULES[type(node)](self, node)
+
+    def fresh(self, type_: Type, span: Span) -> typed.Var:
+        """A variable that no text can name."""
+        self._fresh += 1
+        return typed.Var(f"#{self._fresh - 1}", type_, span)
+
+    # Names and literals
+
+    def _variable(self, node: ast.Variable) -> typed.Expression:
+        local = self.at.locals.get(id(node))
+        if local is None:
+            return self._function(node)
+        return typed.Var(local.unique, self.at.type(node), node.span)
+
+    def _function(self, node: ast.Expression) -> typed.Expression:
+        choice: Choice = self.at.choices[id(node)]
+        type_arguments = self._type_arguments(choice, node.span)
+        return typed.FunctionValue(choice.entry.id, type_arguments, self.at.type(node), node.span)
+
+    def _literal(self, node: ast.Expression) -> typed.Expression:
+        type_ = self.at.type(node)
+        return typed.Lit(as_value(literal_value(node), type_), type_, node.span)
+
+    def _interpolation(self, node: ast.Interpolation) -> typed.Expression:
+        """All parts joined, as a balanced tree: a long text must not become a deep one."""
+        texts: list[typed.Expression] = []
+        with self.places.unchanged():
+            for part in node.parts:
+                texts.append(typed.Lit(part, STRING, node.span) if isinstance(part, str) else self._text(part))
+        while len(texts) > 1:
+            odd = texts[len(texts) // 2 * 2 :]
+            pairs = zip(texts[0::2], texts[1::2])
+            texts = [typed.Binary("++", left, right, STRING, node.span) for left, right in pairs]
+            texts += odd
+        return texts[0]
+
+    def _text(self, node: ast.Expression) -> typed.Expression:
+        value = self.expression(node)
+        choice: Choice | None = self.at.choices.get(text_choice(node))
+        if choice is not None:
+            return typed.Call(choice.entry.id, self._type_arguments(choice, node.span), (value,), STRING, value.span)
+        return value if isinstance(value.type, StringType) else typed.ToString(value, STRING, value.span)
+
+    def _interned(self, node: ast.Interned) -> typed.Expression:
+        return typed.Call("internment::intern", (STRING,), (self.expression(node.text),), self.at.type(node), node.span)
+
+    # Operators
+
+    def _unary(self, node: ast.Unary) -> typed.Expression:
+        if node.op == "-" and is_constant(node):
+            return self._literal(node)
+        with self.places.unchanged():
+            return typed.Unary(node.op, self.expression(node.operand), self.at.type(node), node.span)
+
+    def _binary(self, node: ast.Binary) -> typed.Expression:
+        type_ = self.at.type(node)
+        with self.places.unchanged():
+            left = self.expression(node.left)
+            is_text = node.op == "++" and isinstance(type_, StringType)
+            right = self._text(node.right) if is_text else self.expression(node.right)
+        return typed.Binary(node.op, left, right, type_, node.span)
+
+    def _cast(self, node: ast.Cast) -> typed.Expression:
+        return typed.Cast(self.expression(node.operand), self.at.type(node), node.span)
+
+    def _annotation(self, node: ast.Annotation) -> typed.Expression:
+        return self.expression(node.operand)
+
+    def _slice(self, node: ast.Slice) -> typed.Expression:
+        whole = self.expression(node.operand)
+        low = typed.Lit(node.low, U32, node.span)
+        shifted = typed.Binary(">>", whole, low, whole.type, node.span) if node.low else whole
+        return typed.Cast(shifted, self.at.type(node), node.span)
+
+    def _reference(self, node: ast.Reference) -> typed.Expression:
+        return typed.MakeRef(self.expression(node.operand), self.at.type(node), node.span)
+
+    def _try(self, node: ast.Try) -> typed.Expression:
+        result = self.at.settled(self.at.choices[id(node)], node.span)
+        return typed.Try(self.expression(node.operand), result, self.at.type(node), node.span)
+
+    # Compound values
+
+    def _tuple(self, node: ast.Tuple) -> typed.Expression:
+        return typed.MakeTuple(self._all(node.items), self.at.type(node), node.span)
+
+    def _struct(self, node: ast.Struct) -> typed.Expression:
+        entry, values = self.at.choices[id(node)]
+        return typed.Construct(entry.name, self._all(values), self.at.type(node), node.span)
+
+    def _vector(self, node: ast.Vector) -> typed.Expression:
+        return typed.MakeVec(self._all(node.items), self.at.type(node), node.span)
+
+    def _map(self, node: ast.MapLiteral) -> typed.Expression:
+        entries = tuple((self.expression(each.key), self.expression(each.value)) for each in node.entries)
+        return typed.MakeMap(entries, self.at.type(node), node.span)
+
+    def _field(self, node: ast.FieldAccess) -> typed.Expression:
+        operand = self.dereferenced(self.expression(node.operand), self.at.choices[id(node)])
+        return typed.Field(operand, node.field.text, self.at.type(node), node.span)
+
+    def _item(self, node: ast.TupleField) -> typed.Expression:
+        operand = self.dereferenced(self.expression(node.operand), self.at.choices[id(node)])
+        return typed.TupleItem(operand, node.index, self.at.type(node), node.span)
+
+    def dereferenced(self, value: typed.Expression, count: int) -> typed.Expression:
+        """The value behind some references."""
+        for _ in range(count):
+            assert isinstance(value.type, NamedType)
+            value = typed.Deref(value, value.type.arguments[0], value.span)
+        return value
+
+    def _closure(self, node: ast.Closure) -> typed.Expression:
+        parameters = []
+        for parameter in node.parameters:
+            local = self.at.locals[id(parameter)]
+            mutable = current_flag(local.flag) is True
+            parameters.append(typed.ClosureParameter(local.unique, self.at.settled(local.draft, local.span), mutable))
+        with self.places.closure():
+            body = self.expression(node.body)
+        captured: dict[str, typed.Var] = {}
+        outside = typed.variables(body) - {parameter.name for parameter in parameters}
+        for each in typed.walk(body):
+            if isinstance(each, typed.Var) and each.name in outside:
+                captured.setdefault(each.name, each)
+        return typed.Closure(tuple(parameters), body, tuple(captured.values()), self.at.type(node), node.span)
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> typed.Expression:
+        group = self.at.groups.get(id(node))
+        if group is not None:
+            return typed.Var(group.unique, self.at.type(node), node.span)
+        choice = self.at.choices.get(id(node))
+        if choice is not None:
+            return self._chosen(node, choice, node.arguments)
+        function = self.expression(node.function)
+        return self.places.call_value(node, function, self._all(node.arguments), self.at.type(node))
+
+    def _method_call(self, node: ast.MethodCall) -> typed.Expression:
+        group = self.at.groups.get(id(node))
+        if group is not None:
+            return typed.Var(group.unique, self.at.type(node), node.span)
+        return self._chosen(node, self.at.choices[id(node)], (node.receiver, *node.arguments))
+
+    def _chosen(self, node: ast.Expression, choice: Choice, arguments: tuple[ast.Expression, ...]) -> typed.Expression:
+        entry = choice.entry
+        assert entry.parameters is not None
+        type_arguments = self._type_arguments(choice, node.span)
+        call = typed.Call(entry.id, type_arguments, self._all(arguments), self.at.type(node), node.span)
+        flags = [parameter.mutable for parameter in entry.parameters]
+        return self.places.after_call(call, arguments, call.arguments, flags) if any(flags) else call
+
+    def _type_arguments(self, choice: Choice, span: Span) -> tuple[Type, ...]:
+        return tuple(self.at.settled(choice.meaning[name], span) for name in choice.entry.type_parameters)
+
+    def _all(self, nodes: tuple[ast.Expression, ...]) -> tuple[typed.Expression, ...]:
+        return tuple(self.expression(node) for node in nodes)
+
+    # Control
+
+    def _block(self, node: ast.Block) -> typed.Expression:
+        expressions = [self.expression(each) for each in node.expressions]
+        if node.ends_open or not expressions:
+            expressions.append(typed.MakeTuple((), UNIT, node.span))
+        if len(expressions) == 1:
+            return expressions[0]
+        return typed.Block(tuple(expressions), expressions[-1].type, node.span)
+
+    def _conditional(self, node: ast.Conditional) -> typed.Expression:
+        with self.places.unchanged():
+            condition = self.expression(node.condition)
+        then = self.expression(node.then)
+        otherwise = typed.MakeTuple((), UNIT, node.span) if node.otherwise is None else self.expression(node.otherwise)
+        return typed.IfElse(condition, then, otherwise, self.at.type(node), node.span)
+
+    def _match(self, node: ast.Match) -> typed.Expression:
+        subject = self.expression(node.subject)
+        place = self.places.of(node.subject, subject)
+        arms = []
+        for arm in node.arms:
+            pattern = self.pattern(arm.pattern)
+            self.places.alias(pattern, place)
+            arms.append(typed.Arm(pattern, self.expression(arm.value)))
+        self._cover(node, subject.type, [arm.pattern for arm in arms])
+        return typed.Match(subject, tuple(arms), self.at.type(node), node.span)
+
+    def _cover(self, node: ast.Match, type_: Type, patterns: list[typed.Pattern]) -> None:
+        missing = self.coverage.missing(patterns, type_)
+        if missing is not None:
+            self.at.report(
+                Code.NOT_EXHAUSTIVE,
+                "`match` does not cover every value",
+                node.subject.span,
+                f"`{missing}` fits no arm",
+                help=f"`{missing} -> …`",
+            )
+        for place in self.coverage.unreachable(patterns, type_):
+            pattern = node.arms[place].pattern
+            if not is_otherwise(pattern):
+                label = "earlier arms take all that would fit"
+                self.at.report(Code.UNREACHABLE_ARM, "this arm is never reached", pattern.span, label)
+
+    def _for(self, node: ast.For) -> typed.Expression:
+        iterable = self.dereferenced(self.expression(node.iterable), self.at.choices[iterated(node.iterable)])
+        pattern = self.pattern(node.pattern)
+        self.irrefutable(node.pattern, pattern, "a loop")
+        with self.places.iterating(node.iterable):
+            body = self.expression(node.body)
+        return typed.For(pattern, iterable, body, UNIT, node.span)
+
+    def irrefutable(self, node: ast.Expression, pattern: typed.Pattern, where: str) -> None:
+        """Reports a pattern that may fail where nothing could be done about it."""
+        missing = self.coverage.missing([pattern], pattern.type)
+        if missing is not None:
+            self.at.report(
+                Code.REFUTABLE_PATTERN,
+                f"the pattern of {where} does not fit every value",
+                node.span,
+                f"`{missing}` does not fit" if missing != "_" else "not every value fits",
+                help=_instead(node, where),
+            )
+
+    def _break(self, node: ast.Break) -> typed.Expression:
+        return typed.Break(self.at.type(node), node.span)
+
+    def _continue(self, node: ast.Continue) -> typed.Expression:
+        return typed.Continue(self.at.type(node), node.span)
+
+    def _return(self, node: ast.Return) -> typed.Expression:
+        value = typed.MakeTuple((), UNIT, node.span) if node.value is None else self.expression(node.value)
+        return typed.Return(value, self.at.type(node), node.span)
+
+    def _assign(self, node: ast.Assign) -> typed.Expression:
+        return self.places.assign(node, self.expression(node.value))
+
+    # Patterns
+
+    def pattern(self, node: ast.Expression) -> typed.Pattern:
+        """The typed form of a pattern. `Ref`s are gone: what is inside one has the type of the value inside."""
+        type_, span = self.at.type(node), node.span
+        match node:
+            case ast.Wildcard():
+                return typed.AnyPattern(type_, span)
+            case ast.Variable() | ast.VariableDeclaration():
+                return self._bound(node, self.at.locals[id(node)], type_)
+            case ast.Annotation(operand) | ast.Reference(operand) | ast.Block((operand,), False):
+                return self.pattern(operand)
+            case ast.Tuple(items):
+                return typed.TuplePattern(tuple(self.pattern(item) for item in items), type_, span)
+            case ast.Struct():
+                entry, values = self.at.choices[id(node)]
+                types = self.coverage.fields(entry.name, type_)
+                fields = tuple(
+                    typed.AnyPattern(field, span) if value is None else self.pattern(value)
+                    for value, field in zip(values, types)
+                )
+                return typed.ConstructPattern(entry.name, fields, type_, span)
+            case ast.Binding(_, inner):
+                return typed.AsPattern(self.at.locals[id(node)].unique, self.pattern(inner), type_, span)
+            case _ if is_constant(node):
+                if isinstance(node, ast.Interned):
+                    type_ = STRING
+                return typed.LiteralPattern(as_value(literal_value(node), type_), type_, span)
+            case _:
+                return typed.EqualPattern(self.expression(node), type_, span)
+
+    def _bound(self, node: ast.Expression, local: Local, type_: Type) -> typed.Pattern:
+        """A variable in a pattern: the place that declares it, or one that compares with it."""
+        if local.span is node.span:
+            return typed.BindPattern(local.unique, type_, node.span)
+        return typed.EqualPattern(typed.Var(local.unique, type_, node.span), type_, node.span)
+
+
+def is_otherwise(pattern: ast.Expression) -> bool:
+    """Whether `check` itself has added the arm, so that it may be superfluous."""
+    return pattern.span.start == pattern.span.end
+
+
+def as_value(value: bool | int | float | str, type_: Type) -> typed.Value:
+    """A literal's value as values of its type are held: floats are canonical, those of 32 bits rounded."""
+    if not isinstance(type_, FloatType) or isinstance(value, str):
+        return value
+    number = float(value)
+    if type_.width == 32:
+        try:
+            number = float(struct.unpack("f", struct.pack("f", number))[0])
+        except OverflowError:
+            number = float("inf") if number > 0 else float("-inf")
+    return number + 0.0
+
+
+_RULES: dict[type, Callable[[Elaborator, Any], typed.Expression]] = {
+    ast.Variable: Elaborator._variable,
+    ast.FunctionName: Elaborator._function,
+    ast.Boolean: Elaborator._literal,
+    ast.Integer: Elaborator._literal,
+    ast.Float: Elaborator._literal,
+    ast.String: Elaborator._literal,
+    ast.Interpolation: Elaborator._interpolation,
+    ast.Interned: Elaborator._interned,
+    ast.Unary: Elaborator._unary,
+    ast.Binary: Elaborator._binary,
+    ast.Reference: Elaborator._reference,
+    ast.Cast: Elaborator._cast,
+    ast.Annotation: Elaborator._annotation,
+    ast.Slice: Elaborator._slice,
+    ast.Try: Elaborator._try,
+    ast.FieldAccess: Elaborator._field,
+    ast.TupleField: Elaborator._item,
+    ast.Call: Elaborator._call,
+    ast.MethodCall: Elaborator._method_call,
+    ast.Tuple: Elaborator._tuple,
+    ast.Struct: Elaborator._struct,
+    ast.Vector: Elaborator._vector,
+    ast.MapLiteral: Elaborator._map,
+    ast.Closure: Elaborator._closure,
+    ast.Assign: Elaborator._assign,
+    ast.Block: Elaborator._block,
+    ast.Conditional: Elaborator._conditional,
+    ast.Match: Elaborator._match,
+    ast.For: Elaborator._for,
+    ast.Break: Elaborator._break,
+    ast.Continue: Elaborator._continue,
+    ast.Return: Elaborator._return,
+}
+
+
+def _instead(node: ast.Expression, where: str) -> str:
+    """What to write where a pattern must fit and does not."""
+    pattern = show_expression(node)
+    if where == "a `FlatMap`":
+        return f"what does not fit is left out by a second literal: `var item = FlatMap(…), {pattern} = item`"
+    plain = show_expression(_without_var(node))
+    if where == "a loop":
+        return f"`match` looks at each item: `for (item in …) match (item) {{ {plain} -> …, _ -> () }}`"
+    return f"`match` has an arm for the others: `match (…) {{ {plain} -> …, _ -> … }}`"
+
+
+def _without_var(node: ast.Expression) -> ast.Expression:
+    """The pattern as an arm of a `match` has it: variables need no `var`."""
+    match node:
+        case ast.VariableDeclaration(name):
+            return ast.Variable(name.text, span=node.span)
+        case ast.Tuple(items):
+            return replace(node, items=tuple(_without_var(item) for item in items))
+        case ast.Struct(arguments=arguments):
+            inner = tuple(replace(argument, value=_without_var(argument.value)) for argument in arguments)
+            return replace(node, arguments=inner)
+        case ast.Annotation(operand):
+            return replace(node, operand=_without_var(operand))
+        case _:
+            return node

@@ -1,0 +1,173 @@
+"""A name as written → the one thing that it means; reports names that mean nothing, or too much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Protocol, TypeVar
+
+from tidelog.check.names.library_modules import import_for, import_of, is_library_module
+from tidelog.check.names.scope import ConstructorEntry, Module, RelationEntry, TransformerEntry, TypeEntry
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.diagnostics.suggest import suggest
+
+_MOST_HINTS = 50
+
+# Words that begin like a constructor, or are written like one elsewhere.
+_WORDS = ("FlatMap", "Aggregate", "true", "false")
+
+# Types by the names that they have elsewhere.
+_FOREIGN_TYPES = {
+    **dict.fromkeys(("int", "integer", "Integer", "number", "long", "i64", "int64", "Int"), "s64"),
+    **dict.fromkeys(("i8", "int8"), "s8"),
+    **dict.fromkeys(("i16", "int16", "short"), "s16"),
+    **dict.fromkeys(("i32", "int32"), "s32"),
+    **dict.fromkeys(("i128", "int128"), "s128"),
+    **dict.fromkeys(("uint", "unsigned", "uint64", "nat"), "u64"),
+    **dict.fromkeys(("byte", "uint8"), "u8"),
+    **dict.fromkeys(("uint16",), "u16"),
+    **dict.fromkeys(("uint32",), "u32"),
+    **dict.fromkeys(("String", "str", "text", "char", "symbol", "varchar"), "string"),
+    **dict.fromkeys(("boolean", "Boolean", "Bool"), "bool"),
+    **dict.fromkeys(("f64", "Double", "real", "float64"), "double"),
+    **dict.fromkeys(("f32", "Float", "float32"), "float"),
+    **dict.fromkeys(("bignum", "BigInt", "Bigint"), "bigint"),
+    **dict.fromkeys(("List", "list", "Array", "array", "vector", "Vector", "vec"), "Vec"),
+    **dict.fromkeys(("Dict", "dict", "HashMap", "BTreeMap", "map"), "Map"),
+    **dict.fromkeys(("optional", "Optional", "Maybe", "option"), "Option"),
+}
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def span(self) -> Span: ...
+
+
+_Entry = TypeVar("_Entry", bound=_Named)
+
+
+class Names:
+    """Looks names up for one module."""
+
+    def __init__(self, module: Module, diagnostics: list[Diagnostic]) -> None:
+        self.module = module
+        self._diagnostics = diagnostics
+
+    def type(self, name: str, span: Span, built_in: Iterable[str]) -> TypeEntry | None:
+        found = self.module.find_types(name)
+        known = chain(built_in, self._all(name, lambda module: module.types))
+        return self._one(found, name, span, "type", Code.UNKNOWN_TYPE, "no such type", known)
+
+    def constructor(self, name: str, span: Span, *, is_bare: bool = False) -> ConstructorEntry | None:
+        """The constructor; one without arguments may have been meant for a variable."""
+        found = self.module.find_constructors(name)
+        known = chain(_WORDS, self._all(name, lambda module: module.constructors))
+        variable = f"a variable begins with a small letter: `{name[0].lower()}{name[1:]}`"
+        otherwise = variable if is_bare and "::" not in name else None
+        return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known, otherwise)
+
+    def relation(self, name: str, span: Span) -> RelationEntry | None:
+        found = self.module.find_relations(name)
+        known = self._all(name, lambda module: module.relations)
+        return self._one(found, name, span, "relation", Code.UNKNOWN_RELATION, "not declared", known)
+
+    def transformer(self, name: str, span: Span) -> TransformerEntry | None:
+        found = self.module.find_transformers(name)
+        known = self._all(name, lambda module: module.transformers)
+        return self._one(found, name, span, "transformer", Code.UNKNOWN_TRANSFORMER, "not declared", known)
+
+    def unknown_function(self, name: str, span: Span, others: Iterable[str] = (), first: str | None = None) -> None:
+        """Reports a function that does not exist; `others` are names of another kind that may have been meant.
+
+        `first` is the type of its first argument, if that is known.
+        """
+        if self._knows_module(name, span):
+            relations = self._all(name, lambda module: module.relations)
+            known = [*others, "group_by", *relations, *self._all(name, lambda module: module.functions)]
+            help = import_for(name, first, self.module.prefixes()) if first else None
+            self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known, help)
+
+    def _one(
+        self,
+        found: Sequence[_Entry],
+        name: str,
+        span: Span,
+        what: str,
+        code: Code,
+        label: str,
+        known: Iterable[str],
+        otherwise: str | None = None,
+    ) -> _Entry | None:
+        """What was found, if that is one thing; `otherwise` is the help where no known name is near."""
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            if self._knows_module(name, span):
+                self._report_unknown(name, span, what, code, label, known, otherwise=otherwise)
+            return None
+        self._diagnostics.append(
+            diagnostic(
+                Code.AMBIGUOUS_NAME,
+                f"{what} `{name}` may be any of {len(found)}",
+                span,
+                "imported from more than one module",
+                related=[(entry.span, f"`{entry.name}`") for entry in found],
+                help=f"`{found[0].name}`",
+            )
+        )
+        return None
+
+    def _knows_module(self, name: str, span: Span) -> bool:
+        prefix = name.rpartition("::")[0]
+        if not prefix or self.module.places(prefix):
+            return True
+        guess = suggest(prefix, self.module.prefixes())
+        last = name.rpartition("::")[2]
+        help = f"did you mean `{guess}::{last}`?" if guess else None
+        if self.module.find_types(prefix):
+            help = f"constructors and functions stand without their type: `{last}`"
+        elif help is None and is_library_module(prefix):
+            help = f"`import {prefix}`"
+        message = f"there is no module `{prefix}` here"
+        self._diagnostics.append(diagnostic(Code.UNKNOWN_MODULE, message, span, "not imported", help=help))
+        return False
+
+    def _report_unknown(
+        self,
+        name: str,
+        span: Span,
+        what: str,
+        code: Code,
+        label: str,
+        known: Iterable[str],
+        help: str | None = None,
+        otherwise: str | None = None,
+    ) -> None:
+        prefix, separator, last = name.rpartition("::")
+        guess = self.suggested(last, known) if help is None else None
+        help = f"did you mean `{prefix}{separator}{guess}`?" if guess else help
+        if what == "type":
+            help = _foreign_type(last) or help
+        if help is None and not prefix:
+            help = import_of(what, last, self.module.prefixes())
+        help = help or otherwise
+        self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
+
+    def suggested(self, name: str, known: Iterable[str]) -> str | None:
+        """The known name that was probably meant, unless so much is wrong that nobody reads hints."""
+        # Each costs a look at every name there is.
+        return suggest(name, known) if len(self._diagnostics) < _MOST_HINTS else None
+
+    def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:
+        prefix = name.rpartition("::")[0]
+        return (each for place in self.module.places(prefix) for each in table(place))
+
+
+def _foreign_type(name: str) -> str | None:
+    meant = _FOREIGN_TYPES.get(name)
+    return f"it is called `{meant}` here" if meant else None

@@ -1,0 +1,287 @@
+"""Rules → which relations depend on themselves, and what may not stand on such a circle.
+
+A relation depends on those that the bodies of its rules mention, except delayed ones: those are what they were in an
+earlier epoch. On a circle there may be no negation, no stream, no `'` and no transformer; a `group_by` may stand there,
+but it is worth a warning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+
+from tidelog.check.inference.drafts import short_name
+from tidelog.check.names.scope import Module, RelationEntry
+from tidelog.check.rule.groups import find_groups
+from tidelog.components import strongly_connected
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, Label
+from tidelog.diagnostics.spans import Span
+from tidelog.syntax import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The head depends on the body's relation; `kind` is `positive`, `negative`, `latest` or `transformer`."""
+
+    head: str
+    body: str
+    kind: str
+    is_stream: bool
+    span: Span
+
+
+Tree = tuple[ast.Rule, Module]  # a rule as it was parsed, and where its names are looked up
+
+
+class Recursion:
+    """The dependencies of all relations, and their circles. It never changes: other rules make another one."""
+
+    def __init__(self, rules: Sequence[Tree], applications: Sequence[tuple[ast.Apply, Module]] = ()) -> None:
+        self._trees = {id(tree[0]): tree for tree in rules}
+        self._steps = {id(rule): tuple(_steps_of(rule, module)) for rule, module in rules}
+        self._applied = [step for each, module in applications for step in _steps_of_application(each, module)]
+        self._graph: dict[str, Counter[str]] = {}
+        self._learn(self._all_steps())
+        self._find_circles()
+
+    def changed(self, added: Sequence[Tree], removed: Sequence[Tree]) -> Recursion:
+        """With other rules. Costs little where no circle opens or closes: then only rules that come are looked at."""
+        other = copy(self)
+        other._trees, other._steps, other._graph = dict(self._trees), dict(self._steps), dict(self._graph)
+        gone: list[Step] = []
+        for rule, _ in removed:
+            del other._trees[id(rule)]
+            gone += other._steps.pop(id(rule))
+        for tree in added:
+            other._trees[id(tree[0])] = tree
+            other._steps[id(tree[0])] = tuple(_steps_of(*tree))
+        come = [step for rule, _ in added for step in other._steps[id(rule)]]
+        for head in {step.head for step in (*gone, *come)} & other._graph.keys():
+            other._graph[head] = Counter(other._graph[head])
+        for step in gone:
+            other._forget(step)
+        other._learn(come)
+        if any(self._closes_circle(step) for step in gone) or any(map(other._joins_circles, come)):
+            other._find_circles()
+            return other
+        other._circle = dict(self._circle)
+        for step in come:
+            for name in (step.head, step.body):
+                other._circle.setdefault(name, len(other._circle))
+        other._new_steps = come
+        # A way along a circle may be shorter now, and then others are shown.
+        other._new_rules = None if self.warnings() else list(added)
+        other._warnings = None
+        return other
+
+    def _all_steps(self) -> Iterator[Step]:
+        for steps in self._steps.values():
+            yield from steps
+        yield from self._applied
+
+    def _learn(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._graph.setdefault(step.head, Counter())[step.body] += 1
+            self._graph.setdefault(step.body, Counter())
+
+    def _forget(self, step: Step) -> None:
+        bodies = self._graph[step.head]
+        bodies[step.body] -= 1
+        if not bodies[step.body]:
+            del bodies[step.body]
+
+    def _find_circles(self) -> None:
+        components = strongly_connected(self._graph)
+        self._circle = {name: number for number, component in enumerate(components) for name in component}
+        # What was not looked at before: None for all.
+        self._new_steps: list[Step] | None = None
+        self._new_rules: list[Tree] | None = None
+        self._warnings: list[Diagnostic] | None = None
+
+    def _closes_circle(self, step: Step) -> bool:
+        """Whether it leads from one relation to another on the same circle."""
+        return step.head != step.body and self._circle[step.head] == self._circle[step.body]
+
+    def _joins_circles(self, step: Step) -> bool:
+        """Whether a step that has come makes a circle of relations that were on none, or on others."""
+        if step.head == step.body:
+            return False
+        here = self._circle.get(step.head)
+        if here is not None and here == self._circle.get(step.body):
+            return False
+        waiting, seen = [step.body], {step.body}
+        while waiting:
+            for name in self._graph[waiting.pop()]:
+                if name == step.head:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        return False
+
+    def is_recursive(self, rule: ast.Rule, module: Module) -> bool:
+        """Whether a head of the rule depends on itself through this rule."""
+        heads = {entry.name for head in rule.heads if (entry := _relation(module, head.relation)) is not None}
+        return any(
+            (entry := _relation(module, literal.atom.relation)) is not None
+            and not literal.atom.delay
+            and any(self._circle.get(head) == self._circle.get(entry.name) for head in heads)
+            for literal in rule.body
+            if isinstance(literal, ast.Positive | ast.Negative)
+        )
+
+    def report(self, diagnostics: list[Diagnostic]) -> None:
+        """Reports what stands on a circle and must not; the rules that others were added to are taken to be right."""
+        streams: set[int] = set()
+        for step in self._all_steps() if self._new_steps is None else self._new_steps:
+            circle = self._circle[step.head]
+            if circle != self._circle[step.body]:
+                continue
+            if step.kind == "negative":
+                diagnostics.append(self._negative(step))
+            elif step.kind != "positive" or (step.is_stream and circle not in streams):
+                diagnostics.append(self._misplaced(step))
+                streams.add(circle)
+
+    def warnings(self) -> list[Diagnostic]:
+        """A warning for each `group_by` that groups what depends on it."""
+        if self._warnings is None:
+            self._warnings = self._warn_of(self._trees.values() if self._new_rules is None else self._new_rules)
+        return self._warnings
+
+    def _warn_of(self, rules: Iterable[Tree]) -> list[Diagnostic]:
+        found = []
+        for rule, module in rules:
+            if not any(True for literal in rule.body for _ in _groups(literal)):
+                continue
+            steps: list[Step] = []
+            for literal in rule.body:
+                steps += self._recursive_steps(rule, literal, module)
+                groups = list(_groups(literal))
+                if groups and steps:
+                    found.append(self._grouped(steps[0], groups[0]))
+                    break
+        return found
+
+    def _recursive_steps(self, rule: ast.Rule, literal: ast.Literal, module: Module) -> list[Step]:
+        """The steps that a literal makes on the circle of a head of its rule."""
+        if not isinstance(literal, ast.Positive) or literal.atom.delay:
+            return []
+        body = _relation(module, literal.atom.relation)
+        heads = [_relation(module, head.relation) for head in rule.heads]
+        return [
+            Step(head.name, body.name, "positive", body.is_stream, literal.atom.span)
+            for head in heads
+            if head is not None and body is not None and self._circle.get(head.name) == self._circle.get(body.name)
+        ]
+
+    def _grouped(self, step: Step, span: Span) -> Diagnostic:
+        head, body = short_name(step.head), short_name(step.body)
+        labels = [
+            Label(span, f"what is grouped here depends on `{head}`", primary=True),
+            Label(step.span, f"`{head}` depends on `{body}` here"),
+        ]
+        return Diagnostic(
+            Code.GROUP_IN_CYCLE,
+            f"`group_by` stands in the recursion of `{head}`",
+            (*labels, *self._way(step)),
+            notes=(
+                "a group may change with every round: they go on until two are equal, which may never happen",
+                "whatever changes, the relations of this recursion are computed anew",
+            ),
+        )
+
+    def _negative(self, step: Step) -> Diagnostic:
+        """The error for a negated literal whose relation depends on the head: its steps, back to the head."""
+        head, body = short_name(step.head), short_name(step.body)
+        labels = [Label(step.span, f"`{head}` depends on `not {body}` here", primary=True)]
+        return Diagnostic(
+            Code.NEGATIVE_CYCLE,
+            f"relation `{head}` depends on its own negation",
+            (*labels, *self._way(step)),
+            notes=("a negated relation must be complete before the rule that negates it runs",),
+        )
+
+    def _misplaced(self, step: Step) -> Diagnostic:
+        head, body = short_name(step.head), short_name(step.body)
+        what, message = {
+            "latest": (f"`{body}'`", f"`{body}'` stands in the recursion of `{head}`"),
+            "transformer": (f"`{body}`", f"a transformer stands in the recursion of `{head}`"),
+            "positive": (f"`{body}`", f"stream `{body}` depends on itself"),
+        }[step.kind]
+        labels = [Label(step.span, f"`{head}` depends on {what} here", primary=True)]
+        return Diagnostic(Code.STREAM_IN_CYCLE, message, (*labels, *self._way(step)))
+
+    def _way(self, step: Step) -> list[Label]:
+        """The shortest way from the relation of the step back to its head, as labels."""
+        labels = []
+        for each in _shortest_way(step.body, step.head, list(self._all_steps()), self._circle):
+            prefix = "not " if each.kind == "negative" else ""
+            text = f"`{short_name(each.head)}` depends on `{prefix}{short_name(each.body)}` here"
+            labels.append(Label(each.span, text))
+        return labels
+
+
+def _steps_of(rule: ast.Rule, module: Module) -> Iterator[Step]:
+    heads = [entry for head in rule.heads if (entry := _relation(module, head.relation)) is not None]
+    for literal in rule.body:
+        if not isinstance(literal, ast.Positive | ast.Negative) or literal.atom.delay:
+            continue
+        entry = _relation(module, literal.atom.relation)
+        if entry is None:
+            continue
+        kind = "negative" if isinstance(literal, ast.Negative) else "latest" if literal.atom.prime else "positive"
+        span = literal.span if isinstance(literal, ast.Negative) else literal.atom.span
+        for head in heads:
+            yield Step(head.name, entry.name, kind, entry.is_stream, span)
+
+
+def _steps_of_application(application: ast.Apply, module: Module) -> Iterator[Step]:
+    inputs = [_relation(module, name) for name in application.inputs]
+    outputs = [_relation(module, name) for name in application.outputs]
+    for head in outputs:
+        for body in inputs:
+            if head is not None and body is not None:
+                yield Step(head.name, body.name, "transformer", False, application.transformer.span)
+
+
+def _groups(literal: ast.Literal) -> Iterator[Span]:
+    """Where a literal groups."""
+    match literal:
+        case ast.Aggregate():
+            yield literal.span
+        case ast.Condition(value) | ast.Inspect(value) | ast.Assignment(value=value):
+            yield from (node.span for node in find_groups(value))
+        case ast.Destructuring(value=value) | ast.FlatMap(value=value):
+            yield from (node.span for node in find_groups(value))
+        case _:
+            return
+
+
+def _relation(module: Module, name: ast.Name) -> RelationEntry | None:
+    found = module.find_relations(name.text)
+    return found[0] if found else None
+
+
+def _shortest_way(start: str, end: str, steps: Sequence[Step], circle: Mapping[str, int]) -> list[Step]:
+    """The steps from one relation to what it depends on, up to the other."""
+    outgoing: dict[str, list[Step]] = {}
+    for step in steps:
+        if circle[step.head] == circle[start] == circle[step.body]:
+            outgoing.setdefault(step.head, []).append(step)
+    came_by: dict[str, Step] = {}
+    queue = deque([start])
+    while queue and end not in came_by and start != end:
+        for step in outgoing.get(queue.popleft(), ()):
+            if step.body not in came_by and step.body != start:
+                came_by[step.body] = step
+                queue.append(step.body)
+    way: list[Step] = []
+    node = end
+    while node != start:
+        way.append(came_by[node])
+        node = way[-1].head
+    return way[::-1]

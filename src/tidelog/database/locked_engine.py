@@ -1,0 +1,227 @@
+"""The engine of one database behind its lock: everything that touches the state goes through here.
+
+Engines are not thread-safe, so one call at a time reaches the engine; a reader that comes during a commit waits for
+it and then sees the new epoch, never half of one. At most one transaction is open.
+
+Beside the engine it keeps the facts that transactions gave to relations with a primary key, by their keys, and the
+weights that they gave to the rows of multisets: what the next transaction needs to know at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Lock
+from typing import Any
+
+from tidelog.database.transactions.listeners import Listeners
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.engine.interface import Engine, EpochReport, Follower, Inquiry
+from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.io.tables import is_spark_frame
+from tidelog.io.values import Row, Value, quoted
+from tidelog.rules.ir import Relation, Role, RuleProgram
+from tidelog.rules.rule_changes.rule_set import RuleSet
+from tidelog.values import Definitions
+
+Given = dict[Any, Any]
+"""Facts that transactions gave to one relation: key → row, or for a multiset row → weight (never 0)."""
+
+
+class Session:
+    """The program, its engine, and who may use it now. `report` is that of the last epoch.
+
+    `relations` are those that the user declared, `outputs` the output relations among them. `rules` are the rules of
+    the last commit; None where nobody knows what they were compiled from.
+    """
+
+    def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport, rules: RuleSet | None = None) -> None:
+        self.rules = engine.stored_rules() or rules
+        self._take(program if self.rules is None else self.rules.rules)
+        self.engine_name = engine.name
+        self.report = report
+        self.lock = Lock()
+        self.listeners = Listeners()
+        self._engine: Engine | None = engine
+        self._writer: object | None = None
+        self._given: dict[str, Given] = {}
+
+    def _take(self, program: RuleProgram) -> None:
+        self.program = program
+        self.relations = declared(program)
+        self.outputs = declared(program, Role.OUTPUT)
+
+    def take_rules(self, rules: RuleSet) -> None:
+        """The rules of the commit that was just made."""
+        self.rules = rules
+        self._take(rules.rules)
+
+    def known_rules(self) -> RuleSet:
+        """The rules of the last commit."""
+        assert self.rules is not None, "a database that a program opened has them"
+        return self.rules
+
+    @property
+    def definitions(self) -> Definitions:
+        """The types of the program."""
+        return self.program.functions.definitions
+
+    @property
+    def is_closed(self) -> bool:
+        return self._engine is None
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """The engine, for this block alone. Raises UsageError when the database is closed."""
+        with self.lock:
+            if self._engine is None:
+                raise UsageError(
+                    "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
+                )
+            yield self._engine
+
+    @contextmanager
+    def inquiry(self) -> Iterator[Inquiry]:
+        """For questions about the committed state, for this block alone. Raises UsageError as `engine` does, and where
+        the engine answers none."""
+        with self.engine() as engine:
+            yield engine.inquiry()
+
+    def holding_interrupts(self) -> AbstractContextManager[None]:
+        """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
+
+        The local engine looks for interrupts on its own. Spark does not: there a job is stopped at once, as long as the
+        epoch is not about to be published.
+        """
+        return Interrupts().held(later=self.engine_name != "local")
+
+    def begin(self, transaction: object) -> None:
+        """Makes the transaction the open one. Raises TransactionError when there is one already, or in a callback."""
+        if self.listeners.is_telling_here:
+            raise TransactionError(
+                "a callback of `on_change` cannot begin a transaction of its own database",
+                code=Code.TRANSACTION_OPEN,
+                help="note the rows there, and write them after the `with` block that commits",
+            )
+        with self.engine() as engine:
+            engine.check_writable()
+            if self._writer is not None:
+                raise TransactionError(
+                    "another transaction of this database is open",
+                    code=Code.TRANSACTION_OPEN,
+                    help="leave its `with` block first; a database has one writer at a time",
+                )
+            self._writer = transaction
+
+    def end(self, transaction: object) -> None:
+        """Gives up the writer's place."""
+        if self._writer is transaction:
+            self._writer = None
+
+    def given(self, relation: Relation) -> Given:
+        """The committed facts of a relation with a key, or of a multiset; the writer changes them at its commit.
+
+        All that come are written down here; those that a reopened database starts with are read when first asked for.
+        """
+        found = self._given.get(relation.name)
+        if found is None:
+            with self.engine() as engine:
+                facts = engine.facts(relation.name)
+            found = dict(facts) if relation.key is None else {self.key(relation, row): row for row, _ in facts}
+            self._given[relation.name] = found
+        return found
+
+    def key(self, relation: Relation, row: Row) -> Value:
+        """The primary key of a row. Raises EvaluationError where a division by zero leaves it without one."""
+        assert relation.key is not None
+        try:
+            return relation.key.call(self.program.row_value(relation, row))
+        except ZeroDivisionError:
+            raise EvaluationError(
+                f"division by zero in the primary key of `{relation.name}`, for {quoted(row)}",
+                code=Code.DIVISION_BY_ZERO,
+            ) from None
+
+    def check_has_changes(self, name: str) -> None:
+        """Raises UsageError for a name that is no output relation: changes cover those."""
+        if name in self.outputs:
+            return
+        relation = self.relations.get(name)
+        if relation is None:
+            raise unknown_relation(name, self.outputs, UsageError, Code.UNKNOWN_RELATION_NAME)
+        raise UsageError(
+            f"`{name}` is an {relation.role.value} relation; changes cover output relations",
+            code=Code.NO_CHANGES,
+            help=f"declare it as `output relation {name}(...)`"
+            if relation.role is Role.INTERNAL
+            else f"read it with `db.relation({name!r})`",
+        )
+
+    def spark_frame(self, rows: Any) -> Any | None:
+        """The Spark DataFrame that these rows are: one of pandas-on-Spark without its index. None for other rows.
+        Raises UsageError when the engine cannot take one."""
+        is_pandas = _is_pandas_on_spark(rows)
+        if not is_pandas and not is_spark_frame(rows):
+            return None
+        if self.engine_name == "local":
+            raise UsageError(
+                "a Spark DataFrame was given to the local engine",
+                code=Code.SPARK_FOR_LOCAL_ENGINE,
+                help=f"pass `rows.{'to_pandas' if is_pandas else 'toArrow'}()`,"
+                " or open the program with `engine='spark'` or `'auto'`",
+            )
+        return rows.spark.frame() if is_pandas else rows
+
+    def follow(self, tell: Follower | None) -> None:
+        """Has an epoch that is evaluated tell where it is; see `Engine.follow`."""
+        with self.engine() as engine:
+            engine.follow(tell)
+
+    def cancel(self) -> bool:
+        """Ends the epoch that another thread is committing; False when there is none."""
+        engine = self._engine  # not behind the lock: the commit has it
+        return engine is not None and engine.cancel()
+
+    def refresh(self) -> None:
+        """Makes the last commit of another process, where there is one, the state that readers see."""
+        with self.engine() as engine:
+            found = engine.refresh()
+            if found is not None:
+                self._engine, self.report = found
+                stored = self._engine.stored_rules()
+                if stored is not None and stored is not self.rules:
+                    self.take_rules(stored)
+
+    def close(self) -> None:
+        """Frees what the engine holds; a second call does nothing."""
+        with self.lock:
+            engine, self._engine = self._engine, None
+            self._given = {}
+            if engine is not None:
+                engine.close()
+
+
+def _is_pandas_on_spark(rows: object) -> bool:
+    return any(
+        kind.__module__ == "pyspark.pandas.frame" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+    )
+
+
+def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:
+    """The relations that the user declared, in the program's order; only those of the roles, if any are given."""
+    wanted = roles or (Role.INPUT, Role.OUTPUT, Role.INTERNAL)
+    return {name: relation for name, relation in program.relations.items() if relation.role in wanted}
+
+
+def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: Code) -> TidelogError:
+    """The error for a name that is no relation, with the one that was probably meant."""
+    known = list(known)
+    meant = suggest(name, known)
+    listed = ", ".join(f"`{relation}`" for relation in known) or "none"
+    return error(
+        f"there is no relation `{name}`",
+        code=code,
+        help=f"did you mean `{meant}`?" if meant else f"the relations are {listed}",
+    )

@@ -1,0 +1,279 @@
+"""Program text → a checked program, ready to be opened as a database."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.check.names.modules import SearchPath
+from tidelog.compile_program import CompiledProgram, compile_program
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.spans import Source
+from tidelog.diagnostics.suggest import suggest
+from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.rules.lower.program import Options
+from tidelog.rules.rule_changes.rule_set import Know, RuleSet
+
+if TYPE_CHECKING:
+    from tidelog.database.database import Database
+    from tidelog.database.program.types import Types
+
+ENGINES = ("local", "spark", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a program is compiled, beside its text; see `compile`."""
+
+    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    keep_duplicates: bool = False
+    output_internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a database in a directory is opened; see `Program.open`."""
+
+    durability: str = "disk"
+    read_only: bool = False
+    migrate: bool = False
+    keep_epochs: int = 8
+    plans: Mapping[str, str] | None = None
+
+
+class Program:
+    """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it.
+
+    >>> program
+    <Program <text>: 5 relations, 5 rules>
+    """
+
+    def __init__(
+        self, name: str, stages: CompiledProgram, compilation: Compilation | None = None, know: Know | None = None
+    ) -> None:
+        """`know` is told of the functions and types that come with rules at run time."""
+        self.name = name
+        self.stages = stages
+        self._compilation = compilation or Compilation()
+        options = Options({}, self._compilation.keep_duplicates, self._compilation.output_internal)
+        self._rules = RuleSet(stages.typed, stages.rules, options=options, know=know)
+
+    def open(
+        self,
+        engine: str = "local",
+        *,
+        spark: Any = None,
+        strategy: str = DEFAULT_STRATEGY,
+        switch: float = DEFAULT_SWITCH,
+        threads: int | None = None,
+        max_rounds: int | None = None,
+        max_rows: int | None = None,
+        deadline: float | None = None,
+        path: str | os.PathLike[str] | None = None,
+        durability: str = "disk",
+        read_only: bool = False,
+        migrate: bool = False,
+        keep_epochs: int = 8,
+        plans: Mapping[str, str] | None = None,
+    ) -> Database:
+        """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
+
+        `engine` is `"local"` (this process), `"spark"`, or `"auto"`: each stratum in this process or on Spark, by
+        measured time, from epoch to epoch. `spark` is the session to use there, by default the active one or a new
+        local one. `strategy` is `"elastic"` (a change is repaired, or
+        its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline), `"update"`
+        (always repaired), `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other
+        ways to repair, to compare with). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a
+        stratum, one that has taken this share of the time of its last derivation is given up. `threads` is how many may
+        work on one epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a
+        stratum, more than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an
+        EvaluationError.
+
+        `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
+        unless `migrate` says that its facts go on with this one. If it is one of the other engine, it goes over to this
+        one. With the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it outlives the
+        process, but perhaps not a power cut. One process may write to a database; others may open it with `read_only`.
+        On Spark, the directory is one that its tasks reach too, or an
+        address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
+        DataFrames and readers that still need them. There, too, `plans` says for relations how their strata are run,
+        where the choice by rules and sizes (`tidelog show --stage plan --engine spark`) is not wanted:
+        `{"Reach": "decomposed"}`, `"single task"` or `"frames"`; with `"auto"` also `"driver"`, for this process.
+
+        Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
+        DataError for a directory that is damaged.
+        """
+        from tidelog.database.database import Database
+
+        asked = Maintenance.asked(
+            strategy=strategy,
+            switch=switch,
+            threads=threads,
+            max_rounds=max_rounds,
+            max_rows=max_rows,
+            deadline=deadline,
+        )
+        _check_engine(engine, spark)
+        _check_plans(plans, engine)
+        how = Opening(durability, read_only, migrate, keep_epochs, plans)
+        if engine != "local":
+            from tidelog.database.storage.open_spark import open_on_spark
+
+            where = None if path is None else os.fspath(path)
+            return open_on_spark(self, spark, where, asked, how, auto=engine == "auto")
+        if path is not None:
+            from tidelog.database.storage.open_local import local_directory, open_durable
+
+            return open_durable(self, local_directory(path), asked, how)
+        from tidelog.engine.local.engine import LocalEngine
+
+        local = LocalEngine(
+            self.stages.rules,
+            limits=asked.limits,
+            strategy=asked.strategy,
+            switch=asked.switch,
+            threads=asked.threads,
+        )
+        return Database(self.stages.rules, local, self._rules)
+
+    @property
+    def types(self) -> Types:
+        """The constructors of the program's types as classes: `program.types.Circle(r=2)`."""
+        from tidelog.database.program.types import Types
+
+        return Types(self.stages.rules.functions.definitions)
+
+    def __repr__(self) -> str:
+        typed = self.stages.typed
+        return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the relations that the user declared, and how many rules each has."""
+        from tidelog.database.locked_engine import declared
+        from tidelog.diagnostics.html import html_table
+
+        heads = Counter(rule.head.relation for rule in self.stages.rules.rules)
+        rows = [
+            (
+                name,
+                f"{relation.role.value} {relation.kind.value}",
+                ", ".join(f"{column.name}: {column.type}" for column in relation.columns),
+                heads[name],
+            )
+            for name, relation in declared(self.stages.rules).items()
+        ]
+        return html_table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
+
+
+def compile(
+    path_or_text: str | os.PathLike[str],
+    *,
+    externs: Mapping[str, Callable[..., Any]] | None = None,
+    search_path: Iterable[str | os.PathLike[str]] = (),
+    keep_duplicates: bool = False,
+    output_internal: bool = False,
+) -> Program:
+    """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
+
+    `externs` are Python functions for the program's extern functions, by their qualified names; modules are looked for
+    beside the file and on the search path. With `keep_duplicates`, groups have one value per instance of the body
+    before them; with `output_internal`, the changes of internal relations are reported, too.
+
+    Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
+
+    >>> tidelog.compile("input relation In(n: u8)\\noutput relation Out(n: u8)\\nOut(n) :- In(n), n > 2.")
+    <Program <text>: 2 relations, 1 rules>
+    """
+    source = read_source(path_or_text)
+    modules = [Path(each) for each in search_path]
+    return compile_source(source, modules, Compilation(externs or {}, keep_duplicates, output_internal))
+
+
+def compilation_of(program: Program) -> Compilation:
+    """How a program was compiled."""
+    return program._compilation
+
+
+def rules_of(program: Program) -> RuleSet:
+    """The rules of a program, for a database that may change them."""
+    return program._rules
+
+
+def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
+    """`compile` for a text that was read."""
+    if not how.externs:
+        options = Options({}, how.keep_duplicates, how.output_internal)
+        return Program(source.name, compile_program(source, modules, options), how)
+    from tidelog.database.program.externs import FittedExterns
+
+    fitted = FittedExterns(how.externs)
+    stages = compile_program(source, modules, Options(fitted.functions, how.keep_duplicates, how.output_internal))
+    fitted.know(stages.typed.functions, stages.rules.functions.definitions)
+    return Program(source.name, stages, how, fitted.know)
+
+
+def read_source(path_or_text: str | os.PathLike[str]) -> Source:
+    """The text of a program and the name under which errors point at it."""
+    if isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text.endswith(".dl")):
+        return Source("<text>", path_or_text)
+    path = Path(path_or_text)
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the program {path}: {error.strerror}", code=Code.UNREADABLE_PROGRAM, help=_similar_file(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the program {path} is not UTF-8 text: byte {error.start}", code=Code.UNREADABLE_PROGRAM
+        ) from error
+
+
+def _check_engine(engine: object, spark: Any) -> None:
+    """Raises UsageError for an engine that does not exist, or a session that it has no use for."""
+    if engine not in ENGINES:
+        meant = suggest(engine, ENGINES) if isinstance(engine, str) else None
+        raise UsageError(
+            f"there is no engine {engine!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else f"the engines are {', '.join(map(repr, ENGINES))}",
+        )
+    if engine == "local" and spark is not None:
+        raise UsageError(
+            "a Spark session was given to the local engine",
+            code=Code.SPARK_FOR_LOCAL_ENGINE,
+            help="open the program with `engine='spark'`",
+        )
+    if spark is not None and not callable(getattr(getattr(spark, "conf", None), "get", None)):
+        raise UsageError(
+            f"`spark` is {spark!r}, which is no Spark session",
+            code=Code.UNKNOWN_ENGINE,
+            help="pass `SparkSession.builder.getOrCreate()`, or nothing: then there will be a local one",
+        )
+
+
+def _check_plans(plans: object, engine: str) -> None:
+    """Raises UsageError for plans of no engine, or in no form; which of them can be is for the engine to say."""
+    is_mapping = isinstance(plans, Mapping) and all(isinstance(each, str) for pair in plans.items() for each in pair)
+    if plans is not None and not is_mapping:
+        raise UsageError(
+            f"`plans` is {plans!r}; it must have names of relations, each with a plan",
+            code=Code.IMPOSSIBLE_PLAN,
+            help="for example `plans={'Reach': 'frames'}`",
+        )
+    if plans and engine == "local":
+        raise UsageError(
+            "`plans` are for the Spark engine", code=Code.IMPOSSIBLE_PLAN, help="open the program with `engine='spark'`"
+        )
+
+
+def _similar_file(path: Path) -> str | None:
+    if path.exists() or not path.parent.is_dir():
+        return None
+    meant = suggest(path.name, [file.name for file in path.parent.glob("*.dl")])
+    return f"did you mean `{path.with_name(meant)}`?" if meant else None

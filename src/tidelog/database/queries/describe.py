@@ -1,0 +1,179 @@
+"""Rows, literals and bindings of rules → the words in which explanations speak of them.
+
+    Reach("a", "c")      not Blocked("b", _)      c < 10 (c = 7)      d = 8 from c + 1      group by x = "a" of 2 values
+
+What `lower` made of a rule is undone: nobody has to know that a `group_by` is two hidden relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidelog.check import typed
+from tidelog.diagnostics.spans import Span
+from tidelog.rules.ir import (
+    Assign,
+    Atom,
+    Condition,
+    Constant,
+    Group,
+    Literal,
+    Negative,
+    Positive,
+    Role,
+    Rule,
+    RuleProgram,
+    Term,
+    Transform,
+    Unfold,
+    Variable,
+)
+from tidelog.types import Type
+from tidelog.values import record_text
+from tidelog.values.group import Group as GroupValue
+
+Row = tuple[Any, ...]
+
+
+class Describer:
+    """Puts what a program's rules do into words."""
+
+    def __init__(self, program: RuleProgram) -> None:
+        self._program = program
+        self._definitions = program.functions.definitions
+
+    def value(self, value: Any, type_: Type) -> str:
+        """A value as the shell prints it."""
+        return record_text(value, type_, self._definitions)
+
+    def row(self, name: str, row: Row, members: int = 0) -> str:
+        """A row of any relation; of hidden ones, what it stands for. A group is of so many members."""
+        relation = self._program.relations[name]
+        shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
+        kind = hidden_kind(self._program, name)
+        if kind == "members":
+            return f"value {shown[-1]}"
+        if kind == "groups":
+            return self._group(name, row, shown, members)
+        if relation.explicit:
+            return f"{name}[{shown[0]}]"
+        return f"{name.partition('#')[0]}({', '.join(shown)})"
+
+    def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
+        (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)
+        assert rule.group is not None
+        keys = [term.name for term in rule.group.atom.terms if isinstance(term, Variable)]
+        by = ", ".join(f"{key} = {value}" for key, value in zip(keys, shown)) or "()"
+        group = row[-1] if row else None
+        count = len(group.items) if isinstance(group, GroupValue) else members
+        return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
+
+    def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
+        """`x = 1, y = 2`, of the variables that the program names."""
+        return ", ".join(
+            f"{name} = {self.value(value, types[name])}" for name, value in values.items() if "#" not in name
+        )
+
+    def literal(self, literal: Literal, values: Mapping[str, Any], types: Mapping[str, Type]) -> str | None:
+        """A literal under a binding, which may leave variables open; None for one that the program does not show."""
+        match literal:
+            case Positive(atom):
+                return self._positive(atom, values)
+            case Negative(atom):
+                return self._negative(atom, values)
+            case Condition(expression):
+                return self._condition(expression, values, types)
+            case Assign(variable, expression):
+                return self._assigned((variable,), expression, values)
+            case Unfold(variables, _, expression):
+                return self._assigned(variables, expression, values)
+            case Group(atom):
+                return f"group of {self._atom(atom, atom.relation, values)}"
+            case Transform(name):
+                return f"what the transformer `{name}` makes"
+
+    def _positive(self, atom: Atom, values: Mapping[str, Any]) -> str:
+        kind = hidden_kind(self._program, atom.relation)
+        if kind in ("groups", "inspect"):
+            return one_line(atom.span)
+        return self._atom(atom, atom.relation.partition("#")[0], values)
+
+    def _negative(self, atom: Atom, values: Mapping[str, Any]) -> str:
+        kind = hidden_kind(self._program, atom.relation)
+        if kind is None:
+            return f"not {self._atom(atom, atom.relation, values)}"
+        name, _, kept = atom.relation.partition("#")
+        if kind != "projection":
+            return one_line(atom.span)
+        terms = ["_"] * len(self._program.relations[name].columns)
+        for place, term in zip(filter(None, kept.split("_")), atom.terms):
+            terms[int(place)] = self._term(term, values)
+        return f"not {name}({', '.join(terms)})"
+
+    def _condition(self, expression: typed.Expression, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
+        if (
+            isinstance(expression, typed.Binary)
+            and isinstance(expression.left, typed.Var)
+            and "#" in expression.left.name
+        ):
+            # An expression inside an atom, compared with the column.
+            found = values.get(expression.left.name)
+            value = f" = {self.value(found, expression.left.type)}" if expression.left.name in values else ""
+            return f"{one_line(expression.right.span)}{value}"
+        read = {name: values[name] for name in sorted(typed.variables(expression)) if name in values}
+        bound = self.bindings(read, types)
+        return f"{one_line(expression.span)} ({bound})" if bound else one_line(expression.span)
+
+    def _assigned(
+        self, variables: Sequence[Variable], expression: typed.Expression, values: Mapping[str, Any]
+    ) -> str | None:
+        source = one_line(expression.span)
+        if isinstance(expression, typed.Construct) and expression.constructor in self._program.relations:
+            return None  # the variable of a whole row, which is shown already
+        if len(variables) == 1 and "#" in variables[0].name and variables[0].name in values:
+            return f"{source} = {self.value(values[variables[0].name], variables[0].type)}"
+        named = [each for each in variables if "#" not in each.name]
+        if not named:
+            return None
+        bound = ", ".join(
+            f"{each.name} = {self.value(values[each.name], each.type)}" if each.name in values else each.name
+            for each in named
+        )
+        return f"{bound} from {source}"
+
+    def _atom(self, atom: Atom, name: str, values: Mapping[str, Any]) -> str:
+        terms = [self._term(term, values) for term in atom.terms]
+        relation = self._program.relations[atom.relation]
+        return f"{name}[{terms[0]}]" if relation.explicit else f"{name}({', '.join(terms)})"
+
+    def _term(self, term: Term, values: Mapping[str, Any]) -> str:
+        match term:
+            case Variable(name, type_):
+                if name in values:
+                    return self.value(values[name], type_)
+                return "_" if "#" in name else name
+            case Constant(value, type_):
+                return self.value(value, type_)
+            case _:
+                return "_"
+
+
+def hidden_kind(program: RuleProgram, name: str) -> str | None:
+    """What a hidden relation is for: `groups`, `members`, `inspect`, `apply`, `not`, `index`, `projection`; None for a
+    declared relation, and for one that the engine feeds."""
+    if program.relations[name].role is not Role.HIDDEN or "#" not in name:
+        return None
+    letters = "".join(char for char in name.partition("#")[2] if char.isalpha())
+    known = ("groups", "members", "inspect", "apply", "not", "index")
+    return next((kind for kind in known if letters.startswith(kind)), "projection")
+
+
+def one_line(span: Span) -> str:
+    """The source text of a span, on one line."""
+    return " ".join(span.text.split())
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule as the program has it, on one line."""
+    return " ".join(rule.text.split())

@@ -1,0 +1,134 @@
+"""A relation as readers see it: its rows after the last committed epoch.
+
+Each call looks at the state once, so what it returns is of one epoch; an iterator stays on the epoch in which it was
+made, whatever is committed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.database.locked_engine import Session
+from tidelog.database.transactions.changes import table_to_pandas
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.diagnostics.html import SHOWN, html_table
+from tidelog.diagnostics.suggest import suggest
+from tidelog.io.fit import fitter
+from tidelog.io.rows import to_row
+from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.to_python import rows_to_table
+from tidelog.io.values import Row, UnfitError, misfit
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import is_plain_relation, table_to_rows
+
+_ROWS_AT_ONCE = 10_000
+_SORTED_FOR_A_GLANCE = 100_000
+
+
+class RelationView:
+    """The rows of one relation: `rows()`, `len()`, `in`, iteration, and the whole as a table.
+
+    Python rows come in value order; tables come in whatever order is cheapest.
+    """
+
+    def __init__(self, session: Session, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+
+    def rows(self) -> list[Row]:
+        """All rows, in value order; each row of a multiset that has a positive weight once."""
+        if not is_plain_relation(self._relation):
+            return [row for row, weight in self.weights() if weight > 0]
+        return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
+
+    def weights(self) -> list[tuple[Row, int]]:
+        """All rows with their weights, in value order. A weight is 1 except in multisets, where it may be negative."""
+        with self._session.engine() as engine:
+            found = engine.rows(self._relation.name)
+        return sort_rows(found)
+
+    def lookup(self, **columns: Any) -> list[Row]:
+        """The rows that have these values in these columns, in value order; all rows without any.
+
+        The first call with a set of columns makes an index on them, which later epochs keep up to date. Raises
+        DataError for a column that is not there, or a value that does not fit.
+        """
+        places = {column.name: place for place, column in enumerate(self._relation.columns)}
+        key = tuple(self._fitted(name, value, places) for name, value in columns.items())
+        if not columns:
+            return self.rows()
+        with self._session.engine() as engine:
+            found = engine.look_up(self._relation.name, tuple(places[name] for name in columns), key)
+        return sort_rows(found)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table (`tidelog.rules.schema.arrow` says how the types look there)."""
+        with self._session.engine() as engine:
+            if is_plain_relation(self._relation):
+                return engine.table(self._relation.name)
+            found = engine.rows(self._relation.name)
+        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._session.definitions)
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return table_to_pandas(self.to_arrow(), self._relation)
+
+    def to_spark(self) -> Any:
+        """All rows as a Spark DataFrame; only on the Spark engine."""
+        with self._session.engine() as engine:
+            return engine.frame(self._relation.name)
+
+    def __len__(self) -> int:
+        with self._session.engine() as engine:
+            return engine.count(self._relation.name)
+
+    def __contains__(self, row: object) -> bool:
+        """Whether the row (a tuple, a dict, or for one column a bare value) is there.
+
+        Raises DataError for a row that cannot be there because it does not fit the columns: to look for one is a slip.
+        """
+        values = to_row(row, self._relation, self._session.definitions)
+        with self._session.engine() as engine:
+            return engine.contains(self._relation.name, values)
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows in value order, converted as they are asked for."""
+        if not is_plain_relation(self._relation):
+            return iter(self.rows())
+        table = sort_by_value(self.to_arrow(), self._relation)
+        parts = (table.slice(start, _ROWS_AT_ONCE) for start in range(0, table.num_rows, _ROWS_AT_ONCE))
+        return chain.from_iterable(table_to_rows(part, self._relation) for part in parts)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)
+        return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, in value order unless there are too many to sort for a glance."""
+        total = len(self)
+        rows: Iterable[Row] = self
+        if total > _SORTED_FOR_A_GLANCE and is_plain_relation(self._relation):
+            rows = table_to_rows(self.to_arrow().slice(0, SHOWN), self._relation)
+        headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
+        caption = f"{self._relation.role.value} {self._relation.kind.value} {self._relation.name}"
+        return html_table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
+
+    def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
+        if name not in places:
+            meant = suggest(name, places)
+            listed = ", ".join(f"`{each}`" for each in places) or "none"
+            raise DataError(
+                f"`{self._relation.name}` has no column `{name}` to look up",
+                code=Code.WRONG_COLUMNS,
+                help=f"did you mean `{meant}`?" if meant else f"the columns are {listed}",
+            )
+        column = self._relation.columns[places[name]]
+        try:
+            return fitter(column.type, self._session.definitions)(value)
+        except UnfitError as error:
+            raise misfit("the lookup", self._relation, column, error) from None

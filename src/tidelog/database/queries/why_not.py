@@ -1,0 +1,187 @@
+"""The attempts of a relation's rules → why a row is not there: for each rule, the first literal that nothing gets past.
+
+print(db.why_not("Reach", ("a", "z")))
+
+Reach("a", "z") is not there
+  Reach(x, y) :- Edge(x, y).    reach.dl:3:1
+    there is no Edge("a", "z")
+  Reach(x, z) :- Reach(x, y), Edge(y, z).    reach.dl:4:1
+    there is no Edge(y, "z")     with x = "a", z = "z"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.check import typed
+from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
+from tidelog.engine.proof import Attempt
+from tidelog.io.to_python import dump_json
+from tidelog.rules.ir import (
+    Assign,
+    Condition,
+    Kind,
+    Literal,
+    Negative,
+    Positive,
+    Role,
+    RuleProgram,
+    Transform,
+    Unfold,
+    Variable,
+)
+from tidelog.rules.variables import variable_types
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stops one rule. `literal` is the literal as the program has it, with the values that are known filled in;
+    None where the rule's head cannot become the row at all. `bindings` is the best binding, that which gets furthest
+    through the body in the order of the rule's plan; `held` are the literals that it got past.
+
+    `is_sure` is false where there were too many bindings to try all.
+    """
+
+    rule: str
+    place: str
+    literal: str | None
+    reason: str
+    bindings: Mapping[str, Any]
+    held: tuple[str, ...]
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a row is not there. `is_present`: it is there; then there are no obstacles. `note` says what is not about a
+    rule: that nobody inserted the row, that a stream keeps none."""
+
+    relation: str
+    row: Row
+    text: str
+    is_present: bool
+    obstacles: tuple[Obstacle, ...]
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain objects, as JSON has them; bindings are text."""
+        return {
+            "relation": self.relation,
+            "text": self.text,
+            "is_present": self.is_present,
+            "note": self.note,
+            "rules": [
+                {
+                    "rule": each.rule,
+                    "place": each.place,
+                    "literal": each.literal,
+                    "reason": each.reason,
+                    "held": list(each.held),
+                    "is_sure": each.is_sure,
+                }
+                for each in self.obstacles
+            ],
+        }
+
+    def to_json(self) -> str:
+        """`to_dict()` as JSON text, on one line."""
+        return dump_json(self.to_dict())
+
+    def __str__(self) -> str:
+        if self.is_present:
+            return f"{self.text} is there"
+        lines = [f"{self.text} is not there" + (f": {self.note}" if self.note else "")]
+        for each in self.obstacles:
+            unsure = "" if each.is_sure else "   (not all bindings were tried)"
+            lines += [f"  {each.rule}    {each.place}", f"    {each.reason}{unsure}"]
+        return "\n".join(lines)
+
+
+def why_not(relation: str, row: Row, attempts: tuple[Attempt, ...] | None, program: RuleProgram) -> WhyNot:
+    """What the attempts come to; None for a row that is there."""
+    describe = Describer(program)
+    text = describe.row(relation, row)
+    if attempts is None:
+        return WhyNot(relation, row, text, True, ())
+    obstacles = tuple(_obstacle(attempt, describe, program) for attempt in attempts)
+    return WhyNot(relation, row, text, False, obstacles, _note(program, relation, bool(attempts)))
+
+
+def _note(program: RuleProgram, relation: str, has_rules: bool) -> str | None:
+    declared = program.relations[relation]
+    if declared.kind is Kind.STREAM:
+        return "a stream keeps no rows after the epoch that brings them"
+    if declared.role is Role.INPUT:
+        return (
+            "no transaction has inserted it"
+            if not has_rules
+            else "no transaction has inserted it, and no rule gives it"
+        )
+    return None if has_rules else f"no rule derives `{relation}`"
+
+
+def _obstacle(attempt: Attempt, describe: Describer, program: RuleProgram) -> Obstacle:
+    rule, place = rule_text(attempt.rule), str(attempt.rule.span)
+    if not attempt.fits:
+        reason = "the head gives other values than those of the row"
+        return Obstacle(rule, place, None, reason, {}, (), True)
+    if attempt.place is None:
+        reason = "every literal holds, but the weights of the rule's instances and of other rules add up to 0"
+        return Obstacle(rule, place, None, reason, {}, (), True)
+    last = attempt
+    while last.inner is not None:
+        last = last.inner
+    assert last.place is not None
+    types = variable_types(last.rule)
+    literal = last.rule.body[last.place]
+    text = describe.literal(literal, last.values, types) or rule
+    held = [describe.literal(last.rule.body[each], last.values, types) for each in last.done]
+    bindings = {name: value for name, value in last.values.items() if "#" not in name}
+    return Obstacle(
+        rule,
+        place,
+        text,
+        _reason(literal, text, last, describe, program),
+        bindings,
+        tuple(each for each in held if each is not None),
+        attempt.is_sure and last.is_sure,
+    )
+
+
+def _reason(literal: Literal, text: str, attempt: Attempt, describe: Describer, program: RuleProgram) -> str:
+    types = variable_types(attempt.rule)
+    match literal:
+        case Positive(atom):
+            kind = hidden_kind(program, atom.relation)
+            said = f"nothing reaches `{text}`" if kind in ("groups", "inspect") else f"there is no {text}"
+        case Negative():
+            said = f"`{text}` does not hold: the row is there"
+        case Condition():
+            said = f"`{text}` does not hold"
+        case Assign(variable) if variable.name in attempt.instead and variable.name in attempt.values:
+            name, type_ = variable.name, variable.type
+            found, wanted = (describe.value(each[name], type_) for each in (attempt.instead, attempt.values))
+            return f"`{one_line(literal.expression.span)}` is {found}, and the row wants {wanted}"
+        case Unfold():
+            said = f"no part of it fits: `{text}`"
+        case Transform(name):
+            return f"the transformer `{name}` did not make it"
+        case _:
+            said = f"`{text}` does not hold"
+    named = _mentioned(literal)
+    others = {name: value for name, value in attempt.values.items() if name not in named}
+    bound = describe.bindings(others, types)
+    return f"{said}    with {bound}" if bound else said
+
+
+def _mentioned(literal: Literal) -> set[str]:
+    """The variables whose values the literal's own text shows."""
+    match literal:
+        case Positive(atom) | Negative(atom):
+            return {term.name for term in atom.terms if isinstance(term, Variable)}
+        case Condition(expression):
+            return set(typed.variables(expression))
+        case _:
+            return set()

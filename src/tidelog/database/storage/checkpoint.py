@@ -1,0 +1,196 @@
+"""A snapshot: the state of an engine as of one epoch in one file, which is mapped to be loaded.
+
+It holds the matrices of words of `engine.local.image`, and the interned values of each type: an Arrow stream of one
+column, in the order of their ids. Rows go from the file into a store without being touched: their ids are places in the
+column of their type. Text is text there, all other values are their canonical bytes (`values.encode`); an id that
+belongs to no value is null.
+
+A file gets its name when all of it is on the disk, and is never changed again (`checked_file`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.database.storage.checked_file import CheckedFile, CheckedWriter, DamagedError
+from tidelog.database.storage.journal import sync_directory
+from tidelog.engine.local.encoding.words import Value, Values
+from tidelog.engine.local.storage import row_counts
+from tidelog.engine.local.transfer.checkpoint import (
+    FREE,
+    LAYOUT,
+    LAYOUT_BEFORE,
+    ROWS,
+    Capture,
+    Image,
+    PartName,
+    StoreSizes,
+)
+from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
+from tidelog.rules.schema.storable import know_functions
+from tidelog.types import StringType, Type
+from tidelog.values import Definitions
+from tidelog.values.encode import decoder, encoder
+
+FORMAT, FORMAT_BEFORE = 4, 3
+_PIECE_WORDS = 1 << 20
+_VALUES_AT_ONCE = 1 << 16
+_NAME = re.compile(r"snapshot-(\d+)\.tide")
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the rows of a snapshot were derived by: a digest of the program, the versions of its extern functions."""
+
+    program: str
+    externs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot that was read: its state, the values of its words, what it was derived by, and the rules of then."""
+
+    image: Image
+    values: Values
+    basis: Basis
+    rules: RuleSet
+
+
+def snapshots(directory: Path) -> dict[int, Path]:
+    """The snapshots in a directory by their epochs, the latest first."""
+    found = {int(match[1]): path for path in directory.iterdir() if (match := _NAME.fullmatch(path.name))}
+    return dict(sorted(found.items(), reverse=True))
+
+
+def sweep(directory: Path) -> None:
+    """Removes what was begun and not finished."""
+    for path in directory.glob("snapshot-*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def write_snapshot(
+    directory: Path, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
+) -> Path:
+    """Writes a captured state, taking the lock for one piece of it at a time. Raises OSError when it cannot."""
+    path = directory / f"snapshot-{capture.epoch:012}.tide"
+    partial = path.with_suffix(".partial")
+    try:
+        with partial.open("wb", buffering=0) as file:
+            _write(CheckedWriter(file), capture, basis, rules, lock)
+            os.fsync(file.fileno())
+        partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_directory(directory)
+    return path
+
+
+def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
+    """Maps a snapshot of the program that has these rules, as it was compiled, and this digest.
+
+    Raises DamagedError for one that is not whole, or is of another format or another program.
+    """
+    file = CheckedFile.map(path)
+    described = file.description
+    form = described["format"], tuple(described["layout"])
+    if form not in ((FORMAT, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
+        raise DamagedError(f"it has format {described['format']} of another version of Tidelog")
+    basis = Basis(**described["basis"])
+    if basis.program != digest:
+        raise DamagedError("it is of another program")
+    rules = base.with_layer(Layer.of_document(described["layer"]))
+    program = rules.rules
+    know_functions(program)
+    parts = {}
+    for each in described["parts"]:
+        count, width = each["rows"], each["width"]
+        words = np.frombuffer(file.pages, np.int64, count * width, each["at"])
+        matrix = words.reshape(count, width)
+        if form[0] == FORMAT_BEFORE and each["kind"] == ROWS:
+            matrix = row_counts.from_words(matrix)
+        parts[PartName(each["kind"], each["relation"], each["number"])] = matrix
+    sizes = {name: StoreSizes(**each) for name, each in described["sizes"].items()}
+    values = Values()
+    columns = (column.type for relation in program.relations.values() for column in relation.columns)
+    pools = {str(type_): (type_, pool) for type_, pool in values.interned(columns).items()}
+    for each in described["pools"]:
+        type_, pool = pools[each["type"]]
+        data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
+        pool.fill(_read_values(data, type_, program.functions.definitions))
+    image = Image(described["epoch"], parts, sizes, described["instances"])
+    return Snapshot(image, values, basis, rules)
+
+
+def _write(
+    out: CheckedWriter, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
+) -> None:
+    program = rules.rules
+    parts = []
+    for store in capture.stores():
+        parts.append(_part(PartName(ROWS, store.name), out.length, store.used, store.width))
+        while store.is_unread:
+            with lock:
+                piece = store.piece(max(_PIECE_WORDS // store.width, 1))
+            out.add(piece)
+        if len(store.free):
+            parts.append(_part(PartName(FREE, store.name), out.length, len(store.free), 1))
+            out.add(store.free)
+    columns = {name: len(relation.columns) for name, relation in program.relations.items()}
+    for name, words in capture.bags(columns):
+        parts.append(_part(name, out.length, *words.shape))
+        out.add(words)
+    pools = []
+    for type_, values in capture.pools:
+        data = _values_bytes(values, type_, program.functions.definitions)
+        pools.append({"type": str(type_), "at": out.length, "length": data.size})
+        out.add(data)
+    out.finish(
+        {
+            "format": FORMAT,
+            "layout": LAYOUT,
+            "epoch": capture.epoch,
+            "basis": asdict(basis),
+            "layer": rules.layer.document(),
+            "instances": capture.instances,
+            "sizes": {name: asdict(sizes) for name, sizes in capture.sizes.items()},
+            "parts": parts,
+            "pools": pools,
+        }
+    )
+
+
+def _part(name: PartName, at: int, rows: int, width: int) -> dict[str, Any]:
+    return {**asdict(name), "at": at, "rows": rows, "width": width}
+
+
+def _values_bytes(values: list[Value], type_: Type, definitions: Definitions) -> pa.Buffer:
+    is_text = isinstance(type_, StringType)
+    schema = pa.schema([pa.field("value", pa.string() if is_text else pa.binary())])
+    encode = encoder(type_, definitions)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for start in range(0, len(values), _VALUES_AT_ONCE):
+            some = values[start : start + _VALUES_AT_ONCE]
+            if not is_text:
+                some = [None if value is None else encode(value) for value in some]
+            writer.write_batch(pa.record_batch([pa.array(some, schema.field(0).type)], schema=schema))
+    return sink.getvalue()
+
+
+def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> list[Value]:
+    with pa.ipc.open_stream(data) as reader:
+        stored: list[Value] = reader.read_all().column(0).to_pylist()
+    if isinstance(type_, StringType):
+        return stored
+    decode = decoder(type_, definitions)
+    return [None if value is None else decode(value) for value in stored]

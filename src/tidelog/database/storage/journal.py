@@ -1,0 +1,246 @@
+"""The journal of a durable database: one entry for each epoch that the snapshots may not have, and the program.
+
+It is an SQLite database in WAL mode. With durability "disk" a commit is on the disk when `append` returns; with "os"
+it is with the operating system, so that a killed process loses nothing, and a power cut perhaps the last commits.
+Everything has a checksum of its own beside it, since SQLite does not notice bytes that flip. An entry larger than a
+part lies in several rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tidelog.database.storage.last_epoch import Head, acknowledged
+from tidelog.engine.storage_errors import damaged, not_a_database, not_written, other_format
+
+FORMAT = 1
+DURABILITIES = ("disk", "os")
+
+_FILE, _HEAD = "journal.sqlite", "head"
+_SYNCHRONOUS = {"disk": "FULL", "os": "NORMAL"}
+_PART_SHIFT = 20  # the place of a part is epoch << 20 | its number
+_PART_BYTES = 32 << 20
+_TABLES = """
+CREATE TABLE document (name TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE entry (place INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+"""
+
+
+def is_database(directory: Path) -> bool:
+    """Whether there is a journal in the directory."""
+    return (directory / _FILE).is_file()
+
+
+class Journal:
+    """The journal in a directory. Not thread-safe; whoever appends holds the writer's lock."""
+
+    def __init__(self, directory: Path, durability: str = "disk", *, read_only: bool = False) -> None:
+        """Raises UsageError where there is none, or one of another format; DataError where it is damaged."""
+        self.directory = directory
+        if not is_database(directory):
+            raise not_a_database(directory, "there is no journal in it")
+        self._connection = _connected(directory, durability, read_only)
+        self._head: Head | None = None
+        self._acknowledged: int | None = None
+        try:
+            found = self.document("format")
+            if found != FORMAT:
+                raise other_format(directory, found, FORMAT)
+            if not read_only:
+                self._head = Head(directory / _HEAD, reaches_disk=durability == "disk")
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def create(directory: Path, documents: Mapping[str, Any]) -> None:
+        """Makes the journal of a new database, whole or not at all. Raises TransactionError when it cannot."""
+        partial = directory / f"{_FILE}.partial"
+        try:
+            partial.unlink(missing_ok=True)
+            connection = sqlite3.connect(partial, isolation_level=None)
+            try:
+                connection.executescript(f"BEGIN;{_TABLES}")
+                _put(connection, {"format": FORMAT, **documents})
+                connection.execute("COMMIT")
+            finally:
+                connection.close()
+            partial.rename(directory / _FILE)
+            sync_directory(directory)
+        except (sqlite3.Error, OSError) as error:
+            raise not_written(directory, error) from error
+
+    def document(self, name: str) -> Any:
+        """What was stored under a name; None where nothing was."""
+        with _readable(self.directory):
+            row = self._connection.execute("SELECT body, checksum FROM document WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        if not isinstance(row[0], str) or _checksum(row[0].encode()) != row[1]:
+            raise damaged(self.directory, f"its {name} is not as it was written")
+        return json.loads(row[0])
+
+    def append(self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None) -> None:
+        """Adds the entry of an epoch, and replaces documents in the same step.
+
+        Raises TransactionError when it cannot be written; then nothing has changed.
+        """
+        assert self._head is not None
+        if len(body) <= _PART_BYTES and not documents:
+            try:
+                self._insert(epoch, 0, body)
+            except sqlite3.Error as error:
+                raise not_written(self.directory, error) from error
+        else:
+            with self._changing() as connection:
+                for number, start in enumerate(range(0, max(len(body), 1), _PART_BYTES)):
+                    self._insert(epoch, number, body[start : start + _PART_BYTES])
+                _put(connection, documents or {})
+        self._head.note(epoch)
+
+    def put(self, documents: Mapping[str, Any]) -> None:
+        """Replaces documents. Raises TransactionError when they cannot be written; then nothing has changed."""
+        with self._changing() as connection:
+            _put(connection, documents)
+
+    def entries(self, after: int) -> Iterator[tuple[int, bytes]]:
+        """The entries of all later epochs, without a gap. Raises DataError where one is missing or damaged."""
+        expected = after + 1
+        last = self.acknowledged()
+        parts: list[bytes] = []
+        with _readable(self.directory):
+            rows = self._connection.execute(
+                "SELECT place, body, checksum FROM entry WHERE place >= ? ORDER BY place", (expected << _PART_SHIFT,)
+            )
+            for place, body, checksum in rows:
+                epoch, number = divmod(place, 1 << _PART_SHIFT)
+                if epoch > expected and number == 0 and parts:
+                    yield expected, b"".join(parts)
+                    expected, parts = expected + 1, []
+                if (epoch, number) != (expected, len(parts)):
+                    raise damaged(self.directory, f"the journal has nothing for epoch {expected}")
+                if not isinstance(body, bytes) or _checksum(body, place) != checksum:
+                    raise damaged(self.directory, f"the journal's entry for epoch {epoch} is not as it was written")
+                parts.append(body)
+        if parts:
+            yield expected, b"".join(parts)
+            expected += 1
+        if expected <= last:
+            raise damaged(self.directory, f"the journal ends before epoch {last}, which was committed")
+
+    def acknowledged(self) -> int:
+        """The last epoch that is known to have been committed; 0 where nothing is known.
+
+        Inside `begin_reading` and `end_reading` it is what was known at the beginning.
+        """
+        return acknowledged(self.directory / _HEAD) if self._acknowledged is None else self._acknowledged
+
+    def begin_reading(self) -> None:
+        """From here on the journal is what it is now, whatever a writer adds or cuts."""
+        self._acknowledged = acknowledged(self.directory / _HEAD)
+        with _readable(self.directory):
+            self._connection.execute("BEGIN")
+            self._connection.execute("SELECT count(*) FROM document").fetchone()
+
+    def end_reading(self) -> None:
+        self._acknowledged = None
+        with _readable(self.directory):
+            self._connection.execute("COMMIT")
+
+    def first(self) -> int | None:
+        """The first epoch that has an entry."""
+        with _readable(self.directory):
+            (place,) = self._connection.execute("SELECT min(place) FROM entry").fetchone()
+        return None if place is None else place >> _PART_SHIFT
+
+    def cut(self, epoch: int) -> None:
+        """Forgets the entries up to an epoch. Raises sqlite3.Error when it cannot; they are all there then."""
+        self._connection.execute("DELETE FROM entry WHERE place < ?", ((epoch + 1) << _PART_SHIFT,))
+
+    def begin_anew(self, epoch: int, documents: Mapping[str, Any]) -> None:
+        """Replaces documents and forgets all entries; the next one is that behind this epoch. All of it or nothing.
+
+        Raises TransactionError when it cannot be written.
+        """
+        assert self._head is not None
+        with self._changing() as connection:
+            _put(connection, documents)
+            connection.execute("DELETE FROM entry")
+        self._head.note(epoch)
+
+    def close(self) -> None:
+        if self._head is not None:
+            self._head.close()
+        self._connection.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """What happens in here is in the journal afterwards, or none of it. Raises TransactionError for the latter."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise not_written(self.directory, error) from error
+            raise
+
+    def _insert(self, epoch: int, number: int, part: bytes) -> None:
+        place = epoch << _PART_SHIFT | number
+        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (place, part, _checksum(part, place)))
+
+
+def _connected(directory: Path, durability: str, read_only: bool) -> sqlite3.Connection:
+    with _readable(directory):
+        connection = sqlite3.connect(directory / _FILE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA busy_timeout = 10000")
+            if read_only:
+                connection.execute("PRAGMA query_only = ON")
+            else:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+                connection.execute("PRAGMA fullfsync = ON")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _put(connection: sqlite3.Connection, documents: Mapping[str, Any]) -> None:
+    for name, value in documents.items():
+        body = json.dumps(value)
+        row = (name, body, _checksum(body.encode()))
+        connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", row)
+
+
+def sync_directory(directory: Path) -> None:
+    """Puts the names in a directory on the disk."""
+    file = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _checksum(data: bytes, place: int = 0) -> int:
+    """Also of the place, so that bytes that were moved are noticed."""
+    return zlib.crc32(data, zlib.crc32(place.to_bytes(8, "little")))
+
+
+@contextmanager
+def _readable(directory: Path) -> Iterator[None]:
+    """What SQLite cannot read in here is damage."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise damaged(directory, f"SQLite cannot read the journal ({error})") from error

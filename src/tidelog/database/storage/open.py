@@ -1,0 +1,58 @@
+"""`tidelog.open`: a directory → its database, with the program that is stored in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.database.database import Database
+
+if TYPE_CHECKING:
+    from tidelog.database.storage.stored_program import StoredProgram
+
+
+def open(
+    path: str | os.PathLike[str], *, externs: Mapping[str, Callable[..., Any]] | None = None, **options: Any
+) -> Database:
+    """Opens the durable database in a directory, which was made with `program.open(path=...)`.
+
+    Its program is stored there. `externs` are the Python functions of its extern functions, as for `compile`: they are
+    given again. One that has another `version` (an attribute of the function) than before derives everything anew.
+    The other options are those of `Program.open`. Without an `engine` it is opened with the one that it is of; with
+    another, it goes over to that.
+
+    Raises UsageError where there is no database, a function is missing, or another process writes to it; DataError for
+    a directory that is damaged.
+    """
+    from tidelog.database.storage.active_format import SPARK, form_of
+    from tidelog.database.storage.open_local import read_program
+
+    address = os.fspath(path)
+    where = _on_this_disk(address)
+    is_on_spark = where is None or form_of(where) == SPARK
+    stored = _read_program_on_spark(address) if where is None else read_program(where)
+    return stored.compile(externs or {}).open(
+        **{"engine": "spark" if is_on_spark else "local", "path": path, **options}
+    )
+
+
+def _on_this_disk(address: str) -> Path | None:
+    """Where a path or an address is on this machine; None when it is elsewhere."""
+    if ":/" not in address:
+        return Path(address)
+    from tidelog.engine.spark.storage.directory import StateDirectory
+
+    directory = StateDirectory(address)
+    return directory.local_path if directory.is_local else None
+
+
+def _read_program_on_spark(address: str) -> StoredProgram:
+    from tidelog.database.storage.open_spark import read_program_on_spark
+    from tidelog.engine.storage_errors import not_a_database
+
+    stored = read_program_on_spark(address)
+    if stored is None:
+        raise not_a_database(address, "there is no manifest in it")
+    return stored

@@ -1,0 +1,134 @@
+"""A directory → a database: made, reopened, or read beside its writer.
+
+new directory           the program's texts are stored, and the database is empty but for the program's own facts
+directory of a database the program that was given must be the stored one, up to the names of its files
+... of the Spark engine goes over to the local one first (`go_over`)
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tidelog.database.database import Database
+from tidelog.database.program.program import Opening, Program, compilation_of, rules_of
+from tidelog.database.storage.active_format import FORM_FILE, LOCAL, SPARK, form_of, sweep_other
+from tidelog.database.storage.durable_engine import DurableEngine
+from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
+from tidelog.database.storage.lock import WriterLock
+from tidelog.database.storage.migrate import migrate as migrate_database
+from tidelog.database.storage.stored_program import StoredProgram, extern_versions
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.suggest import suggest
+from tidelog.engine.storage_errors import not_a_database, not_storable, other_engine
+from tidelog.maintain.options import Maintenance
+from tidelog.rules.schema.storable import unstorable_column
+
+
+def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:
+    """See `Program.open`."""
+    check_durability(how.durability)
+    column = unstorable_column(program.stages.rules)
+    if column is not None:
+        raise not_storable(*column)
+    if how.read_only:
+        if form_of(directory) == SPARK:
+            raise other_engine(directory, SPARK)
+        return _open(program, directory, asked, how, None)
+    _make(directory)
+    try:
+        lock = WriterLock(directory)
+    except OSError as error:
+        raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
+    try:
+        if form_of(directory) == SPARK:
+            _bring_here(program, directory, how)
+        sweep_other(directory, LOCAL)
+        return _open(program, directory, asked, how, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def local_directory(path: str | os.PathLike[str]) -> Path:
+    """The path that the local engine is given. Raises UsageError for an address that is not on a disk."""
+    address = os.fspath(path)
+    if ":/" not in address:
+        return Path(path)
+    from tidelog.engine.spark.storage.directory import StateDirectory
+
+    if not address.lower().startswith("file:"):
+        raise UsageError(
+            f"the local engine keeps a database on a disk, not at {address}",
+            code=Code.UNUSABLE_DIRECTORY,
+            help="copy it to a disk, or open it with `engine='spark'`",
+        )
+    return StateDirectory(address).local_path
+
+
+def check_durability(durability: str) -> None:
+    """Raises UsageError for one that does not exist."""
+    if durability not in DURABILITIES:
+        meant = suggest(durability, DURABILITIES)
+        raise UsageError(
+            f"there is no durability {durability!r}",
+            code=Code.UNKNOWN_ENGINE,
+            help=f"did you mean {meant!r}?" if meant else "it is 'disk' or 'os'",
+        )
+
+
+def read_program(directory: Path) -> StoredProgram:
+    """The program that a database was made with, by either engine. Raises UsageError where there is none."""
+    if form_of(directory) == SPARK:
+        from tidelog.database.storage.open_spark import read_program_on_spark
+
+        stored = read_program_on_spark(str(directory))
+        assert stored is not None
+        return stored
+    journal = Journal(directory, read_only=True)
+    try:
+        return StoredProgram.of_document(journal.document("program"))
+    finally:
+        journal.close()
+
+
+def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, lock: WriterLock | None) -> Database:
+    given = StoredProgram.of(program)
+    if lock is None or is_database(directory):
+        stored = read_program(directory)
+        if how.migrate and lock is not None and stored.digest != given.digest:
+            stored = migrate_database(directory, stored, program, lock)
+        stored.check_same(given, directory)
+        if stored.names != given.names:
+            program = stored.compile(compilation_of(program).externs)
+    else:
+        stored = given
+    versions = extern_versions(compilation_of(program).externs)
+    rules = rules_of(program)
+    engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
+    return Database(rules.rules, engine, rules)
+
+
+def _bring_here(program: Program, directory: Path, how: Opening) -> None:
+    """Takes the database over from the Spark engine."""
+    from tidelog.database.storage.convert import to_local
+
+    stored = read_program(directory)
+    if not how.migrate:
+        stored.check_same(StoredProgram.of(program), directory)
+    to_local(directory, stored, compilation_of(program).externs)
+
+
+def _make(directory: Path) -> None:
+    """Makes the directory of a new database. Raises UsageError where something else is in it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in directory.iterdir())
+    except OSError as error:
+        raise not_a_database(directory, f"the directory cannot be made or read: {error.strerror}") from error
+    own = ("lock", "journal.sqlite.partial", FORM_FILE)
+    if form_of(directory) is None and (foreign := [name for name in others if name not in own]):
+        raise not_a_database(
+            directory, f"there is no journal in it, but `{foreign[0]}`", "give a new or an empty directory"
+        )

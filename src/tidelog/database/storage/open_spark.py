@@ -1,0 +1,185 @@
+"""A program and a Spark session → a database: in a temporary directory, or in one that lasts.
+
+What is asked of a directory is what `durable.open` asks, with the same errors: the program must be the stored one,
+there is one writer, and readers see the last commit. What lies in it is the engine's (`engine.spark.published`). A
+database of the local engine goes over to this one first (`go_over`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tidelog.database.database import Database
+from tidelog.database.program.program import Opening, Program, compilation_of, rules_of
+from tidelog.database.storage.active_format import LOCAL, SPARK, form_of, sweep_other
+from tidelog.database.storage.lock import WriterLock
+from tidelog.database.storage.open_local import check_durability, read_program
+from tidelog.database.storage.stored_program import StoredProgram, extern_versions
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.storage_errors import not_a_database, not_storable, other_engine
+from tidelog.maintain.options import Maintenance
+from tidelog.maintain.strategies import STRATEGIES
+from tidelog.rules.rule_changes.rule_set import Layer
+from tidelog.rules.schema.storable import unstorable_column
+
+LOCAL_STRATEGIES = ("counting", "elastic-paper")
+"""Strategies that tasks of Spark cannot run by."""
+
+
+def open_on_spark(
+    program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening, *, auto: bool = False
+) -> Database:
+    """See `Program.open`; `address` is a path or an address such as `s3a://bucket/state`."""
+    from tidelog.engine.spark.engine import SparkEngine
+    from tidelog.engine.spark.session import require_pyspark
+    from tidelog.engine.spark.storage.directory import StateDirectory
+
+    _refuse(asked)
+    check_durability(how.durability)
+    _check_keep_epochs(how.keep_epochs)
+    if address is None:
+        engine = SparkEngine(
+            program.stages.rules, spark=spark, plans=how.plans, asked=asked, base=rules_of(program), auto=auto
+        )
+        return Database(program.stages.rules, engine, rules_of(program))
+    if not auto:
+        require_pyspark()
+    column = unstorable_column(program.stages.rules)
+    if column is not None:
+        raise not_storable(*column)
+    directory = StateDirectory(address)
+    lock = None if how.read_only else _writer_lock(directory)
+    try:
+        if directory.is_local:
+            _bring_here(program, directory.local_path, how, lock)
+        return _open(program, spark, directory, asked, how, lock, auto)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def read_program_on_spark(address: str) -> StoredProgram | None:
+    """The program of the database in a directory of the Spark engine; None where there is none."""
+    from tidelog.engine.spark.storage.directory import StateDirectory
+    from tidelog.engine.spark.storage.publish import stored_basis
+
+    basis = stored_basis(StateDirectory(address))
+    return None if basis is None else StoredProgram.of_document(dict(basis.program))
+
+
+def _stored_layer(directory: Any) -> Layer:
+    """What was done to the rules of the program of the database in a directory."""
+    from tidelog.engine.spark.storage.publish import stored_basis
+
+    basis = stored_basis(directory)
+    return Layer.of_document(basis.layer) if basis is not None and basis.layer else Layer()
+
+
+def _open(
+    program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None, auto: bool
+) -> Database:
+    from tidelog.database.storage.migrate_on_spark import migrate
+    from tidelog.engine.spark.engine import Access, SparkEngine
+    from tidelog.engine.spark.storage.manifest import Basis
+
+    given = stored = StoredProgram.of(program)
+    found = read_program_on_spark(directory.address)
+    if found is not None:
+        is_migrating = how.migrate and not how.read_only and found.digest != given.digest
+        stored = given if is_migrating else found
+        stored.check_same(given, directory.address)
+        if stored.names != given.names:
+            program = stored.compile(compilation_of(program).externs)
+    elif how.read_only:
+        raise not_a_database(directory.address, "there is no manifest in it")
+    is_same = found is not None and found.digest == stored.digest
+    layer = _stored_layer(directory) if is_same else Layer()
+    versions = extern_versions(compilation_of(program).externs)
+    basis = Basis(stored.document(), stored.digest, versions, layer.document())
+    access = Access(
+        how.read_only,
+        lock.release if lock else None,
+        how.durability == "disk",
+        how.keep_epochs,
+        partial(_check_form, directory),
+    )
+    base = rules_of(program)
+    rules = base.with_layer(layer)
+    engine = SparkEngine(
+        rules.rules,
+        spark,
+        directory.address,
+        how.plans,
+        basis=basis,
+        access=access,
+        asked=asked,
+        base=base,
+        rules=rules,
+        auto=auto,
+    )
+    if found is not None and not is_same:
+        before = rules_of(found.compile(compilation_of(program).externs))
+        migrate(engine, before.with_layer(_stored_layer(directory)), program)
+    return Database(rules.rules, engine, rules)
+
+
+def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
+    """Takes a database over if it is one of the local engine. Raises UsageError where it may only be read."""
+    form = form_of(path)
+    if form == LOCAL:
+        if lock is None:
+            raise other_engine(path, LOCAL)
+        from tidelog.database.storage.convert import to_spark
+
+        stored = read_program(path)
+        if not how.migrate:
+            stored.check_same(StoredProgram.of(program), path)
+        to_spark(path, stored, compilation_of(program).externs, lock)
+    if form is not None and lock is not None:
+        sweep_other(path, SPARK)
+
+
+def _check_form(directory: Any) -> None:
+    """Raises UsageError where the database is one of the local engine now."""
+    if directory.is_local and form_of(directory.local_path) == LOCAL:
+        raise other_engine(directory.local_path, LOCAL)
+
+
+def _writer_lock(directory: Any) -> WriterLock | None:
+    """The lock of a directory on this machine; elsewhere there is none. Raises UsageError for what cannot be one."""
+    if not directory.is_local:
+        return None
+    path = directory.local_path
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        foreign = directory.foreign_names()
+        if foreign and form_of(path) is None:
+            what = f"there is no manifest in it, but `{foreign[0]}`"
+            raise not_a_database(path, what, "give a new or an empty directory")
+        return WriterLock(path)
+    except OSError as error:
+        raise not_a_database(path, f"it cannot be made or written to: {error.strerror}") from error
+
+
+def _check_keep_epochs(number: object) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise UsageError(f"`keep_epochs` is {number!r}; it must be a whole number", code=Code.BAD_LIMIT)
+
+
+def _refuse(asked: Maintenance) -> None:
+    if asked.threads is not None:
+        raise UsageError(
+            "the Spark engine takes no `threads`: a task of Spark has one",
+            code=Code.NOT_YET,
+            help="set how many tasks run at a time in the session, for example with the master `local[4]`",
+        )
+    if asked.strategy in LOCAL_STRATEGIES:
+        raise UsageError(
+            f"the strategy {asked.strategy!r} is to compare with, on the local engine alone",
+            code=Code.NOT_YET,
+            help=f"on Spark there are {', '.join(repr(each) for each in STRATEGIES if each not in LOCAL_STRATEGIES)}",
+        )

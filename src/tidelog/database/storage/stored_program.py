@@ -1,0 +1,86 @@
+"""The program as a database keeps it: the texts of its files, and how they were compiled.
+
+So a database is opened without the files; and a file that has changed since is noticed. The names of the files are kept
+too: errors point at them, and functions as values are known by their place in them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tidelog.database.program.program import Compilation, Program, compilation_of, compile_source
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.spans import Source
+from tidelog.engine.storage_errors import Place
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProgram:
+    """`texts` and `names` are by module; the main one's name is empty. Equal ones are the same program."""
+
+    texts: Mapping[str, str]
+    names: Mapping[str, str]
+    keep_duplicates: bool = False
+    output_internal: bool = False
+
+    @staticmethod
+    def of(program: Program) -> StoredProgram:
+        sources = program.stages.typed.sources
+        texts = {module: source.text for module, source in sources.items()}
+        names = {module: source.name for module, source in sources.items()}
+        how = compilation_of(program)
+        return StoredProgram(texts, names, how.keep_duplicates, how.output_internal)
+
+    @staticmethod
+    def of_document(document: dict[str, Any]) -> StoredProgram:
+        return StoredProgram(**document)
+
+    def document(self) -> dict[str, Any]:
+        """The program as JSON has it."""
+        return asdict(self)
+
+    @property
+    def digest(self) -> str:
+        """The same for all programs that differ in the names of their files alone."""
+        meaning = {name: value for name, value in self.document().items() if name != "names"}
+        return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+    def compile(self, externs: Mapping[str, Callable[..., Any]]) -> Program:
+        """Compiles the stored texts. Raises UsageError where a function is missing."""
+        modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
+        main = modules.pop("")
+        return compile_source(main, modules, Compilation(externs, self.keep_duplicates, self.output_internal))
+
+    def check_same(self, given: StoredProgram, directory: Place) -> None:
+        """Raises UsageError, with the difference, where another program was given than the stored one."""
+        if self.digest == given.digest:
+            return
+        difference = "".join(self._difference(given)).rstrip("\n")
+        raise UsageError(
+            f"the program differs from the one that the database {directory} was made with:\n{difference}",
+            code=Code.DIFFERENT_PROGRAM,
+            help="`tidelog.open(path)` opens the database with the stored program; "
+            "`program.open(path=path, migrate=True)` keeps its facts and derives everything else anew",
+        )
+
+    def _difference(self, given: StoredProgram) -> Iterator[str]:
+        for option in ("keep_duplicates", "output_internal"):
+            stored, now = getattr(self, option), getattr(given, option)
+            if stored != now:
+                yield f"-{option}={stored}\n+{option}={now}\n"
+        for module in sorted({*self.texts, *given.texts}):
+            old, new = (each.texts.get(module, "").splitlines(keepends=True) for each in (self, given))
+            names = (f"stored {self.names.get(module, module)}", given.names.get(module, module))
+            for line in difflib.unified_diff(old, new, *names, n=1):
+                yield line if line.endswith("\n") else f"{line}\n"
+
+
+def extern_versions(externs: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+    """The declared versions of functions: the attribute `version` of those that have one."""
+    return {name: str(function.version) for name, function in externs.items() if hasattr(function, "version")}

@@ -1,0 +1,209 @@
+"""What an epoch changed: for each output relation the exact rows that came and went.
+
+A `Delta` keeps the rows where the engine left them and converts when asked. As Python rows they come in value order;
+as tables in whatever order is cheapest. Summed over all epochs, the changes of a relation are its contents.
+
+The rows of a plain set go through Arrow, which sorts and converts whole columns; all others, and those with weights, go
+through Python values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.database.locked_engine import Session
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import MissingDependencyError, UsageError
+from tidelog.diagnostics.html import html_table
+from tidelog.engine.interface import ChangeRows
+from tidelog.io.rows import WORTH_A_TABLE
+from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.to_python import rows_to_table
+from tidelog.io.values import Row
+from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.schema.arrow import arrow_schema, is_plain, is_plain_relation, table_to_rows
+
+WEIGHT = "_weight"
+
+
+class Delta:
+    """The rows of one relation that came and went in one epoch.
+
+    `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
+    for a row that came and -1 for one that went. In multisets and streams the weight is what the row's own has changed
+    by; each row comes once.
+
+    >>> with db.transaction() as tx:
+    ...     tx.delete("Edge", [("b", "c")])
+    >>> list(tx.changes["Reach"])
+    [(('a', 'c'), -1), (('b', 'c'), -1)]
+    """
+
+    def __init__(self, session: Session, relation: Relation, rows: ChangeRows | None) -> None:
+        self._session = session
+        self._relation = relation
+        self._rows = rows
+
+    @cached_property
+    def inserted(self) -> list[Row]:
+        """The rows that came (or have more weight now), in value order."""
+        return self._tuples(+1)
+
+    @cached_property
+    def deleted(self) -> list[Row]:
+        """The rows that went (or have less weight now), in value order."""
+        return self._tuples(-1)
+
+    def to_arrow(self) -> pa.Table:
+        """The relation's columns and `_weight` (int64), which is +1 for a row that came and -1 for one that went."""
+        self._check_weight_is_free()
+        if is_plain_relation(self._relation) and self._relation.kind is Kind.SET:
+            return self._weighted_table()
+        rows = rows_to_table([row for row, _ in self._weights], self._relation, self._session.definitions)
+        return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
+
+    def to_pandas(self) -> Any:
+        """`to_arrow()` as a pandas DataFrame."""
+        return table_to_pandas(self.to_arrow(), self._relation)
+
+    def to_spark(self) -> Any:
+        """`to_arrow()` as a Spark DataFrame; only on the Spark engine."""
+        self._check_weight_is_free()
+        if self._rows is None:
+            with self._session.engine() as engine:
+                nothing = engine.frame(self._relation.name).limit(0)
+            from pyspark.sql.functions import lit
+
+            return nothing.withColumn(WEIGHT, lit(0).cast("bigint"))
+        with self._session.lock:
+            return self._rows.deleted_frame().unionByName(self._rows.inserted_frame())
+
+    def __len__(self) -> int:
+        return sum(self._counts())
+
+    def __iter__(self) -> Iterator[tuple[Row, int]]:
+        if not self._is_table:
+            return iter(self._weights)
+        merged = sort_by_value(self._weighted_table(), self._relation)
+        weights = merged.column(merged.num_columns - 1).to_pylist()
+        return iter(list(zip(table_to_rows(merged, self._relation), weights)))
+
+    def __repr__(self) -> str:
+        inserted, deleted = self._counts()
+        return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows that changed, each with its weight."""
+        inserted, deleted = self._counts()
+        headings = [*(column.name for column in self._relation.columns), "weight"]
+        rows = ((*row, f"{weight:+d}") for row, weight in self)
+        return html_table(f"{self._relation.name}: +{inserted:,} -{deleted:,}", headings, rows, len(self))
+
+    @cached_property
+    def _is_table(self) -> bool:
+        """Whether the rows go through Arrow: it is faster for many, but a few do not pay for loading it."""
+        is_plain = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
+        return is_plain and len(self) >= WORTH_A_TABLE
+
+    @cached_property
+    def _weights(self) -> list[tuple[Row, int]]:
+        if self._rows is None:
+            return []
+        with self._session.lock:
+            weights = self._rows.weights()
+        return sort_rows(weights)
+
+    def _counts(self) -> tuple[int, int]:
+        if self._rows is None:
+            return 0, 0
+        with self._session.lock:
+            return self._rows.inserted_count(), self._rows.deleted_count()
+
+    def _table(self, sign: int) -> pa.Table:
+        if self._rows is None:
+            return arrow_schema(self._relation).empty_table()
+        with self._session.lock:
+            return self._rows.inserted() if sign > 0 else self._rows.deleted()
+
+    def _weighted_table(self) -> pa.Table:
+        return pa.concat_tables([_weighted(self._table(sign), sign) for sign in (-1, +1)])
+
+    def _tuples(self, sign: int) -> list[Row]:
+        if self._is_table:
+            return table_to_rows(sort_by_value(self._table(sign), self._relation), self._relation)
+        return [row for row, weight in self._weights if weight * sign > 0]
+
+    def _check_weight_is_free(self) -> None:
+        if any(column.name == WEIGHT for column in self._relation.columns):
+            raise UsageError(
+                f"`{self._relation.name}` has a column `{WEIGHT}` of its own, so its changes do not fit in one table",
+                code=Code.RESERVED_COLUMN,
+                help="use `.inserted` and `.deleted`, or iterate",
+            )
+
+
+class Changes(Mapping[str, Delta]):
+    """What one epoch changed, by output relation.
+
+    Like a `Counter`, it iterates over what is there (the relations that changed, in the program's order), and gives
+    an empty `Delta` for an output relation that did not change. Any other name is an error.
+
+    >>> with db.transaction() as tx:
+    ...     tx.insert("Host", ["z"])
+    >>> tx.changes
+    <Changes Alone: +1 -0>
+    >>> list(tx.changes), tx.changes["Reach"].inserted
+    (['Alone'], [])
+    """
+
+    def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
+        self._session = session
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> Delta:
+        self._session.check_has_changes(name)
+        return Delta(self._session, self._session.outputs[name], self._rows.get(name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        deltas = (repr(delta).removeprefix("<Delta ").removesuffix(">") for delta in self.values())
+        return f"<Changes {', '.join(deltas) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: each relation that changed, with its first rows."""
+        return "\n".join(delta._repr_html_() for delta in self.values()) or "<p>no changes</p>"
+
+
+def table_to_pandas(table: pa.Table, relation: Relation) -> Any:
+    """The table of a relation's rows as a pandas DataFrame; values that are not plain are Python objects there.
+
+    Raises MissingDependencyError, with the command, where pandas is missing.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pandas is not installed", code=Code.NO_PANDAS, help="pip install 'pandas>=2.2,<3'"
+        ) from error
+    objects = [column.name for column in relation.columns if not is_plain(column.type)]
+    frame = table.drop_columns(objects).to_pandas()
+    # pandas itself would make integers with nulls floats, and nulls among floats NaN, also inside lists.
+    for name in objects:
+        frame[name] = pandas.Series(table.column(name).to_pylist(), dtype=object)
+    return frame[table.column_names]
+
+
+def _weighted(table: pa.Table, sign: int) -> pa.Table:
+    return table.append_column(WEIGHT, pa.array([sign] * table.num_rows, pa.int64()))

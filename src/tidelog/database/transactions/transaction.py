@@ -1,0 +1,319 @@
+"""A transaction: writes applied in call order to a view of its own, and committed as one epoch.
+
+Each call checks its rows completely before it counts, so a call that raises leaves the transaction as it was. In a
+`with` block an exception that leaves the block undoes everything; so does a commit that fails, wherever it was asked
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import TracebackType
+from typing import Any, Self
+
+from tidelog.database.locked_engine import Session, declared, unknown_relation
+from tidelog.database.transactions.changes import Changes
+from tidelog.database.transactions.modify import Fields, modification
+from tidelog.database.transactions.writes import KeyedWrites, Writes, writes_to
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import TransactionError
+from tidelog.engine.interface import EpochReport, Hook, NewRules
+from tidelog.engine.marks import Marks
+from tidelog.io.fit import fitter
+from tidelog.io.values import UnfitError, Value, key_misfit
+from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.rule_changes.rule_set import RuleSet
+
+
+class _State(Enum):
+    NEW = "not begun"
+    OPEN = "open"
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled back"
+
+
+class Transaction:
+    """Made by `db.transaction()`. In a `with` block it commits at the end and rolls back on an exception; outside of
+    one, `begin()` is the start and `commit()` or `rollback()` the end.
+
+    >>> with db.transaction() as tx:
+    ...     tx.delete("Edge", [("a", "b")])
+    ...     tx.insert("Edge", [{"src": "c", "dst": "d"}])
+    >>> tx.changes["Reach"].inserted, tx.changes["Reach"].deleted
+    ([('b', 'd'), ('c', 'd')], [('a', 'b'), ('a', 'c')])
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._state = _State.NEW
+        self._writes: dict[str, Writes] = {}
+        self._count = 0
+        self._rules: RuleSet | None = None  # where a call has changed them
+        self._calls: list[tuple[int, str]] = []
+        self._changes: Changes | None = None
+        self._report: EpochReport | None = None
+        self._marks: Marks = {}
+        self._before_keeping: Hook = None
+
+    # Writes
+
+    def insert(self, relation: str, rows: Any) -> None:
+        """Adds rows to an input relation; rows that are there already stay as they are.
+
+        Rows are tuples, lists, dicts or records such as dataclasses (for a relation of one column also bare values), an
+        Arrow table, a pandas or polars DataFrame; on the Spark engine also a DataFrame of Spark or of pandas-on-Spark.
+        A row whose primary key is there already raises TransactionError, even if it is equal. A multiset has the row
+        once more, and so has a stream.
+        """
+        self._write(relation, "insert into").insert(rows)
+        self._count += 1
+
+    def delete(self, relation: str, rows: Any) -> None:
+        """Removes rows from an input relation; takes what `insert` takes.
+
+        Rows that are not there do no harm, except in a relation with a primary key: there a key that is not there, or
+        that has another row, raises TransactionError. In a multiset the weight of the row falls by one, also below
+        zero. A stream takes no deletes.
+        """
+        self._write(relation, "delete from", Kind.STREAM).delete(rows)
+        self._count += 1
+
+    def delete_key(self, relation: str, key: Any) -> None:
+        """Removes the row that has this primary key. Raises TransactionError when there is none."""
+        writes, key = self._write_by_key(relation, "delete by key from"), self._key(relation, key)
+        writes.delete_keys([key])
+        self._count += 1
+
+    def upsert(self, relation: str, rows: Any) -> None:
+        """Adds rows to a relation with a primary key; each replaces the row that has its key, if there is one."""
+        self._write_by_key(relation, "upsert into").upsert(rows)
+        self._count += 1
+
+    def modify(self, relation: str, key: Any, fields: Fields) -> None:
+        """Changes the row that has this primary key: `fields` has the new values by name, or is a function from the
+        old value of the row to the new one.
+
+        The value of a row is the relation's struct (`program.types.Host`); in a `relation R[T]` it is the value of type
+        `T`. Raises TransactionError when no row has the key, or when the row would get the key of another.
+        """
+        writes, key = self._write_by_key(relation, "modify a row of"), self._key(relation, key)
+        writes.modify(key, modification(fields, self._session.program.relations[relation], self._session.program))
+        self._count += 1
+
+    def clear(self, relation: str) -> None:
+        """Removes all facts of an input relation; what rules derive stays. A stream cannot be cleared."""
+        self._write(relation, "clear", Kind.STREAM).clear()
+        self._count += 1
+
+    def add_rules(self, text: str) -> None:
+        """Adds rules, and the relations, functions and types that the text declares for them.
+
+            >>> with db.transaction() as tx:
+            ...     tx.add_rules("Reach(y, x) :- Reach(x, y).")
+
+        A rule that is there already, up to the names of its variables, stays as it is. What the text declares can be
+        written to from the next transaction on. Raises ProgramError, with places in the text, for what is wrong with
+        it, or where it would close a circle through a negation; then the transaction is as it was.
+        """
+        self._change_rules(+1, text)
+
+    def remove_rules(self, text: str) -> None:
+        """Removes rules, also those of the program. What they alone derived leaves; what is declared stays.
+
+        Rules are told by what they are, not by how their variables are called. Raises ProgramError for one that is not
+        there, with the one that was probably meant.
+        """
+        self._change_rules(-1, text)
+
+    # Begin and end
+
+    def begin(self) -> Self:
+        """Opens the transaction. Raises TransactionError when it was opened before, or when another one is open."""
+        if self._state is not _State.NEW:
+            raise TransactionError(
+                f"the transaction is {self._state.value} and cannot begin again",
+                code=Code.TRANSACTION_OVER,
+                help="make a new one with `db.transaction()`",
+            )
+        self._session.begin(self)
+        self._state = _State.OPEN
+        return self
+
+    def commit(self) -> Changes:
+        """Applies all writes as one epoch and gives its changes.
+
+        If it raises, the transaction is rolled back. Only an interrupt from the keyboard that came too late to stop the
+        epoch is raised after the commit. Callbacks of `db.on_change` have been told when it returns.
+        """
+        self._check_open("commit")
+        writes, self._writes = self._writes, {}
+        self._state = _State.ROLLED_BACK
+        try:
+            with self._session.holding_interrupts():
+                changes = self._changes = self._apply(writes)
+                self._state = _State.COMMITTED
+        finally:
+            try:
+                self._tell()
+            finally:
+                self._session.end(self)
+        return changes
+
+    def rollback(self) -> None:
+        """Forgets all writes; the database stays as it was."""
+        self._check_open("roll back")
+        self._writes = {}
+        self._state = _State.ROLLED_BACK
+        self._session.end(self)
+
+    def __enter__(self) -> Self:
+        return self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not _State.OPEN:
+            return  # ended inside the block
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    # What came of it
+
+    @property
+    def changes(self) -> Changes:
+        """What the commit changed, by output relation. Raises TransactionError before the commit."""
+        if self._changes is None:
+            raise self._not_committed("changes")
+        return self._changes
+
+    @property
+    def report(self) -> EpochReport | None:
+        """What the epoch did and cost; None when the writes had no net effect, for then there is no epoch."""
+        if self._state is not _State.COMMITTED:
+            raise self._not_committed("report")
+        return self._report
+
+    def __repr__(self) -> str:
+        writes = f", {self._count} writes" if self._state is _State.OPEN else ""
+        return f"<Transaction {self._state.value}{writes}>"
+
+    def _change_rules(self, sign: int, text: str) -> None:
+        self._check_open("write")
+        rules = self._rules or self._session.known_rules()
+        self._rules = rules.add(text) if sign > 0 else rules.remove(text)
+        self._calls.append((sign, text))
+        self._count += 1
+
+    def _new_rules(self) -> NewRules | None:
+        """What the calls come to; None where the rules are what they were."""
+        if self._rules is None or self._rules.is_same(self._session.known_rules()):
+            return None
+        return NewRules(self._rules, tuple(self._calls))
+
+    def _write(self, name: str, verb: str, *refused: Kind) -> Writes:
+        self._check_open("write")
+        relation = self._input(name, verb)
+        if relation.kind in refused:
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it is a {relation.kind.value}, whose rows are gone after the commit anyway",
+                code=Code.STREAM_WRITE,
+            )
+        found = self._writes.get(name)
+        if found is None:
+            found = self._writes[name] = writes_to(self._session, relation)
+        return found
+
+    def _write_by_key(self, name: str, verb: str) -> KeyedWrites:
+        writes = self._write(name, verb)
+        if not isinstance(writes, KeyedWrites):
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it has no primary key",
+                code=Code.NO_PRIMARY_KEY,
+                help=f"declare it as `input relation {name}(...) primary key (row) row.field`",
+            )
+        return writes
+
+    def _key(self, name: str, key: Any) -> Value:
+        relation = self._session.program.relations[name]
+        assert relation.key_type is not None
+        try:
+            return fitter(relation.key_type, self._session.definitions)(key)
+        except UnfitError as error:
+            raise key_misfit(relation, error) from None
+
+    def _check_open(self, verb: str) -> None:
+        if self._state is _State.OPEN:
+            return
+        if self._state is _State.NEW:
+            message, help_ = "the transaction has not begun", "write inside `with db.transaction() as tx:`"
+        elif verb == "write":
+            message = f"the transaction is {self._state.value}; it takes no more writes"
+            help_ = "write inside `with db.transaction() as tx:`"
+        else:
+            message = f"the transaction is {self._state.value}; it cannot {verb} again"
+            help_ = "make a new one with `db.transaction()`"
+        raise TransactionError(message, code=Code.TRANSACTION_OVER, help=help_)
+
+    def _input(self, name: str, verb: str) -> Relation:
+        relation = self._session.relations.get(name)
+        if relation is None and self._rules is not None and name in declared(self._rules.rules):
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it comes with the rules of this very transaction",
+                code=Code.WRITE_TO_UNKNOWN_RELATION,
+                help="commit, and write to it in the next transaction",
+            )
+        if relation is None:
+            raise unknown_relation(
+                name, declared(self._session.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION
+            )
+        if relation.role is not Role.INPUT:
+            raise TransactionError(
+                f"cannot {verb} `{name}`: it is an {relation.role.value} relation, and its rows are derived",
+                code=Code.WRITE_TO_DERIVED_RELATION,
+                help=f"declare it as `input relation {name}(...)`, or write to the relations that its rules read",
+            )
+        return relation
+
+    def _apply(self, writes: Mapping[str, Writes]) -> Changes:
+        operations = [operation for each in writes.values() for operation in each.operations()]
+        changed = self._new_rules()
+        with self._session.engine() as engine:
+            if changed is None:
+                outcome = engine.commit(operations, self._before_keeping, marks=self._marks)
+            else:
+                outcome = engine.commit(operations, self._before_keeping, marks=self._marks, rules=changed)
+                self._session.take_rules(changed.rules)
+            if outcome is not None:
+                self._session.report = outcome.report
+            for each in writes.values():
+                each.committed()
+        self._report = outcome.report if outcome else None
+        return Changes(self._session, outcome.changes if outcome else {})
+
+    def _tell(self) -> None:
+        """Tells the callbacks of what is committed, also where an interrupt came too late to stop it."""
+        if self._changes and self._report is not None and self._session.listeners:
+            self._session.listeners.tell(self._changes, self._report.epoch)
+
+    def _not_committed(self, what: str) -> TransactionError:
+        return TransactionError(
+            f"the transaction is {self._state.value}; it has no {what}",
+            code=Code.NOT_COMMITTED,
+            help=f"read `tx.{what}` after the `with` block" if self._state is _State.OPEN else None,
+        )
+
+
+def mark(transaction: Transaction, marks: Marks) -> None:
+    """Has the commit set marks, which last as long as what it writes; see `tidelog.engine.marks`."""
+    transaction._marks = {**transaction._marks, **marks}
+
+
+def before_keeping(transaction: Transaction, hook: Hook) -> None:
+    """Has the commit call a function just before it counts, with the number and the changes of its epoch.
+
+    What the function raises undoes the epoch. It must not use the database, which is locked.
+    """
+    transaction._before_keeping = hook

@@ -1,0 +1,258 @@
+"""What an open transaction has written to one input relation: its own view of the relation, and the net difference.
+
+    PlainWrites       a set without a primary key, or a stream: the calls as they came; the engine nets them
+    KeyedWrites       a set with a primary key: for each key that was written, the row that it has now, if any
+    WeightedWrites    a multiset: for each row that was written, what its weight has changed by
+
+The last two stand on what is committed (`Given`: the facts that transactions gave, not what rules derive besides), so a
+call costs time in its own rows only, never in the relation. A method that raises leaves the writes as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from tidelog.database.locked_engine import Given, Session
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import TransactionError
+from tidelog.engine.interface import Operation
+from tidelog.io.rows import to_batch, to_rows, to_table
+from tidelog.io.values import Row, Value, quoted
+from tidelog.rules.ir import Kind, Relation
+from tidelog.rules.schema.arrow import is_plain_relation
+
+CLEARED_AT_ONCE = 1_000_000
+"""More rows than this never pass through the driver of Spark to be deleted."""
+
+
+class Writes(Protocol):
+    """The writes of one transaction to one relation."""
+
+    def insert(self, rows: Any) -> None: ...
+    def delete(self, rows: Any) -> None: ...
+    def clear(self) -> None: ...
+    def operations(self) -> list[Operation]:
+        """What the engine has to do to get from the last commit to this view."""
+
+    def committed(self) -> None:
+        """Makes this view the one that later transactions stand on."""
+
+
+def writes_to(session: Session, relation: Relation) -> Writes:
+    """The writes of a new transaction: none yet."""
+    if relation.key is not None:
+        return KeyedWrites(session, relation)
+    if relation.kind is Kind.MULTISET:
+        return WeightedWrites(session, relation)
+    return PlainWrites(session, relation)
+
+
+class PlainWrites:
+    """Inserts and deletes in call order. To clear is to forget them and to delete all that is committed."""
+
+    def __init__(self, session: Session, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+        self._operations: list[Operation] = []
+
+    def insert(self, rows: Any) -> None:
+        self._add(+1, rows)
+
+    def delete(self, rows: Any) -> None:
+        self._add(-1, rows)
+
+    def clear(self) -> None:
+        name = self._relation.name
+        with self._session.engine() as engine:
+            committed: Any
+            if engine.name == "local":
+                committed = [row for row, _ in engine.rows(name)]
+            elif is_plain_relation(self._relation) and engine.count(name) > CLEARED_AT_ONCE:
+                committed = engine.frame(name)
+            else:
+                committed = engine.table(name)
+            staged = engine.stage(name, committed)
+        self._operations = [Operation(name, -1, staged)]
+
+    def operations(self) -> list[Operation]:
+        return self._operations
+
+    def committed(self) -> None:
+        pass  # the engine has it all
+
+    def _add(self, sign: int, rows: Any) -> None:
+        # Outside the lock: the rows may be a generator that reads this very database.
+        batch = self._batch(rows)
+        last = self._operations[-1] if self._operations else None
+        if isinstance(batch, list) and last is not None and last.sign == sign and isinstance(last.rows, list):
+            last.rows.extend(batch)  # thousands of calls with a row each are one operation
+            return
+        with self._session.engine() as engine:
+            staged = engine.stage(self._relation.name, batch)
+        self._operations.append(Operation(self._relation.name, sign, staged))
+
+    def _batch(self, rows: Any) -> Any:
+        frame = self._session.spark_frame(rows)
+        if frame is not None:
+            return frame
+        if self._session.engine_name != "local" and is_plain_relation(self._relation):
+            return to_table(rows, self._relation)
+        return to_batch(rows, self._relation, self._session.definitions)
+
+
+class KeyedWrites:
+    """At most one row for each key. `_now` has the keys that were written, with None for one that has no row now."""
+
+    def __init__(self, session: Session, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+        self._given: Given = session.given(relation)
+        self._cleared = False
+        self._now: dict[Value, Row | None] = {}
+
+    def insert(self, rows: Any) -> None:
+        """Adds rows; each key must be new, even if the row is equal to that which has it."""
+        now: dict[Value, Row | None] = {}
+        for key, row in self._keyed(rows):
+            present = now[key] if key in now else self.row(key)
+            if present is not None:
+                raise TransactionError(
+                    f"cannot insert {quoted(row)} into `{self._relation.name}`: the key {quoted(key)} is there,"
+                    f" with {'an equal row' if present == row else quoted(present)}",
+                    code=Code.DUPLICATE_KEY,
+                    help="use `upsert` to replace the row of a key",
+                )
+            now[key] = row
+        self._now |= now
+
+    def delete(self, rows: Any) -> None:
+        """Removes rows, all of which must be there."""
+        now: dict[Value, Row | None] = {}
+        for key, row in self._keyed(rows):
+            present = now[key] if key in now else self.row(key)
+            if present is None:
+                raise self._not_found(key, "delete from")
+            if present != row:
+                raise TransactionError(
+                    f"cannot delete {quoted(row)} from `{self._relation.name}`: the key {quoted(key)} has another row,"
+                    f" {quoted(present)}",
+                    code=Code.DIFFERENT_ROW,
+                    help="use `delete_key` to delete the row of a key, whatever it is",
+                )
+            now[key] = None
+        self._now |= now
+
+    def delete_keys(self, keys: Iterable[Value]) -> None:
+        """Removes the rows of keys, all of which must be there."""
+        now: dict[Value, Row | None] = {}
+        for key in keys:
+            if key in now or self.row(key) is None:
+                raise self._not_found(key, "delete from")
+            now[key] = None
+        self._now |= now
+
+    def upsert(self, rows: Any) -> None:
+        """Each row takes the place of that which has its key, if any; of rows with one key the last counts."""
+        self._now |= dict(self._keyed(rows))
+
+    def modify(self, key: Value, change: Callable[[Row], Row]) -> None:
+        """Replaces the row of a key, which must be there; one whose key changes must not meet another row there."""
+        row = self.row(key)
+        if row is None:
+            raise self._not_found(key, "modify a row of")
+        changed = change(row)
+        new_key = self._key(changed)
+        now: dict[Value, Row | None] = {key: None}
+        if new_key != key and self.row(new_key) is not None:
+            raise TransactionError(
+                f"cannot modify {quoted(row)} of `{self._relation.name}`: its new key {quoted(new_key)} is there",
+                code=Code.DUPLICATE_KEY,
+            )
+        now[new_key] = changed
+        self._now |= now
+
+    def clear(self) -> None:
+        self._cleared = True
+        self._now = {}
+
+    def row(self, key: Value) -> Row | None:
+        """The row that has the key in this view."""
+        if key in self._now:
+            return self._now[key]
+        return None if self._cleared else self._given.get(key)
+
+    def operations(self) -> list[Operation]:
+        before = self._given
+        touched = before.keys() | self._now.keys() if self._cleared else self._now.keys()
+        changed = [(before.get(key), self._now.get(key)) for key in touched]
+        gone = [old for old, new in changed if old is not None and old != new]
+        come = [new for old, new in changed if new is not None and old != new]
+        return _operations(self._session, self._relation.name, {-1: gone, +1: come})
+
+    def committed(self) -> None:
+        if self._cleared:
+            self._given.clear()
+        for key, row in self._now.items():
+            if row is None:
+                self._given.pop(key, None)
+            else:
+                self._given[key] = row
+
+    def _keyed(self, rows: Any) -> list[tuple[Value, Row]]:
+        return [(self._key(row), row) for row in _python_rows(self._session, self._relation, rows)]
+
+    def _key(self, row: Row) -> Value:
+        return self._session.key(self._relation, row)
+
+    def _not_found(self, key: Value, verb: str) -> TransactionError:
+        return TransactionError(
+            f"cannot {verb} `{self._relation.name}`: the key {quoted(key)} is not there", code=Code.KEY_NOT_FOUND
+        )
+
+
+class WeightedWrites:
+    """Every insert of a row adds 1 to its weight, every delete takes 1 away, also below zero."""
+
+    def __init__(self, session: Session, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+        self._given: Given = session.given(relation)
+        self._difference: dict[Row, int] = {}
+
+    def insert(self, rows: Any) -> None:
+        self._add(+1, rows)
+
+    def delete(self, rows: Any) -> None:
+        self._add(-1, rows)
+
+    def clear(self) -> None:
+        self._difference = {row: -weight for row, weight in self._given.items()}
+
+    def operations(self) -> list[Operation]:
+        by_change: dict[int, list[Row]] = {}
+        for row, change in self._difference.items():
+            by_change.setdefault(change, []).append(row)
+        return _operations(self._session, self._relation.name, by_change)
+
+    def committed(self) -> None:
+        for row, change in self._difference.items():
+            weight = self._given.get(row, 0) + change
+            if weight:
+                self._given[row] = weight
+            else:
+                self._given.pop(row, None)
+
+    def _add(self, sign: int, rows: Any) -> None:
+        for row in _python_rows(self._session, self._relation, rows):
+            self._difference[row] = self._difference.get(row, 0) + sign
+
+
+def _python_rows(session: Session, relation: Relation, rows: Any) -> list[Row]:
+    frame = session.spark_frame(rows)
+    return to_rows(rows if frame is None else frame.toArrow(), relation, session.definitions)
+
+
+def _operations(session: Session, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
+    with session.engine() as engine:
+        return [Operation(name, sign, engine.stage(name, rows)) for sign, rows in by_sign.items() if sign and rows]

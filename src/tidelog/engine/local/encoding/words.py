@@ -1,0 +1,305 @@
+"""Values ↔ words: how stored columns (`rules.stored`) and Python values become 64-bit words and come back.
+
+Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
+values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until `reclaim` finds
+that nothing uses it any more; then it is given to another value. A value holds the values inside it, not their ids.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import arrow_type, empty_rows
+from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
+from tidelog.types import BitType, BoolType, FloatType, NamedType, SignedType, TupleType, Type, integer_range, is_word
+from tidelog.values import NAN, Definitions
+
+Words = npt.NDArray[np.int64]
+Value = Any  # the Python form of a value of the language (`tidelog.values`)
+
+
+_GIVEN_BACK: Final = object()
+SMALLEST_SWEEP = 1024
+
+
+class Pool:
+    """The interned values of one type; an id is a place in `values`.
+
+    `limit` is the number of values at which it is time to look for those that nothing uses any more.
+    """
+
+    __slots__ = ("_constants", "_free", "ids", "limit", "values")
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.ids: dict[Value, int] = {}
+        self.limit = SMALLEST_SWEEP
+        self._free = array("q")
+        self._constants: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def intern(self, value: Value) -> int:
+        """The id of the value, a new one if need be."""
+        known = self.ids.get(value)
+        if known is None:
+            if self._free:
+                known = self._free.pop()
+                self.values[known] = value
+            else:
+                known = len(self.values)
+                self.values.append(value)
+            self.ids[value] = known
+        return known
+
+    def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
+        """The ids of the values; many new ones cost a few passes at C speed, not a call each.
+
+        `distinct` says that no two of them are equal, which need not be found out then.
+        """
+        words = np.fromiter(map(self.ids.get, values, repeat(-1)), np.int64, len(values))
+        missing = np.flatnonzero(words < 0)
+        if not len(missing):
+            return words
+        fresh = [values[place] for place in missing.tolist()]
+        if self._free or not (distinct or len(set(fresh)) == len(fresh)):
+            words[missing] = [self.intern(value) for value in fresh]
+            return words
+        start = len(self.values)
+        self.values.extend(fresh)
+        self.ids.update(zip(fresh, range(start, start + len(fresh)), strict=True))
+        words[missing] = np.arange(start, start + len(fresh))
+        return words
+
+    def copy_values(self) -> list[Value]:
+        """The values by their ids; None for an id that was given back."""
+        if not self._free:
+            return self.values.copy()
+        return [None if value is _GIVEN_BACK else value for value in self.values]
+
+    def fill(self, values: list[Value]) -> None:
+        """Takes over what `copy_values` gave; the pool is empty."""
+        self.values = [_GIVEN_BACK if value is None else value for value in values]
+        self.ids = {value: number for number, value in enumerate(values) if value is not None}
+        self.limit = max(SMALLEST_SWEEP, 2 * len(self.ids))
+        if len(self.ids) < len(values):
+            self._free = array("q", [number for number, value in enumerate(values) if value is None][::-1])
+
+    def constant(self, value: Value) -> int:
+        """The id of a value that is never given back."""
+        known = self.intern(value)
+        self._constants.add(known)
+        return known
+
+    def marks(self) -> npt.NDArray[np.bool_]:
+        """For each id whether it is in use; so far only constants are."""
+        marked = np.zeros(len(self.values), dtype=np.bool_)
+        marked[list(self._constants)] = True
+        return marked
+
+    def sweep(self, marked: npt.NDArray[np.bool_]) -> None:
+        """Gives back all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
+        values, ids = self.values, self.ids
+        unused = np.flatnonzero(~marked)
+        for number in unused.tolist():
+            value = values[number]
+            if value is not _GIVEN_BACK:
+                del ids[value]
+                values[number] = _GIVEN_BACK
+        used = np.flatnonzero(marked)
+        end = int(used[-1]) + 1 if len(used) else 0
+        del values[end:]
+        self._free = array("q", unused[unused < end][::-1].tolist())
+
+
+class Values:
+    """All pools of an engine, and the way in and out of words.
+
+    `definitions` are the types of the program; without them there are no tables of relations that are not plain.
+    """
+
+    def __init__(self, definitions: Definitions | None = None) -> None:
+        self._pools: dict[Type, Pool] = {}
+        self.pools: list[Pool] = []
+        self.definitions = definitions or Definitions()
+
+    def pool(self, type_: Type) -> Pool:
+        """The pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that value."""
+        pool = self._pools.get(type_)
+        if pool is None:
+            bare = _bare(type_)
+            if bare == type_:
+                pool = Pool()
+                self.pools.append(pool)
+            else:
+                pool = self.pool(bare)
+            self._pools[type_] = pool
+        return pool
+
+    def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
+        """The pools of those of the types that are interned, by the type that shares the pool."""
+        return {bare: self.pool(bare) for bare in map(_bare, types) if not is_word(bare)}
+
+    def word(self, value: Value, type_: Type) -> int:
+        """The word of a constant of a rule, which keeps it for good."""
+        if not is_word(type_):
+            return self.pool(type_).constant(value)
+        return _word(value)
+
+    def find(self, value: Value, type_: Type) -> int | None:
+        """The word of one value, or None for a value that is not interned (and so is in no row)."""
+        if not is_word(type_):
+            return self.pool(type_).ids.get(value)
+        return _word(value)
+
+    def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
+        """The Python values of a column of words."""
+        if not is_word(type_):
+            values = self.pool(type_).values
+            return [values[i] for i in words.tolist()]
+        if isinstance(type_, FloatType):
+            return [NAN if number != number else number for number in words.view(np.float64).tolist()]
+        if isinstance(type_, BoolType):
+            words = words != 0
+        elif isinstance(type_, BitType):
+            words = words.view(np.uint64)
+        decoded: list[Value] = words.tolist()
+        return decoded
+
+    def decoder(self, type_: Type) -> Callable[[int], Value]:
+        """The function from a word to its Python value, for callers that go value by value."""
+        if not is_word(type_):
+            return self.pool(type_).values.__getitem__
+        match type_:
+            case BoolType():
+                return bool
+            case BitType():
+                return _unsigned
+            case _:
+                return int
+
+    def encoder(self, type_: Type) -> Callable[[Value], int]:
+        """The function from a Python value that fits the type to its word."""
+        return _word if is_word(type_) else self.pool(type_).intern
+
+    def encode(self, values: list[Any], type_: Type) -> Words:
+        """The words of a column of Python values that fit the type."""
+        if not is_word(type_):
+            return self.pool(type_).intern_all(values)
+        if isinstance(type_, FloatType):
+            return np.array(values, dtype=np.float64).view(np.int64)
+        if isinstance(type_, BitType):
+            return np.array(values, dtype=np.uint64).view(np.int64)
+        return np.array(values, dtype=np.int64)
+
+    def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
+        """One line per row, one word per column; the table has the relation's stored columns, maybe more.
+
+        Columns that share a pool are interned together, so that a value which is in several of them, or in many rows,
+        becomes a Python object once.
+        """
+        words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
+        interned: dict[Type, list[int]] = {}
+        for i, column in enumerate(relation.columns):
+            if is_word(column.type):
+                words[:, i] = _column_to_words(table.column(column.name), column.type)
+            else:
+                interned.setdefault(_bare(column.type), []).append(i)
+        for type_, places in interned.items():
+            columns = [table.column(relation.columns[i].name) for i in places]
+            chunks = [chunk for column in columns for chunk in column.chunks]
+            found = self._interned(pa.chunked_array(chunks, columns[0].type), type_)
+            for i, part in zip(places, np.split(found, len(places)), strict=True):
+                words[:, i] = part
+        return words
+
+    def rows_to_words(self, rows: Sequence[tuple[Value, ...]], relation: Relation) -> Words:
+        """One line per row of Python values that fit the relation's columns."""
+        words = np.empty((len(rows), len(relation.columns)), dtype=np.int64)
+        for i, column in enumerate(relation.columns):
+            words[:, i] = self.encode([row[i] for row in rows], column.type)
+        return words
+
+    def words_to_rows(self, words: Words, relation: Relation) -> list[tuple[Value, ...]]:
+        """The rows as Python values."""
+        if not relation.columns:
+            return [()] * len(words)
+        columns = (self.decode(words[:, i].copy(), column.type) for i, column in enumerate(relation.columns))
+        return list(zip(*columns, strict=True))
+
+    def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
+        """The rows of a relation as a table with its `stored_schema`."""
+        arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
+        if not arrays:
+            return empty_rows(len(words))
+        return pa.Table.from_arrays(arrays, schema=stored_schema(relation))
+
+    def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
+        """The ids of a column whose type is interned."""
+        encoded = column.combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
+            encoded = encoded.combine_chunks()
+        # Text, decimal numbers and encodings are in canonical form, so different ones are different values.
+        values = stored_values(encoded.dictionary, type_, self.definitions)
+        ids = self.pool(type_).intern_all(values, distinct=True)
+        return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
+
+    def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
+        match type_:
+            case BoolType():
+                return pa.array(words != 0)
+            case BitType(width) if width <= 64:
+                return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
+            case SignedType(width) if width <= 64:
+                return pa.array(words).cast(arrow_type(type_))
+        distinct, codes = np.unique(words, return_inverse=True)
+        dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
+        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
+
+
+def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
+    words: Words = column.to_numpy()
+    if isinstance(type_, BitType) and type_.width > 32:
+        return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
+    return words.astype(np.int64)
+
+
+_TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
+
+
+def _bare(type_: Type) -> Type:
+    """The type without `Ref` and `Intern`."""
+    match type_:
+        case NamedType(name, (inner,)) if name in _TRANSPARENT:
+            return _bare(inner)
+        case NamedType(name, arguments):
+            return NamedType(name, tuple(map(_bare, arguments)))
+        case TupleType(items):
+            return TupleType(tuple(map(_bare, items)))
+        case _:
+            return type_
+
+
+def is_its_word(type_: Type) -> bool:
+    """Whether the values of a type are their own words: numbers that a signed word has room for."""
+    return isinstance(type_, SignedType | BitType) and is_word(type_) and integer_range(type_)[1] < 1 << 63
+
+
+def _unsigned(word: int) -> int:
+    return word & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _word(value: bool | int | float) -> int:
+    """The word with the bits of a number of up to 64 bits."""
+    if isinstance(value, float):
+        return int(np.float64(value).view(np.int64))
+    return int(value) - (1 << 64) if value >= 1 << 63 else int(value)

@@ -1,0 +1,93 @@
+"""What an epoch changed in one relation of the local engine: words, decoded when somebody looks.
+
+The rows that came are still where the epoch put them, so they are not even copied before somebody looks, or before the
+next epoch begins: after a Bootstrap they are the whole relation. As long as the changes are held, `reclaim` keeps the
+values of their words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.interface import Row
+from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.epoch.inserted_rows import Arrived
+from tidelog.engine.local.epoch.net_operations import split
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.weighted_table import Bag
+from tidelog.rules.ir import Relation
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class LocalChanges:
+    """The rows of one relation that came and went, as words; they become Arrow when somebody looks.
+
+    In a set there are no weights: rows come with +1 and leave with -1.
+    """
+
+    relation: Relation
+    values: Values
+    arrived: Arrived
+    left: Words
+    came_weights: Words | None = None
+    left_weights: Words | None = None
+
+    @property
+    def came(self) -> Words:
+        return self.arrived.words()
+
+    def inserted(self) -> pa.Table:
+        return self.values.words_to_table(self.came, self.relation)
+
+    def deleted(self) -> pa.Table:
+        return self.values.words_to_table(self.left, self.relation)
+
+    def weights(self) -> list[tuple[Row, int]]:
+        left = repeat(-1) if self.left_weights is None else self.left_weights.tolist()
+        came = repeat(1) if self.came_weights is None else self.came_weights.tolist()
+        gone = zip(self.values.words_to_rows(self.left, self.relation), left)
+        return [*gone, *zip(self.values.words_to_rows(self.came, self.relation), came)]
+
+    def inserted_count(self) -> int:
+        return len(self.arrived)
+
+    def deleted_count(self) -> int:
+        return len(self.left)
+
+    def inserted_frame(self) -> Any:
+        raise no_session()
+
+    def deleted_frame(self) -> Any:
+        raise no_session()
+
+
+def row_changes(relation: Relation, values: Values, store: Store) -> LocalChanges | None:
+    """What the epoch under way has changed in the rows of a store, if anything."""
+    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+        return None
+    return LocalChanges(relation, values, store.arrived(), store.columns_of(store.lines_that_left()))
+
+
+def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:
+    """What the epoch under way adds to the weights of a relation, if anything."""
+    if not delta:
+        return None
+    came, left = split(delta, relation)
+    weights = np.array(list(delta.values()), dtype=np.int64)
+    return LocalChanges(relation, values, Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
+
+
+def no_session() -> UsageError:
+    """What asks for a Spark DataFrame gets this."""
+    return UsageError(
+        "the local engine has no Spark session",
+        code="E803",
+        help='use to_arrow() or to_pandas(), or open the database with engine="spark"',
+    )

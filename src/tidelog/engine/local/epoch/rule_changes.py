@@ -1,0 +1,136 @@
+"""Other rules for a local engine: which strata go on with the state that they have, and which are derived anew.
+
+    as it was         the same relations, the same rules: the very object goes on
+    repaired          the same relations, other rules: Update takes in the rules that come and gives up those that go
+    derived anew      relations that were not one stratum before, or that are held in another way now
+
+Everything of the old rules stays as it is until the epoch is kept; so an epoch that fails has only to be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.weighted_table import Tables
+from tidelog.engine.local.strata.group_by import WeightedGroupStratum
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.materialized import Application, TransformStratum
+from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
+from tidelog.engine.local.strata.weighted import WeightedStratum
+from tidelog.rules.ir import Role, RuleProgram, Stratum
+
+Make = Callable[[Stratum, RuleProgram, Mapping[str, int]], LocalStratum]
+
+
+def connect(strata: Sequence[LocalStratum], tables: Tables) -> None:
+    """Gives strata that are new what they share with others."""
+    made: dict[Application, Sequence[Any]] = {}
+    for stratum in strata:
+        if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
+            stratum.connect(tables)
+        elif isinstance(stratum, TransformStratum):
+            stratum.share(made)
+
+
+class RuleChange:
+    """From the strata of one program to those of another, between two epochs."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        before: RuleProgram,
+        strata: Sequence[LocalStratum],
+        numbers: Mapping[str, int],
+        tables: Tables,
+        after: RuleProgram,
+    ) -> None:
+        self._desk = desk
+        self._before, self._after = before, after
+        self._homes = {name: each for each in strata for name in each.relations}
+        new = [relation for name, relation in after.relations.items() if name not in numbers]
+        self._new = dict(zip((each.name for each in new), desk.add([len(each.columns) for each in new])))
+        self._gone = [number for name, number in numbers.items() if name not in after.relations]
+        # Rules that go may read relations that go with them.
+        self._all = {**numbers, **self._new}
+        self.numbers = {name: self._all[name] for name in after.relations}
+        self.tables = Tables(after, desk, self.numbers, tables)
+        # Relations that count derivations now and did not, or the other way round.
+        self._weighed_otherwise = {
+            name
+            for name, relation in before.relations.items()
+            if (now := after.relations.get(name, relation)) is not relation and now.weighted != relation.weighted
+        }
+        self._made: list[LocalStratum] = []
+
+    def strata(self, make: Make) -> list[LocalStratum]:
+        """The strata of the new program; those that are not what they were are new objects."""
+        found = []
+        for stratum in self._after.strata:
+            old = self._homes.get(stratum.relations[0])
+            if old is not None and old.stratum is stratum and not self._weighed_otherwise:
+                found.append(old)
+                continue
+            old = self._find(stratum)
+            if old is not None and self._is_as_it_was(stratum, old):
+                found.append(old)
+                continue
+            made = make(stratum, self._after, self._all)
+            self._made.append(made)
+            found.append(made)
+        return found
+
+    def connect(self) -> None:
+        """Has the new objects go on with the state of those before them, or begin anew."""
+        connect(self._made, self.tables)
+        for made in self._made:
+            old = self._find(made.stratum)
+            if old is not None and self._goes_on(made, old):
+                made.go_on(old)
+                continue
+            made.begin_anew(self._given(made))
+
+    def keep(self) -> None:
+        """The epoch is kept: what is gone takes no memory any more."""
+        self._desk.give_back(self._gone)
+
+    def undo(self) -> None:
+        """The epoch has failed."""
+        self._desk.give_back(self._new.values())
+
+    def _find(self, stratum: Stratum) -> LocalStratum | None:
+        """The stratum that had the same relations."""
+        found = self._homes.get(stratum.relations[0])
+        return found if found is not None and {*found.relations} == {*stratum.relations} else None
+
+    def _goes_on(self, made: LocalStratum, old: LocalStratum) -> bool:
+        """Whether the state is of the same kind. What has no rules any more has no ranks either."""
+        loses_its_rules = old.has_rules() and not made.has_rules()
+        return type(old) is type(made) and not loses_its_rules and not self._is_weighed_otherwise(made.stratum)
+
+    def _is_as_it_was(self, stratum: Stratum, old: LocalStratum) -> bool:
+        return (
+            old.stratum.recursive == stratum.recursive
+            and len(old.stratum.rules) == len(stratum.rules)
+            and {*map(id, old.stratum.rules)} == {*map(id, stratum.rules)}
+            and not self._is_weighed_otherwise(stratum)
+        )
+
+    def _is_weighed_otherwise(self, stratum: Stratum) -> bool:
+        """Whether a relation that it holds or reads counts derivations now and did not, or the other way round."""
+        if not self._weighed_otherwise:
+            return False
+        read = (atom.relation for rule in stratum.rules for atom in rule.atoms)
+        return not self._weighed_otherwise.isdisjoint((*stratum.relations, *read))
+
+    def _given(self, made: LocalStratum) -> dict[int, Words]:
+        """The facts that its relations were given, with their weights."""
+        delayed = {feed.relation for feed in self._after.feeds if not feed.latest}
+        given = {}
+        for name in made.relations:
+            home = self._homes.get(name)
+            if home is not None and (self._after.relations[name].role is Role.INPUT or name in delayed):
+                given[self.numbers[name]] = home.given_to(name)
+        return given

@@ -1,0 +1,89 @@
+"""Which strata an epoch has to look at: those with new facts, and those that read what another has changed.
+
+A tiny commit to a large program must not pay for all of its strata. So nobody asks each of them: a stratum that has
+changed a relation calls those that read it, in the order of the strata. Only strata that go by more than which rows are
+there (by weights, by streams) are asked in every epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.strata.joins import LocalStratum
+
+
+class Agenda:
+    """The strata of an engine, and who reads whom. `visited` are those that the epoch has come to."""
+
+    def __init__(self, strata: Sequence[LocalStratum], desk: Desk) -> None:
+        self._strata = strata
+        self._desk = desk
+        self._homes = {number: place for place, each in enumerate(strata) for number in each.relation_numbers}
+        self._readers: dict[int, list[int]] = {}
+        for place, stratum in enumerate(strata):
+            for number in stratum.reads:
+                self._readers.setdefault(number, []).append(place)
+        self._changed = [place for place, each in enumerate(strata) if each.has_changed]
+        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always]
+        self.visited: list[LocalStratum] = []
+
+    def rules_are_kept(self) -> None:
+        """Strata no longer read what only rules read that are gone, and need not be asked because of them."""
+        for place in self._changed:
+            reads = set(self._strata[place].reads)
+            for number in [each for each, readers in self._readers.items() if place in readers and each not in reads]:
+                self._readers[number].remove(place)
+                if not self._readers[number]:
+                    del self._readers[number]
+        self._changed = []
+
+    @property
+    def read(self) -> Collection[int]:
+        """The relations that strata above their own read."""
+        return self._readers.keys()
+
+    def home(self, relation: int) -> LocalStratum:
+        """The stratum that holds a relation."""
+        return self._strata[self._homes[relation]]
+
+    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+        """See `LocalStratum.net`."""
+        return self.home(relation).net(relation, rows, signs)
+
+    def all(self) -> Iterator[LocalStratum]:
+        """Every stratum, for the first epoch."""
+        self.visited = list(self._strata)
+        return iter(self._strata)
+
+    def touched(self, relations: Iterable[int]) -> Iterator[LocalStratum]:
+        """The strata that may have anything to do when these relations have new facts; each is done before the next."""
+        self.visited = []
+        return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always, *self._changed}])
+
+    def beginning_with(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
+        """These strata, and those that read what they change."""
+        self.visited = []
+        return self._walk([self._homes[each.relation_numbers[0]] for each in strata])
+
+    def _walk(self, places: list[int]) -> Iterator[LocalStratum]:
+        heapify(places)
+        last = -1
+        while places:
+            place = heappop(places)
+            if place == last:
+                continue
+            last = place
+            stratum = self._strata[place]
+            self.visited.append(stratum)
+            yield stratum
+            for number in stratum.relation_numbers:
+                line = self._desk.S[number]
+                if line[k.CAME_COUNT] or line[k.LEFT_COUNT]:
+                    for reader in self._readers.get(number, ()):
+                        # A stratum before this one reads it only by a rule that goes, and has given that up already.
+                        if reader > place:
+                            heappush(places, reader)

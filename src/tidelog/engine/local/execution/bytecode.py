@@ -1,0 +1,479 @@
+"""Variant → code: the words that the join kernel interprets.
+
+Variables and constants get registers. Joins become iterators; filters, assignments and antijoins become the tail of the
+iterator before them. Variants with the same delta become one tree (`tree.py`), so that what they have in common is
+evaluated once. Where an expression is not a matter of words (text, wide integers, a division inside a
+condition that guards it), the variant is cut into segments: the kernel writes the registers that are needed later to
+a buffer, Python evaluates the expression on whole columns, once per distinct argument, and the next segment goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from tidelog.check import typed
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.python_step import PythonStep
+from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Path, Slot, Tree, TriePart, chain
+from tidelog.engine.local.kernels import layout as k
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.functions.scalar import ScalarFunction, compile_scalar
+from tidelog.plan.plain import is_plain
+from tidelog.plan.statistics import Order
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
+from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
+from tidelog.rules.lower.unfold import compile_unfold
+from tidelog.types import BitType, BoolType, SignedType, Type
+
+Probe = tuple[int, tuple[int, ...] | Order]  # an arrangement: a relation, and the columns of its key; or a trie
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of code that the kernel runs in one go. The last one emits heads, the others feed `after`."""
+
+    code: Words
+    constants: Words
+    emits: int
+    after: PythonStep | None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Variants that begin with the same delta, in words. `probes` are the arrangements they need: (relation, keys).
+
+    A variant that Python runs is alone, in several segments; the others are one tree. `at` says, per block of the tree,
+    which variant first came by there.
+    """
+
+    variants: tuple[Variant, ...]
+    kind: int
+    delta: int  # the delta's relation, or -1
+    head: int  # of a variant that Python runs
+    segments: tuple[Segment, ...]
+    probes: tuple[Probe, ...]
+    at: tuple[Variant, ...]
+    cursors: int  # the iterators whose rows threads share out
+    line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants; nothing is active yet
+
+    def __post_init__(self) -> None:
+        first = self.segments[0]
+        code, constants = first.code.ctypes.data, first.constants.ctypes.data
+        line = (code, constants, len(first.constants), self.kind, self.delta, 0, int(self.in_python))
+        object.__setattr__(self, "line", line)
+
+    @property
+    def in_python(self) -> bool:
+        return len(self.segments) > 1
+
+
+class ConstantWords(Protocol):
+    """What gives the words of constants."""
+
+    def word(self, value: Any, type_: Type) -> int: ...
+
+
+class Encoder:
+    """Encodes variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, int],
+        arrangement: Callable[[int, tuple[int, ...] | Order], int],
+        values: ConstantWords,
+        functions: CompiledFunctions,
+    ) -> None:
+        self.relations = relations
+        self.arrangement = arrangement
+        self.values = values
+        self.functions = functions
+
+    def encode(
+        self,
+        variants: Sequence[Variant],
+        inside: Sequence[str],
+        lacks_rows: Callable[[Variant], bool],
+        parts: Mapping[int, int] | None = None,
+        first_tally: int = 0,
+        first_cursor: int = 0,
+    ) -> list[Encoded]:
+        """The code of all variants of a stratum whose relations are `inside`; what begins alike is done once.
+
+        `parts` numbers rules (by the `id` of the object) that must not be mixed with others. Tallies and cursors are
+        numbered from the given ones on, behind those of other code.
+        Of the rules that are to be evaluated as a whole, those that lack rows stay apart, as they may want arrangements
+        that the others do not; so do those that are recursive, as there are waves for the others alone.
+        """
+        slots = {name: slot for slot, name in enumerate(inside)}
+        parts = parts or {}
+        trees: dict[tuple[int, int, int, int], list[Tree]] = {}
+        probes: dict[int, list[Probe]] = {}
+        encoded: list[Encoded] = []
+        for tally, variant in enumerate(variants, first_tally):
+            encoding = Encoding(self, variant, frozenset(inside))
+            path = encoding.run()
+            probes[id(variant)] = encoding.probes
+            if encoding.segments:
+                encoded.append(encoding.alone(path))
+                continue
+            emit = Emit(slots[variant.rule.head.relation], tally, path.emit)
+            apart = 0
+            if variant.delta.kind is DeltaKind.RULE:
+                apart = 1 + lacks_rows(variant) + 2 * any(atom.relation in slots for atom in variant.rule.positives)
+            part = parts.get(id(variant.rule), 0)
+            group = trees.setdefault((encoding.kind(), encoding.delta(), apart, part), [])
+            if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
+                group.append(Tree(path, emit, variant))
+        cursors = first_cursor
+        for (kind, delta, _, _), group in trees.items():
+            for tree in group:
+                code, blocks, split = tree.code(cursors)
+                cursors += split
+                needed = dict.fromkeys(probe for variant in tree.variants for probe in probes[id(variant)])
+                segment = Segment(code, tree.constant_words(), 0, None)
+                at = tuple(block.variant or tree.variants[0] for block in blocks)
+                encoded.append(Encoded(tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split))
+        return encoded
+
+
+class Encoding:
+    """One variant on its way to code."""
+
+    def __init__(self, encoder: Encoder, variant: Variant, inside: frozenset[str]) -> None:
+        self.encoder = encoder
+        self.variant = variant
+        self.inside = inside
+        self.registers: dict[object, int] = {}
+        self.constants: dict[int, int] = {}
+        self.bound: list[str] = []
+        self.types: dict[str, Type] = {}
+        self.blocks: list[Block] = []
+        self.segments: list[Segment] = []
+        self.probes: list[Probe] = []
+        self.slots: dict[int, Part] = {}  # position → the part of its last leapfrog join
+
+    def run(self) -> Path:
+        """Encodes the variant; what is left after the last cut, if there are any, is the path that comes back."""
+        delta = self.variant.delta
+        if delta.atom is None:
+            self.blocks.append(Block(k.ITERATE_UNIT))
+        else:
+            self._iterate(delta.atom, Block(k.ITERATE_BATCH), known=())
+            # The batch is the delta itself: its rows need no look at the overlay.
+            self.blocks[-1].check = k.CHECK_NONE
+            if delta.kind is DeltaKind.NEGATIVE:
+                self.blocks[-1].inside = 0
+        for index, step in enumerate(self.variant.steps):
+            self._step(step, self.variant.steps[index + 1 :])
+        emit = tuple(self._term(term) for term in self.variant.rule.head.terms)
+        return Path(self.blocks, emit, self.constants)
+
+    def piece(self, known: Sequence[Variable], steps: Sequence[Step], found: Sequence[str]) -> Segment:
+        """Only some steps of the variant: from lines with the words of `known` to lines with those of `found`."""
+        block = Block(k.ITERATE_INPUT)
+        block.binds = [self._bind(variable.name, variable.type) for variable in known]
+        self.blocks.append(block)
+        for step in steps:
+            self._step(step, ())
+        self._close([self.registers[name] for name in found], None)
+        (segment,) = self.segments
+        return segment
+
+    def alone(self, path: Path) -> Encoded:
+        """A variant that Python runs, segment by segment."""
+        self._close(list(path.emit), None)
+        return Encoded(
+            (self.variant,),
+            self.kind(),
+            self.delta(),
+            self.encoder.relations[self.variant.rule.head.relation],
+            tuple(self.segments),
+            tuple(dict.fromkeys(self.probes)),
+            (self.variant,),
+            0,
+        )
+
+    def delta(self) -> int:
+        """The number of the delta's relation, or -1."""
+        atom = self.variant.delta.atom
+        return -1 if atom is None else self.encoder.relations[atom.relation]
+
+    def kind(self) -> int:
+        """The kind of the delta: one of layout.KIND_…"""
+        delta = self.variant.delta
+        if delta.kind is DeltaKind.RULE:
+            return k.KIND_RULE
+        if delta.kind is DeltaKind.NEGATIVE:
+            return k.KIND_NEGATED
+        assert delta.atom is not None
+        return k.KIND_INSIDE if delta.atom.relation in self.inside else k.KIND_BELOW
+
+    # Registers
+
+    def _register(self, key: object) -> int:
+        return self.registers.setdefault(key, len(self.registers))
+
+    def _constant(self, word: int) -> int:
+        register = self._register(("constant", word))
+        self.constants[register] = word
+        return register
+
+    def _bind(self, name: str, type_: Type) -> int:
+        if name not in self.types:
+            self.bound.append(name)
+            self.types[name] = type_
+        return self._register(name)
+
+    def _term(self, term: Term) -> int:
+        match term:
+            case Variable(name):
+                return self.registers[name]
+            case Constant(value, type_):
+                return self._constant(self.encoder.values.word(value, type_))
+            case Wildcard():
+                raise AssertionError("a wildcard has no register")
+
+    # Steps
+
+    def _step(self, step: Step, rest: tuple[Step, ...]) -> None:
+        match step:
+            case Join():
+                self._join(step)
+            case Leap():
+                self._leap(step)
+            case Antijoin(atom, position):
+                block = self.blocks[-1]
+                before = 1 if position < self.variant.delta.position else 0
+                block.absent_keys[len(block.tail)] = [self._term(term) for term in atom.terms]
+                relation = self.encoder.relations[atom.relation]
+                block.tail.append((k.T_ABSENT, relation, len(atom.terms), 0, before, 0))
+            case Filter(expression):
+                if is_plain(expression):
+                    self._tail(k.T_FILTER, 0, self._value(expression))
+                else:
+                    function = self._scalar(expression)
+                    self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [])
+            case Let(variable, expression, compare):
+                if is_plain(expression):
+                    register = self._value(expression)
+                    if compare:
+                        equal = self._temporary()
+                        self._tail(k.T_EQ, equal, register, self.registers[variable.name])
+                        self._tail(k.T_FILTER, 0, equal)
+                    else:
+                        self._tail(k.T_MOVE, self._bind(variable.name, variable.type), register, 0, 64)
+                else:
+                    function = self._scalar(expression)
+                    self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)])
+            case Take(unfold):
+                self._cut(
+                    unfold.expression, rest, unfold.variables, compile_unfold(unfold, self.encoder.functions).call
+                )
+
+    def _join(self, step: Join) -> None:
+        relation = self.encoder.relations[step.atom.relation]
+        terms = step.atom.terms
+        if len(step.keys) == len(terms):
+            block = Block(k.ITERATE_FIND, keys=[self._term(term) for term in terms])
+        elif step.keys:
+            block = Block(
+                k.ITERATE_PROBE,
+                target=self.encoder.arrangement(relation, step.keys),
+                keys=[self._term(terms[i]) for i in step.keys],
+            )
+            self.probes.append((relation, step.keys))
+        else:
+            block = Block(k.ITERATE_SCAN)
+        self._iterate(step.atom, block, known=step.keys)
+        before = step.position < self.variant.delta.position
+        block.check = k.CHECK_BEFORE if before else k.CHECK_AFTER
+
+    def _leap(self, step: Leap) -> None:
+        block = Block(k.ITERATE_LEAP)
+        block.parts = [self._trie_part(block, part) for part in step.parts]
+        block.without = [self._trie_part(block, part) for part in step.without]
+        variable = step.variable
+        block.binds = [0, self._temporary() if variable is None else self._bind(variable.name, variable.type)]
+        self.blocks.append(block)
+
+    def _trie_part(self, block: Block, part: Part) -> TriePart:
+        """A part of a leapfrog join; the registers of what is known above it join the keys of the block."""
+        above = self.slots.get(part.position)
+        opened = 0 if above is None else above.level + 1
+        columns = part.order.columns[opened : part.level]
+        relation = self.encoder.relations[part.atom.relation]
+        before = part.position < self.variant.delta.position
+        first_key = len(block.keys)
+        block.keys += [self._term(part.atom.terms[column]) for column in columns]
+        self.slots[part.position] = part
+        self.probes.append((relation, part.order))
+        return TriePart(
+            self.encoder.arrangement(relation, part.order),
+            part.level,
+            Slot(self.variant, part.position, part.level),
+            None if above is None else Slot(self.variant, part.position, above.level),
+            relation,
+            1 if part.atom.relation in self.inside else 0,
+            k.CHECK_BEFORE if before else k.CHECK_AFTER,
+            part.is_last,
+            first_key,
+            len(columns),
+        )
+
+    def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:
+        """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
+        block.relation = self.encoder.relations[atom.relation]
+        block.inside = 1 if atom.relation in self.inside else 0
+        for column, term in enumerate(atom.terms):
+            if column in known or isinstance(term, Wildcard):
+                continue
+            if isinstance(term, Variable) and term.name not in self.types:
+                block.binds += [column, self._bind(term.name, term.type)]
+            else:
+                block.equals += [column, self._term(term)]
+        self.blocks.append(block)
+
+    # Plain expressions, as instructions of a tail
+
+    def _temporary(self) -> int:
+        return self._register(("temporary", len(self.registers)))
+
+    def _tail(self, op: int, target: int, a: int, b: int = 0, width: int = 0, signed: int = 0) -> int:
+        self.blocks[-1].tail.append((op, target, a, b, width, signed))
+        return target
+
+    def _value(self, expression: typed.Expression) -> int:
+        """The register that holds the value of a plain expression."""
+        match expression:
+            case typed.Var(name=name):
+                return self.registers[name]
+            case typed.Lit():
+                assert not isinstance(expression.value, float), "floats are refused before"
+                return self._constant(self.encoder.values.word(expression.value, expression.type))
+            case typed.Unary(op="not", operand=operand):
+                return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
+            case typed.Unary(op=op, operand=operand, type=type_):
+                code = k.T_NEG if op == "-" else k.T_NOT
+                return self._tail(code, self._temporary(), self._value(operand), 0, *_width(type_))
+            case typed.Cast(operand=operand, type=type_):
+                return self._tail(k.T_MOVE, self._temporary(), self._value(operand), 0, *_width(type_))
+            case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
+                test, first, second = self._value(condition), self._value(then), self._value(otherwise)
+                return self._tail(k.T_SELECT, self._temporary(), first, second, test)
+            case typed.Binary():
+                return self._binary(expression)
+            case _:
+                raise AssertionError("not plain")
+
+    def _binary(self, expression: typed.Binary) -> int:
+        op = expression.op
+        left, right = self._value(expression.left), self._value(expression.right)
+        if op in ("==", "!="):
+            return self._tail(k.T_EQ if op == "==" else k.T_NE, self._temporary(), left, right)
+        if op in ("<", "<=", ">", ">="):
+            if op in (">", ">="):
+                left, right = right, left
+            code = k.T_LT if op in ("<", ">") else k.T_LE
+            return self._tail(code, self._temporary(), left, right, *_width(expression.left.type))
+        if op == "=>":
+            negated = self._tail(k.T_BOOL_NOT, self._temporary(), left)
+            return self._tail(k.T_OR, self._temporary(), negated, right)
+        if op == "++":
+            shift = self._constant(_width(expression.right.type)[0])
+            high = self._tail(k.T_SHL, self._temporary(), left, shift, *_width(expression.type))
+            return self._tail(k.T_OR, self._temporary(), high, right)
+        if op in ("<<", ">>"):
+            width = _width(expression.type)[0]
+            mask = self._constant(max(8, 1 << (width - 1).bit_length()) - 1)
+            right = self._tail(k.T_AND, self._temporary(), right, mask)
+        return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
+
+    # Segments
+
+    def _scalar(self, expression: typed.Expression) -> ScalarFunction:
+        return compile_scalar(expression, sorted(typed.variables(expression)), self.encoder.functions)
+
+    def _cut(
+        self,
+        expression: typed.Expression,
+        rest: tuple[Step, ...],
+        variables: tuple[Variable, ...],
+        call: Callable[..., Sequence[tuple[Any, ...]]],
+    ) -> None:
+        """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer.
+
+        `variables` get the values of each way that `call` returns; one that is bound already is compared.
+        """
+        names = sorted(typed.variables(expression))
+        needed = {*names, *_names_after(rest, self.variant), *(variable.name for variable in variables)}
+        kept = [name for name in self.bound if name in needed]
+        step = PythonStep(
+            call,
+            tuple((kept.index(name), self.types[name]) for name in names),
+            tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
+        )
+        self._close([self.registers[name] for name in kept], step)
+        # Places in tries are lost with the segment; tries are opened again through the words that are known.
+        self.slots.clear()
+        block = Block(k.ITERATE_INPUT)
+        block.binds = [self.registers[name] for name in kept]
+        block.binds += [self._bind(each.name, each.type) for each in variables if each.name not in kept]
+        self.blocks = [block]
+
+    def _close(self, emit: list[int], after: PythonStep | None) -> None:
+        constants = np.zeros(max(len(self.registers), 1), dtype=np.int64)
+        for register, word in self.constants.items():
+            constants[register] = word
+        self.segments.append(Segment(chain(self.blocks, tuple(emit)), constants, len(emit), after))
+
+
+_OPERATORS = {
+    "+": k.T_ADD,
+    "-": k.T_SUB,
+    "*": k.T_MUL,
+    "/": k.T_DIV,
+    "%": k.T_MOD,
+    "&": k.T_AND,
+    "|": k.T_OR,
+    "^": k.T_XOR,
+    "<<": k.T_SHL,
+    ">>": k.T_SHR,
+    "and": k.T_AND,
+    "or": k.T_OR,
+}
+
+
+def _width(type_: Type) -> tuple[int, int]:
+    """The bits of a word type, and 1 if it has a sign."""
+    match type_:
+        case BoolType():
+            return 1, 0
+        case BitType(width):
+            return width, 0
+        case SignedType(width):
+            return width, 1
+        case _:
+            return 64, 1
+
+
+def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
+    """The variables that later steps or the head read."""
+    names = {term.name for term in variant.rule.head.terms if isinstance(term, Variable)}
+    for step in rest:
+        match step:
+            case Join(atom) | Antijoin(atom):
+                names |= {term.name for term in atom.terms if isinstance(term, Variable)}
+            case Leap(_, parts, without):
+                atoms = (part.atom for part in (*parts, *without))
+                names |= {term.name for atom in atoms for term in atom.terms if isinstance(term, Variable)}
+            case Let(variable, expression):
+                names |= typed.variables(expression) | {variable.name}
+            case Filter(expression):
+                names |= typed.variables(expression)
+            case Take(unfold):
+                names |= typed.variables(unfold.expression) | {each.name for each in unfold.variables}
+    return names

@@ -1,0 +1,355 @@
+"""Paths of iterators → trees → words: variants that begin alike share what they have in common.
+
+A variant's path is one iterator after the other, with registers numbered as they were needed. A tree starts as one
+path; another one with the same delta is grafted on: it follows the tree as long as its iterators do the same (up to the
+numbers of registers), and where it goes its own way it becomes a branch with registers of its own. Where an iterator is
+shared but not all of its tail, the rest of the tail moves to an iterator over nothing, below it.
+
+    P(x, z) :- P(x, y), E(y, z).        batch of P ─ probe E ┬ emit P(x, z)
+    Q(x, z) :- P(x, y), E(y, z), z > 5.                      └ unit, where z > 5 ─ emit Q(x, z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.kernels import layout as k
+from tidelog.plan.variant import Variant
+
+Instruction = tuple[int, int, int, int, int, int]
+Numbers = dict[int, int]  # registers of a path → registers of the tree
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Where the instances of a variant go: the buffer, the place where they are counted, the registers of the head."""
+
+    slot: int
+    tally: int
+    registers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """Where a variant keeps its place in the trie of a literal at one level; a line of the iterators."""
+
+    variant: Variant
+    position: int
+    level: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return id(self.variant), self.position, self.level
+
+
+@dataclass(frozen=True, slots=True)
+class TriePart:
+    """A part of a leapfrog join (see `layout.PART_…`); the registers known above its level are a piece of the keys."""
+
+    trie: int
+    level: int
+    slot: Slot
+    parent: Slot | None
+    relation: int
+    inside: int
+    check: int
+    is_last: bool
+    first_key: int
+    key_count: int
+
+
+@dataclass(slots=True)
+class Block:
+    """One iterator, what it binds and checks, and its tail."""
+
+    op: int
+    target: int = 0
+    relation: int = 0
+    inside: int = 0
+    check: int = k.CHECK_NONE
+    keys: list[int] = field(default_factory=list)
+    binds: list[int] = field(default_factory=list)  # column, register, …; over a buffer: registers
+    equals: list[int] = field(default_factory=list)  # column, register, …
+    tail: list[Instruction] = field(default_factory=list)
+    absent_keys: dict[int, list[int]] = field(default_factory=dict)  # index in the tail → registers
+    emits: list[Emit] = field(default_factory=list)
+    children: list[Block] = field(default_factory=list)
+    parts: list[TriePart] = field(default_factory=list)  # of a leapfrog join
+    without: list[TriePart] = field(default_factory=list)  # its negated parts
+    variant: Variant | None = None  # the first that came by
+
+    def cut_tail(self, length: int) -> Block:
+        """Keeps the first instructions; the rest, and all that comes after it, moves to a block over nothing."""
+        rest = Block(k.ITERATE_UNIT, variant=self.variant)
+        rest.tail, rest.absent_keys = self.tail_from(length)
+        rest.emits, rest.children = self.emits, self.children
+        self.tail = self.tail[:length]
+        self.absent_keys = {at: keys for at, keys in self.absent_keys.items() if at < length}
+        self.emits, self.children = [], [rest]
+        return rest
+
+    def tail_from(self, start: int) -> tuple[list[Instruction], dict[int, list[int]]]:
+        """The instructions from `start` on, and the registers that go with them."""
+        return self.tail[start:], {at - start: keys for at, keys in self.absent_keys.items() if at >= start}
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A variant as one iterator after the other; `constants` gives the words of some registers."""
+
+    blocks: list[Block]
+    emit: tuple[int, ...]
+    constants: dict[int, int]
+
+
+class Tree:
+    """Variants with the same delta that share the root."""
+
+    def __init__(self, path: Path, emit: Emit, variant: Variant) -> None:
+        self.variants = [variant]
+        self._constants: dict[int, int] = {}
+        self._registers = 0
+        self._root = self._branch(path, 0, emit, {}, variant)
+
+    def graft(self, path: Path, emit: Emit, variant: Variant) -> bool:
+        """Adds a variant; False, and nothing is changed, if it does not share the root."""
+        if path.blocks[0].op == k.ITERATE_UNIT and (len(path.blocks) == 1 or not self._root.children):
+            return False  # a rule without a body is for one thread alone
+        numbers: Numbers = {}
+        if not self._follows(self._root, path.blocks[0], path, numbers):
+            return False
+        at, depth = self._root, 0
+        while True:
+            mine = path.blocks[depth]
+            shared = self._shared_tail(at, mine, path, numbers)
+            if shared < len(at.tail):
+                at.cut_tail(shared)
+            if shared < len(mine.tail):
+                rest = Block(k.ITERATE_UNIT)
+                rest.tail, rest.absent_keys = mine.tail_from(shared)
+                own = replace(path, blocks=[rest, *path.blocks[depth + 1 :]])
+                at.children.append(self._branch(own, 0, emit, numbers, variant))
+                break
+            depth += 1
+            if depth == len(path.blocks):
+                self._emit(at, emit, path, numbers)
+                break
+            below = next((b for b in at.children if self._follows(b, path.blocks[depth], path, numbers)), None)
+            if below is None:
+                at.children.append(self._branch(path, depth, emit, numbers, variant))
+                break
+            at = below
+        self.variants.append(variant)
+        return True
+
+    def has_room(self) -> bool:
+        """Whether another variant may be added: one row must not overflow a buffer."""
+        return len(self.variants) < k.OUT_SPARE
+
+    def code(self, first_cursor: int) -> tuple[Words, list[Block], int]:
+        """The words, the blocks in their order, and the number of cursors, of which the first has this number."""
+        blocks: list[Block] = []
+        _list(self._root, blocks)
+        shared = self._root.children if self._root.op == k.ITERATE_UNIT and self._root.children else [self._root]
+        splits = {id(block): first_cursor + i for i, block in enumerate(shared)}
+        return lay_out(blocks, splits), blocks, len(shared)
+
+    def constant_words(self) -> Words:
+        """What the registers hold in the beginning."""
+        words = np.zeros(max(self._registers, 1), dtype=np.int64)
+        for register, word in self._constants.items():
+            words[register] = word
+        return words
+
+    # Sharing
+
+    def _follows(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> bool:
+        """Whether the block of a path iterates as this one does; then `numbers` knows the registers it binds."""
+        if mine.parts or other.parts:
+            return False  # the places in its tries are those of one variant
+        same = (mine.op, mine.target, mine.relation, mine.inside, mine.check) == (
+            other.op,
+            other.target,
+            other.relation,
+            other.inside,
+            other.check,
+        )
+        if not same or mine.binds[::2] != other.binds[::2] or mine.equals[::2] != other.equals[::2]:
+            return False
+        if not self._agree(mine.keys, other.keys, path, numbers):
+            return False
+        bound = dict(zip(other.binds[1::2], mine.binds[1::2], strict=True))
+        if not self._agree(mine.equals[1::2], other.equals[1::2], path, numbers | bound):
+            return False
+        numbers |= bound
+        return True
+
+    def _shared_tail(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> int:
+        """How many instructions of the tails do the same; `numbers` then knows the registers that they set."""
+        for at, (left, right) in enumerate(zip(mine.tail, other.tail)):
+            reads, sets = _OPERANDS.get(left[0], _BINARY)
+            if any(left[i] != right[i] for i in range(6) if i not in reads and i not in sets):
+                return at
+            if not self._agree([left[i] for i in reads], [right[i] for i in reads], path, numbers):
+                return at
+            if not self._agree(mine.absent_keys.get(at, []), other.absent_keys.get(at, []), path, numbers):
+                return at
+            numbers |= {right[i]: left[i] for i in sets}
+        return min(len(mine.tail), len(other.tail))
+
+    def _agree(self, mine: Sequence[int], other: Sequence[int], path: Path, numbers: Numbers) -> bool:
+        """Whether registers that are read hold the same."""
+        if len(mine) != len(other):
+            return False
+        for left, right in zip(mine, other):
+            if right in path.constants:
+                if self._constants.get(left) != path.constants[right]:
+                    return False
+            elif numbers.get(right) != left:
+                return False
+        return True
+
+    # Branches
+
+    def _branch(self, path: Path, depth: int, emit: Emit, numbers: Numbers, variant: Variant) -> Block:
+        """The path from this depth on, with registers of the tree; `numbers` has those that are shared."""
+        own = dict(numbers)
+        block = path.blocks[depth]
+        made = replace(
+            block,
+            keys=[self._number(each, path, own) for each in block.keys],
+            binds=self._every_second(block.binds, path, own),
+            equals=self._every_second(block.equals, path, own),
+            tail=[self._instruction(each, path, own) for each in block.tail],
+            absent_keys={
+                at: [self._number(each, path, own) for each in keys] for at, keys in block.absent_keys.items()
+            },
+            emits=[],
+            children=[],
+            variant=variant,
+        )
+        if depth + 1 < len(path.blocks):
+            made.children.append(self._branch(path, depth + 1, emit, own, variant))
+        else:
+            self._emit(made, emit, path, own)
+        return made
+
+    def _emit(self, block: Block, emit: Emit, path: Path, numbers: Numbers) -> None:
+        registers = tuple(self._number(each, path, numbers) for each in emit.registers)
+        block.emits.append(replace(emit, registers=registers))
+
+    def _number(self, register: int, path: Path, numbers: Numbers) -> int:
+        """The tree's number of a path's register, a new one if it has none."""
+        if register in path.constants:
+            word = path.constants[register]
+            known = next((each for each, held in self._constants.items() if held == word), None)
+            if known is None:
+                known = self._new()
+                self._constants[known] = word
+            return known
+        if register not in numbers:
+            numbers[register] = self._new()
+        return numbers[register]
+
+    def _new(self) -> int:
+        self._registers += 1
+        return self._registers - 1
+
+    def _every_second(self, words: list[int], path: Path, numbers: Numbers) -> list[int]:
+        return [self._number(each, path, numbers) if i % 2 else each for i, each in enumerate(words)]
+
+    def _instruction(self, instruction: Instruction, path: Path, numbers: Numbers) -> Instruction:
+        reads, sets = _OPERANDS.get(instruction[0], _BINARY)
+        op, *rest = (
+            self._number(each, path, numbers) if i in reads or i in sets else each for i, each in enumerate(instruction)
+        )
+        target, a, b, width, signed = rest
+        return op, target, a, b, width, signed
+
+
+# Which fields of an instruction are registers: those that it reads, those that it sets.
+_BINARY: tuple[tuple[int, ...], tuple[int, ...]] = ((2, 3), (1,))
+_OPERANDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    k.T_FILTER: ((2,), ()),
+    k.T_ABSENT: ((), ()),
+    k.T_NOT: ((2,), (1,)),
+    k.T_NEG: ((2,), (1,)),
+    k.T_MOVE: ((2,), (1,)),
+    k.T_BOOL_NOT: ((2,), (1,)),
+    k.T_SELECT: ((2, 3, 4), (1,)),
+}
+
+
+def _list(block: Block, found: list[Block]) -> None:
+    found.append(block)
+    for child in block.children:
+        _list(child, found)
+
+
+def chain(blocks: list[Block], emit: tuple[int, ...]) -> Words:
+    """The words of one path that stays alone; its instances go to buffer 0."""
+    for block, child in pairwise(blocks):
+        block.children = [child]
+    blocks[-1].emits = [Emit(0, 0, emit)]
+    return lay_out(blocks, {})
+
+
+def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
+    """The flat words: where the blocks begin, the blocks, then the lists that they point to.
+
+    `splits` has the cursor of each block (by `id`) that threads share out.
+    """
+    numbers = {id(block): number for number, block in enumerate(blocks)}
+    parents = {id(child): numbers[id(block)] for block in blocks for child in block.children}
+    siblings = {id(left): numbers[id(right)] for block in blocks for left, right in pairwise(block.children)}
+    slots: dict[tuple[int, int, int], int] = {}
+    for block in blocks:
+        for part in (*block.parts, *block.without):
+            slots.setdefault(part.slot.key, len(blocks) + len(slots))
+    words: list[int] = [len(blocks) + len(slots), *[0] * len(blocks)]
+    starts = []
+    for _ in blocks:
+        starts.append(len(words))
+        words += [0] * k.BLOCK_WIDTH
+    for number, (start, block) in enumerate(zip(starts, blocks, strict=True)):
+        words[k.CODE_BLOCKS + number] = start
+        words[start + k.OP] = block.op
+        words[start + k.TARGET] = block.target
+        words[start + k.ROW_RELATION] = block.relation
+        words[start + k.INSIDE] = block.inside
+        words[start + k.CHECK] = block.check
+        keys_at = len(words)
+        words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.keys), keys_at
+        words += block.keys
+        if block.parts:
+            words[start + k.KEY_N], words[start + k.KEY_AT] = len(block.parts), len(words)
+            words[start + k.TARGET] = len(block.without)
+            for part in (*block.parts, *block.without):
+                parent = -1 if part.parent is None else slots[part.parent.key]
+                words += [part.trie, part.level, slots[part.slot.key], parent, part.relation, part.inside, part.check]
+                words += [int(part.is_last), part.key_count, keys_at + part.first_key]
+        per_bind = 1 if block.op == k.ITERATE_INPUT else 2
+        words[start + k.BIND_N], words[start + k.BIND_AT] = len(block.binds) // per_bind, len(words)
+        words += block.binds
+        words[start + k.EQUAL_N], words[start + k.EQUAL_AT] = len(block.equals) // 2, len(words)
+        words += block.equals
+        absent_at = {}
+        for place, keys in block.absent_keys.items():
+            absent_at[place] = len(words)
+            words += keys
+        words[start + k.TAIL_N], words[start + k.TAIL_AT] = len(block.tail), len(words)
+        for place, (op, target, a, b, width, signed) in enumerate(block.tail):
+            words += [op, target, a, absent_at.get(place, b), width, signed]
+        words[start + k.PARENT] = parents.get(id(block), -1)
+        words[start + k.CHILD] = numbers[id(block.children[0])] if block.children else -1
+        words[start + k.SIBLING] = siblings.get(id(block), -1)
+        words[start + k.SPLIT] = splits.get(id(block), -1)
+        words[start + k.EMIT_N], words[start + k.EMIT_AT] = len(block.emits), len(words)
+        for emit in block.emits:
+            words += [emit.slot, emit.tally, len(emit.registers), *emit.registers]
+    return np.array(words, dtype=np.int64)

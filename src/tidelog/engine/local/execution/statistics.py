@@ -1,0 +1,91 @@
+"""What the local engine knows about its relations, for the planner (`plan.estimate`).
+
+How many rows a probe finds is told by a sample: the rows that share the key of a row taken at random. That is more than
+the rows per key where some keys are frequent, and right so: frequent keys are asked for more often.
+
+A relation that a Bootstrap is filling anew is taken for what it was before, until it has more rows than then. Where it
+was empty, it is taken for larger than all that its rules read, since a plan that takes it for small would start from
+it, until rows are there to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from tidelog.engine.local.kernels.layout import FREED, LIVE, STAMP_SHIFT, USED
+from tidelog.engine.local.kernels.memory import HASH_STEP
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.store import Store, Words
+from tidelog.plan.statistics import Keys, even_bucket
+
+SAMPLE = 4096
+# A relation that is empty before its Bootstrap is taken for so many times the largest one that its rules read.
+SWELL = 4
+# An arrangement is expected to be probed at least so often before the plan changes. Building it costs its rows.
+PROBES = 4096
+
+
+class StoreEstimates:
+    """Estimates from the stores of a desk, for a stratum that reads the relations `read` below it."""
+
+    def __init__(self, desk: Desk, numbers: Mapping[str, int], read: Collection[int]) -> None:
+        self._desk = desk
+        self._numbers = numbers
+        self._read = read
+        self._replaced: Mapping[int, Store] = {}
+        self._is_bootstrap = False
+        self._sampled: dict[tuple[int, Keys], tuple[int, float]] = {}  # → rows at that time, rows per key
+
+    def expect(self, replaced: Mapping[int, Store]) -> None:
+        """These relations are being filled anew; their old stores, if they were not empty, say what to expect."""
+        self._replaced = {number: old for number, old in replaced.items() if old.saved[LIVE]}
+        self._is_bootstrap = bool(replaced)
+
+    def rows(self, relation: str) -> float:
+        number = self._numbers[relation]
+        rows = int(self._larger(number)[1][LIVE])
+        if rows or number in self._read:
+            return rows
+        return SWELL * max((len(self._desk.stores[each]) for each in self._read), default=0)
+
+    def bucket(self, relation: str, keys: Keys, columns: int) -> float:
+        number = self._numbers[relation]
+        store, line = self._larger(number)
+        rows = int(line[LIVE])
+        if not rows:
+            return even_bucket(self.rows(relation), keys, columns)
+        known = self._sampled.get((number, keys))
+        if known is None or not known[0] // 2 <= rows <= known[0] * 2:
+            known = self._sampled[number, keys] = (rows, _sampled_bucket(store.rows[: int(line[USED])], keys, rows))
+        return known[1]
+
+    def setup(self, relation: str, keys: Keys) -> float:
+        rows = len(self._desk.stores[self._numbers[relation]])
+        # A Bootstrap probes about once for each row that it finds, and will find more than there are.
+        return rows / max(PROBES, rows) if self._is_bootstrap else rows / PROBES
+
+    def _larger(self, number: int) -> tuple[Store, Words]:
+        """The store of a relation, or the one that it replaces if that has more rows; and its line."""
+        store, old = self._desk.stores[number], self._replaced.get(number)
+        if old is None or len(store) > old.saved[LIVE]:
+            return store, store.line
+        return old, old.saved
+
+    def arranged(self, relation: str) -> Collection[Keys]:
+        return self._desk.stores[self._numbers[relation]].arranged()
+
+
+def _sampled_bucket(lines: Words, keys: Keys, rows: int) -> float:
+    """How many rows have the key of a row taken at random, itself included, from the pairs in a sample that agree."""
+    sample = lines[:: max(len(lines) // SAMPLE, 1)]
+    sample = sample[sample[:, -1] >> STAMP_SHIFT != FREED]
+    if len(sample) < 2:
+        return 1.0
+    words = sample[:, keys[0]].copy()
+    for column in keys[1:]:
+        words = words * HASH_STEP + sample[:, column]
+    _, counts = np.unique(words, return_counts=True)
+    agreeing = int((counts * (counts - 1)).sum())
+    return 1.0 + (rows - 1) * agreeing / (len(sample) * (len(sample) - 1))

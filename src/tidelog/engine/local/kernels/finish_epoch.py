@@ -1,0 +1,242 @@
+"""The end of a stratum and of an epoch: what came and what left, and the overlay committed or dropped.
+
+`settle` turns the overlay of a finished stratum into presence differences: a row that died and returned is no change.
+`keep` makes the overlay the state; `drop` undoes it from the log. `compare` and `mourn` do what `settle` does after a
+Bootstrap into fresh memory: they mark the new rows against the old ones.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.apply_instances import with_stamp
+from tidelog.engine.local.kernels.arrange import arrange_row, fetch_buckets, unarrange_row
+from tidelog.engine.local.kernels.index import (
+    fetch_slots,
+    find_hashed,
+    find_or_add,
+    find_row,
+    hash_row,
+    home_slot,
+    remove_row,
+)
+from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
+from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
+
+
+@entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
+def settle(S, relation, came, left):
+    """Writes the lines that came and left, from the log, and stamps them 1 and -1; -1 if the state is broken."""
+    columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
+    came_count = 0
+    left_count = 0
+    for place in range(S[relation, k.LOG_COUNT]):
+        entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
+        line = load64(entry, 0)
+        row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+        meta = load64(row, columns + k.META)
+        stamp = meta >> k.STAMP_SHIFT
+        present = stamp >= 0
+        if (total_of(row, columns, wide) > 0) != present or (present and count_of(row, columns, wide) < 1):
+            return -1
+        if load64(entry, 1) < 0:
+            came[came_count] = line
+            came_count += 1
+            store64(row, columns + k.META, with_stamp(meta, 1))
+        elif stamp < 0:
+            left[left_count] = line
+            left_count += 1
+            store64(row, columns + k.META, with_stamp(meta, -1))
+        else:
+            store64(row, columns + k.META, with_stamp(meta, 0))
+    S[relation, k.CAME_COUNT] = came_count
+    S[relation, k.LEFT_COUNT] = left_count
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, uint8[::1], int64[::1])")
+def compare(S, old, new, kept, hashes):
+    """After a Bootstrap: stamps the rows of the fresh line `new` of S against those of line `old`; how many both have.
+
+    Rows that are in both get stamp 0 and are marked in `kept`, which has a place for each old line; the others come.
+    `hashes` is scratch for PIECE words.
+    """
+    columns = S[new, k.COLUMNS]
+    width = S[new, k.WIDTH]
+    rows = S[new, k.ROWS]
+    slots = S[old, k.SLOTS]
+    size = S[old, k.SLOT_COUNT]
+    came_count = 0
+    kept_count = 0
+    done = 0
+    while done < S[new, k.USED]:
+        piece = min(S[new, k.USED] - done, k.PIECE)
+        for i in range(piece):
+            hashes[i] = hash_row(rows + (done + i) * width * 8, columns)
+            prefetch(slots, home_slot(hashes[i], size))
+        for i in range(piece):
+            slot = load64(slots, home_slot(hashes[i], size))
+            if slot != 0:
+                prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * S[old, k.WIDTH])
+        for i in range(piece):
+            row = rows + (done + i) * width * 8
+            meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+            if meta >> k.STAMP_SHIFT == k.FREED:
+                continue
+            before = find_hashed(S, old, row, hashes[i]) if S[old, k.LIVE] > 0 else -1
+            if before >= 0:
+                kept[before] = 1
+                kept_count += 1
+                store64(row, columns + k.META, with_stamp(meta, 0))
+            else:
+                store32(S[new, k.CAME], came_count, done + i)
+                came_count += 1
+                store64(row, columns + k.META, with_stamp(meta, 1))
+        done += piece
+    S[new, k.CAME_COUNT] = came_count
+    return kept_count
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, uint8[::1])")
+def mourn(S, A, old, new, kept):
+    """After `compare`: rows that are only in line `old` of S are added to line `new`, dead, and leave.
+
+    The caller has made room for them in the rows and in LEFT. Returns the number of an arrangement to grow, or -1: call
+    again then.
+    """
+    columns = S[new, k.COLUMNS]
+    wide = S[new, k.WIDE]
+    stride = S[new, k.WIDTH] * 8
+    old_stride = S[old, k.WIDTH] * 8
+    left_count = 0
+    for line in range(S[old, k.USED]):
+        row = S[old, k.ROWS] + line * old_stride
+        if kept[line] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+            continue
+        dead = find_or_add(S, new, row)
+        if dead < 0:
+            dead = -1 - dead
+            there = S[new, k.ROWS] + dead * stride
+            set_numbers(there, columns, wide, 0, 0)
+            store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
+        store32(S[new, k.LEFT], left_count, dead)
+        left_count += 1
+        arrangement = S[new, k.FIRST_ARRANGEMENT]
+        while arrangement >= 0:
+            if not arrange_row(S, A, arrangement, dead):
+                return arrangement
+            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+    S[new, k.LEFT_COUNT] = left_count
+    return -1
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def welcome(S, relation):
+    """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks.
+
+    CAME is not written.
+    """
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    for line in range(S[relation, k.USED]):
+        row = S[relation, k.ROWS] + line * stride
+        meta = load64(row, columns + k.META)
+        if meta >> k.STAMP_SHIFT != k.FREED:
+            store64(row, columns + k.META, with_stamp(meta & ~k.TOUCHED_BIT, 0))
+    S[relation, k.CAME_COUNT] = S[relation, k.LIVE]
+    S[relation, k.LEFT_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def keep(S, A, relation):
+    """The overlay becomes the state: rows that left are removed, stamps and marks are cleared."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    for place in range(S[relation, k.LOG_COUNT]):
+        line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
+        row = S[relation, k.ROWS] + line * stride
+        meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+        store64(row, columns + k.META, with_stamp(meta, 0))
+    for place in range(S[relation, k.CAME_COUNT]):
+        row = S[relation, k.ROWS] + load32(S[relation, k.CAME], place) * stride
+        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
+    done = 0
+    while done < S[relation, k.LEFT_COUNT]:
+        piece = min(S[relation, k.LEFT_COUNT] - done, k.PIECE)
+        lines = S[relation, k.LEFT] + done * 4
+        fetch_slots(S, relation, lines, piece)
+        arrangement = S[relation, k.FIRST_ARRANGEMENT]
+        while arrangement >= 0:
+            fetch_buckets(S, A, arrangement, lines, piece)
+            for i in range(piece):
+                unarrange_row(S, A, arrangement, load32(lines, i))
+            arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+        for i in range(piece):
+            remove_row(S, relation, load32(lines, i))
+        done += piece
+    S[relation, k.LOG_COUNT] = 0
+    S[relation, k.CAME_COUNT] = 0
+    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.PENDING_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def drop(S, A, relation):
+    """The overlay is undone: new rows are removed, the others get their old numbers back."""
+    columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
+    for place in range(S[relation, k.LOG_COUNT]):
+        entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
+        line = load64(entry, 0)
+        if load64(entry, 1) < 0:
+            arrangement = S[relation, k.FIRST_ARRANGEMENT]
+            while arrangement >= 0:
+                unarrange_row(S, A, arrangement, line)
+                arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
+            remove_row(S, relation, line)
+        else:
+            row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+            set_numbers(row, columns, wide, load64(entry, 1), load64(entry, 2))
+            store64(row, columns + k.META, load64(entry, 3))
+    S[relation, k.LOG_COUNT] = 0
+    S[relation, k.CAME_COUNT] = 0
+    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.PENDING_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")
+def net(S, scratch, relation, rows, signs, verdict):
+    """What a list of inserts and deletes comes to: the last one per row counts, and only if it changes anything.
+
+    `scratch` is the line of an empty store for rows of this width, with room for all. Writes +1, -1 or 0 per row into
+    `verdict`; returns the number of rows that are not 0.
+    """
+    columns = S[relation, k.COLUMNS]
+    wide = S[scratch, k.WIDE]
+    stride = S[scratch, k.WIDTH] * 8
+    address = rows.ctypes.data
+    for i in range(signs.size):
+        line = find_or_add(S, scratch, address + i * columns * 8)
+        if line < 0:
+            line = -1 - line
+            store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
+        else:
+            verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
+        set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
+        verdict[i] = signs[i]
+    changes = 0
+    for i in range(signs.size):
+        if verdict[i] == 0:
+            continue
+        line = find_row(S, relation, address + i * columns * 8)
+        fact = 0
+        if line >= 0:
+            fact = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) & k.INPUT_BIT
+        if (verdict[i] > 0) == (fact != 0):
+            verdict[i] = 0
+        else:
+            changes += 1
+    return changes

@@ -1,0 +1,163 @@
+"""The committed rows of a local engine, to be looked up in any way: what explanations and queries read.
+
+A look-up by columns that no plan arranges needs an arrangement of its own. It is built when first asked for, serves all
+look-ups until the next epoch begins, and is given back then: nobody's epochs pay for a question that was asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.weighted_table import Bag, Row, Table
+from tidelog.plan.statistics import Order
+from tidelog.rules.ir import RuleProgram
+
+_FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
+_Index = dict[Row, list[tuple[Row, int]]]
+
+
+class Committed:
+    """Rows are tuples of words. `tables` are those of the relations whose rows have weights."""
+
+    def __init__(
+        self,
+        program: RuleProgram,
+        desk: Desk,
+        numbers: Mapping[str, int],
+        values: Values,
+        tables: Mapping[str, Table],
+    ) -> None:
+        self.program = program
+        self.values = values
+        self.desk = desk
+        self.numbers = numbers
+        self._tables = tables
+        self.sizes: Mapping[str, int] = {}
+        self._built: list[tuple[Store, tuple[int, ...] | Order]] = []
+        self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
+
+    def release(self) -> None:
+        """Gives back what was built for look-ups; to be called before the next epoch."""
+        for store, columns in self._built:
+            store.disarrange(columns)
+        self._built.clear()
+        self._indexes.clear()
+
+    @property
+    def weighted(self) -> Collection[str]:
+        """The relations whose rows have weights."""
+        return self._tables.keys()
+
+    def arrange(self, number: int, columns: tuple[int, ...] | Order) -> None:
+        """Sees to it that there is an arrangement, or a trie, of the relation with this number."""
+        store = self.desk.stores[number]
+        if self.desk.arrangement(number, columns) not in store.arrangements:
+            # An interrupt must not leave half an arrangement behind.
+            with Interrupts().held():
+                store.arrange(columns)
+                self._built.append((store, columns))
+
+    def index(self, relation: str) -> None:
+        """Sees to it that whole rows of a relation can be looked up."""
+        store = self._store(relation)
+        if not store.is_indexed:
+            with Interrupts().held():
+                store.index()
+
+    def size(self, relation: str) -> int:
+        """How many rows a relation has."""
+        return self.sizes.get(relation, len(self._store(relation)))
+
+    def find(
+        self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
+    ) -> Iterator[tuple[Row, int]]:
+        """The rows with these words in these columns, each with its weight (1 in a set), as they are asked for.
+
+        With `below`, only those whose rank is lower. Rows that a multiset has with a negative weight are among them.
+        """
+        if relation in self._tables:
+            yield from self._weighted(relation, columns, key)
+            return
+        store = self._store(relation)
+        if len(columns) == store.columns:
+            # The columns of a plan come in their order: the key is the row.
+            line = self._find_line(store, key)
+            if line >= 0 and (below is None or self._rank_at(store, line) < below):
+                yield key, 1
+            return
+        lines = self._lines(store, columns, key)
+        start, size = 0, _FIRST_CHUNK
+        while start < len(lines):
+            chunk = lines[start : start + size]
+            start, size = start + size, min(size * 4, _LARGEST_CHUNK)
+            if below is not None:
+                chunk = chunk[store.ranks_of(chunk) < below]
+            for row in store.columns_of(chunk).tolist():
+                yield tuple(row), 1
+
+    def weight(self, relation: str, row: Row) -> int:
+        """The weight of a row, 0 where it is not there; in a set it is 1."""
+        if relation in self._tables:
+            return self._tables[relation].weight(row, new=False)
+        return 1 if self._find_line(self._store(relation), row) >= 0 else 0
+
+    def rank(self, relation: str, row: Row) -> int:
+        """The rank of a row that is there."""
+        store = self._store(relation)
+        return self._rank_at(store, self._find_line(store, row))
+
+    def is_input(self, relation: str, row: Row) -> bool:
+        """Whether a row that is there was given as a fact (or is held like one)."""
+        return self._meta(relation, row) & k.INPUT_BIT != 0
+
+    def total(self, relation: str, row: Row) -> int:
+        """How many rule instances derive a row that is there, one more where it is an input fact."""
+        store = self._store(relation)
+        return int(store.totals_of(np.array([self._find_line(store, row)]))[0])
+
+    def decode(self, relation: str, row: Row) -> tuple[object, ...]:
+        """A row of words as Python values."""
+        columns = self.program.relations[relation].columns
+        return tuple(self.values.decoder(column.type)(word) for column, word in zip(columns, row))
+
+    def _rank_at(self, store: Store, line: int) -> int:
+        return int(store.rows[line, store.columns + k.META]) >> k.RANK_SHIFT & k.RANK_MASK
+
+    def _meta(self, relation: str, row: Row) -> int:
+        store = self._store(relation)
+        return int(store.rows[self._find_line(store, row), store.columns + k.META])
+
+    def _store(self, relation: str) -> Store:
+        return self.desk.stores[self.numbers[relation]]
+
+    def _find_line(self, store: Store, row: Row) -> int:
+        if not store.is_indexed:
+            with Interrupts().held():
+                store.index()
+        return store.find(np.array([*row, 0], dtype=np.int64))
+
+    def _lines(self, store: Store, columns: tuple[int, ...], key: Row) -> Words:
+        if not columns:
+            return store.lines()
+        self.arrange(store.relation, columns)
+        return store.bucket(columns, np.array(key, dtype=np.int64))
+
+    def _weighted(self, relation: str, columns: tuple[int, ...], key: Row) -> list[tuple[Row, int]]:
+        index = self._indexes.get((relation, columns))
+        if index is None:
+            index = self._indexes[relation, columns] = _indexed(self._tables[relation].weights, columns)
+        return index.get(key, [])
+
+
+def _indexed(rows: Bag, columns: tuple[int, ...]) -> _Index:
+    index: _Index = {}
+    for row, weight in rows.items():
+        index.setdefault(tuple(row[column] for column in columns), []).append((row, weight))
+    return index

@@ -1,0 +1,107 @@
+"""A query → its distinct rows, matched against the committed state.
+
+A cyclic body is joined by leapfrog, in the join kernel (`leaping`); everything else row by row.
+
+What only the query has is never stored: a negated literal on a hidden relation is a question whether its rule has an
+instance, and groups are made when the query comes to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.leapfrog_step import Leaping
+from tidelog.engine.local.queries.match_rule import Instance, Matcher, unify
+from tidelog.engine.local.storage.weighted_table import Bag, Row
+from tidelog.engine.local.strata.group_by import Grouping
+from tidelog.rules.ir import Constant, Rule, Variable
+from tidelog.rules.lower.query import Query
+
+# What a plan takes for the size of a relation that is made as the query runs.
+_UNKNOWN_SIZE = 1000
+
+
+def ask(query: Query, committed: Committed) -> list[tuple[Any, ...]]:
+    """The rows of the answer. Raises EvaluationError when an expression of the query fails."""
+    rows = _QueryRows(query, committed)
+    try:
+        found = {_head(query.rule, instance, committed.values) for instance in rows.instances(query.rule)}
+    except ZeroDivisionError:
+        raise EvaluationError(
+            f"division by zero in the query `{query.rule.text}`",
+            code=Code.DIVISION_BY_ZERO,
+            help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+        ) from None
+    decoders = [committed.values.decoder(column.type) for column in query.answer.columns]
+    return [tuple(decode(word) for decode, word in zip(decoders, row)) for row in found]
+
+
+class _QueryRows:
+    """The committed rows, and those of the relations that only the query has; see `match.Rows`."""
+
+    def __init__(self, query: Query, committed: Committed) -> None:
+        self._query = query
+        self._committed = committed
+        self._groups: dict[str, list[Row]] = {}
+        self._matchers: dict[str, Matcher] = {}
+        self.leaping = Leaping(committed, query.hidden, query.functions)
+
+    def instances(self, rule: Rule) -> Iterator[Instance]:
+        """All instances of a rule of the query."""
+        return self._matcher(rule, ()).run({})
+
+    def size(self, relation: str) -> int:
+        return _UNKNOWN_SIZE if relation in self._query.hidden else self._committed.size(relation)
+
+    def find(
+        self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
+    ) -> Iterator[tuple[Row, int]]:
+        rule = self._query.hidden.get(relation)
+        if rule is None:
+            yield from self._committed.find(relation, columns, key)
+            return
+        for row in self._made(rule):
+            if all(row[column] == word for column, word in zip(columns, key)):
+                yield row, 1
+
+    def weight(self, relation: str, row: Row) -> int:
+        rule = self._query.hidden.get(relation)
+        if rule is None:
+            return self._committed.weight(relation, row)
+        words = unify(rule.head, row, self._committed.values)
+        matcher = self._matchers.get(relation)
+        if matcher is None:
+            known = [term.name for term in rule.head.terms if isinstance(term, Variable)]
+            matcher = self._matchers[relation] = self._matcher(rule, known)
+        return 0 if words is None or next(matcher.run(words), None) is None else 1
+
+    def _matcher(self, rule: Rule, known: list[str] | tuple[()]) -> Matcher:
+        values, functions = self._committed.values, self._query.functions
+        return Matcher(rule, known, self, values, functions, leaping=self.leaping)
+
+    def _made(self, rule: Rule) -> list[Row]:
+        """The groups of a rule that groups, made once."""
+        name = rule.head.relation
+        if name not in self._groups:
+            assert rule.group is not None, "only groups are looked up as rows"
+            members = self._query.hidden[rule.group.atom.relation]
+            bag: Bag = {}
+            for instance in self.instances(members):
+                row = _head(members, instance, self._committed.values)
+                bag[row] = bag.get(row, 0) + instance.weight
+            self._groups[name] = Grouping(rule.group, self._query.relations, self._committed.values).rows(bag)
+        return self._groups[name]
+
+
+def _head(rule: Rule, instance: Instance, values: Values) -> Row:
+    """The row of the head that an instance derives."""
+    return tuple(
+        instance.words[term.name] if isinstance(term, Variable) else values.encoder(term.type)(term.value)
+        for term in rule.head.terms
+        if isinstance(term, Variable | Constant)
+    )

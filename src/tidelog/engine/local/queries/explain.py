@@ -1,0 +1,224 @@
+"""A row of the committed state → why it is there: a proof, read off the state.
+
+Every derived row has a rule instance whose rows in the same stratum have lower ranks than its own: that is what its
+count says. So the proof is found row by row, top down: plan the rule with the head's variables known, take the first
+instance of lower rank, go on with its rows. Ranks fall, and lower strata come to an end, so the proof does.
+
+Where rows have no ranks (groups inside recursion) and for the shortest proof, `shortest.py` searches instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.match_rule import Matcher, unify
+from tidelog.engine.local.queries.min_proof_height import Least
+from tidelog.engine.local.queries.shortest_proof import Key, Node, height_of, search
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.group_by import GroupStratum
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.materialized import TransformStratum
+from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
+from tidelog.engine.local.strata.weighted import WeightedStratum
+from tidelog.engine.proof import Origin, Proof, Proved
+from tidelog.rules.ir import Positive, Rule, Variable
+from tidelog.rules.variables import variable_types
+
+# What the search for the shortest proof may look at; some seconds of work.
+MOST_INSTANCES = 200_000
+
+
+class Proofs:
+    """Proves rows of one committed state; keeps its plans for the next question."""
+
+    def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
+        self.committed = committed
+        self._program = committed.program
+        self._stratum = {name: stratum for stratum in strata for name in stratum.relations}
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in self._program.rules:
+            self._rules.setdefault(rule.head.relation, []).append(rule)
+        self._feeds = {feed.relation: feed for feed in self._program.feeds}
+        self._least = Least(self._program)
+        self._matchers: dict[tuple[int, frozenset[str], bool], Matcher] = {}
+
+    def prove(self, relation: str, row: Row, *, shortest: bool) -> Proof:
+        """A proof of a row that is there."""
+        root = (relation, row)
+        nodes = self._any_proof(root)
+        if not shortest:
+            return self._proof(root, nodes, is_shortest=False)
+        height = height_of(root, nodes)
+        lower, is_exact = search(root, self.ways, self._is_given, below=height, most=MOST_INSTANCES)
+        return self._proof(root, nodes if lower is None else lower, is_exact)
+
+    def _any_proof(self, root: Key) -> dict[Key, Node]:
+        """The nodes of the first proof that is found."""
+        nodes: dict[Key, Node] = {}
+        pending = [root]
+        while pending:
+            key = pending.pop()
+            if key in nodes:
+                continue
+            found = self._first(key, nodes)
+            nodes |= found
+            pending.extend(child for node in found.values() for _, child in node.premises)
+        return nodes
+
+    def rules_of(self, relation: str) -> Sequence[Rule]:
+        """The rules with this relation in their head."""
+        return self._rules.get(relation, ())
+
+    # One row
+
+    def _first(self, key: Key, known: Mapping[Key, Node]) -> dict[Key, Node]:
+        """The node of a row that is there; more than one where only a search of its stratum finds it."""
+        relation, row = key
+        stratum = self._stratum[relation]
+        leaf = self._leaf(key)
+        if leaf is not None:
+            return {key: leaf}
+        if stratum.joins:
+            below = self.committed.rank(relation, row)
+            found = next(self._derivations(key, below), None)
+            if found is not None:
+                return {key: found}
+        elif not isinstance(stratum, RoundsStratum):
+            return {key: next(self.ways(key, None))}
+        inside = frozenset(stratum.relations)
+        nodes, _ = search(key, self.ways, lambda each: each[0] not in inside or self._is_given(each))
+        if nodes is None:
+            return {key: Node(key, Origin.CIRCLE)}
+        # What the search takes for given in lower strata is still to be proved; what is known stays as it is.
+        return {each: node for each, node in nodes.items() if each[0] in inside and (each == key or each not in known)}
+
+    def ways(self, key: Key, within: int | None) -> Iterator[Node]:
+        """All ways in which a row that is there is derived, or the one way in which it is given.
+
+        Those by rules that never give a proof as low as `within` are left out.
+        """
+        leaf = self._leaf(key)
+        if leaf is not None:
+            yield leaf
+            return
+        relation, row = key
+        stratum = self._stratum[relation]
+        if isinstance(stratum, GroupStratum) or any(rule.group for rule in self.rules_of(relation)):
+            if within is None or within > 0:
+                yield self._group(key)
+        elif isinstance(stratum, WeightedStratum):
+            sign = self.committed.weight(relation, row)
+            is_derived = False
+            for node in self._derivations(key, None):
+                if node.instance is not None and node.instance.weight * sign > 0:
+                    is_derived = True
+                    yield node
+            if not is_derived:
+                yield Node(key, Origin.INPUT)
+        else:
+            yield from self._derivations(key, None, within)
+
+    def _leaf(self, key: Key) -> Node | None:
+        """The node of a row that no rule has to derive."""
+        relation, _ = key
+        feed = self._feeds.get(relation)
+        if feed is not None:
+            return Node(key, Origin.STREAM if feed.latest else Origin.DELAYED)
+        if self._is_given(key):
+            return Node(key, Origin.INPUT)
+        if isinstance(self._stratum[relation], TransformStratum):
+            (rule,) = self.rules_of(relation)
+            return Node(key, Origin.TRANSFORMER, rule)
+        return None
+
+    def _is_given(self, key: Key) -> bool:
+        """Whether a row that is there is an input fact; of a multiset that has rules, nobody knows."""
+        relation, row = key
+        if relation not in self._rules:
+            return relation not in self._feeds
+        stratum = self._stratum[relation]
+        if isinstance(stratum, RoundsStratum):
+            return stratum.is_given(relation, row)
+        return stratum.joins and self.committed.is_input(relation, row)
+
+    def _group(self, key: Key) -> Node:
+        relation, row = key
+        (rule,) = self.rules_of(relation)
+        assert rule.group is not None
+        keys = tuple(range(sum(isinstance(term, Variable) for term in rule.group.atom.terms)))
+        members = self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])
+        start = len(keys) + rule.group.finer
+        # Of members that only a finer key tells apart, one stands for all.
+        own = {member[start:]: member for member, weight in members if weight > 0}
+        premises = tuple((0, (rule.group.atom.relation, member)) for member in own.values())
+        return Node(key, Origin.GROUP, rule, None, premises)
+
+    def _derivations(self, key: Key, below: int | None, within: int | None = None) -> Iterator[Node]:
+        relation, row = key
+        # Facts of the program first: no other way is as short.
+        for rule in sorted(self.rules_of(relation), key=lambda rule: bool(rule.atoms)):
+            if within is not None and self._least.of_rule(rule) > within:
+                continue
+            words = unify(rule.head, row, self.committed.values)
+            if words is None:
+                continue
+            origin = Origin.RULE if rule.atoms else Origin.FACT
+            for instance in self.matcher(rule, words).run(words, below):
+                premises = tuple((place, (_relation_at(rule, place), found)) for place, found in instance.rows)
+                yield Node(key, origin, rule, instance, premises)
+
+    def matcher(self, rule: Rule, known: Iterable[str], *, absent_last: bool = False) -> Matcher:
+        """The rule, planned for the known variables; see `Matcher`."""
+        names = frozenset(known)
+        matcher = self._matchers.get((rule.id, names, absent_last))
+        if matcher is None:
+            inside = frozenset(self._stratum[rule.head.relation].relations)
+            committed, functions = self.committed, self._program.functions
+            matcher = Matcher(rule, names, committed, committed.values, functions, inside, absent_last=absent_last)
+            self._matchers[rule.id, names, absent_last] = matcher
+        return matcher
+
+    # The proof
+
+    def _proof(self, root: Key, nodes: Mapping[Key, Node], is_shortest: bool) -> Proof:
+        """The nodes that the root rests on, numbered in the order in which a tree of them is read."""
+        numbers: dict[Key, int] = {}
+        pending = [root]
+        while pending:
+            key = pending.pop()
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                pending.extend(child for _, child in reversed(nodes[key].premises))
+        return Proof(tuple(self._proved(nodes[key], numbers) for key in numbers), is_shortest)
+
+    def _proved(self, node: Node, numbers: Mapping[Key, int]) -> Proved:
+        relation, row = node.key
+        committed = self.committed
+        derivations = None
+        if self._stratum[relation].joins and relation in self._rules:
+            derivations = committed.total(relation, row) - committed.is_input(relation, row)
+        return Proved(
+            relation,
+            committed.decode(relation, row),
+            node.origin,
+            node.rule,
+            {} if node.instance is None else decoded(node.instance.rule, node.instance.words, committed.values),
+            tuple((place, numbers[key]) for place, key in node.premises),
+            committed.weight(relation, row),
+            derivations,
+        )
+
+
+def decoded(rule: Rule, words: Mapping[str, int], values: Values) -> dict[str, Any]:
+    """The values of a rule's variables."""
+    types = variable_types(rule)
+    return {name: values.decoder(types[name])(word) for name, word in words.items() if name in types}
+
+
+def _relation_at(rule: Rule, place: int) -> str:
+    literal = rule.body[place]
+    assert isinstance(literal, Positive)
+    return literal.atom.relation

@@ -1,0 +1,159 @@
+"""The leapfrog joins of a query: steps of its plan that the join kernel runs in one go, as it runs those of rules.
+
+    E(x, y), E(y, z), E(x, z), var t = "${z}"      leap x, leap y, leap z in the kernel; then Python, for each match
+
+A query is planned as a rule is, so that a cyclic body is joined variable by variable. The steps from a leap on that the
+kernel understands become one step of the match (`Run`): it starts from the words that are known, and gives the words
+of the variables that it binds, a buffer at a time. Tries are built when first asked for, like other arrangements of
+questions (`committed`). Relations that only the query has, and those whose rows have weights, are not leapt over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tidelog.check import typed
+from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.execution.bytecode import Encoder, Encoding
+from tidelog.engine.local.execution.threads import Nest
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.plan.leapfrog import plan_leapfrog
+from tidelog.plan.negation import with_complements
+from tidelog.plan.plain import is_plain
+from tidelog.plan.statistics import Estimates
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant, deltas
+from tidelog.rules.ir import Atom, Rule, Variable
+from tidelog.rules.variables import variable_types
+from tidelog.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Steps of a plan, one after the other, that the kernel runs."""
+
+    variant: Variant
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """Words of a query's constants: unlike those of rules, they are not kept for good."""
+
+    values: Values
+
+    def word(self, value: Any, type_: Type) -> int:
+        return self.values.encoder(type_)(value)
+
+
+class Leaping:
+    """Plans the rules of a query by leapfrog where that is called for, and makes what a kernel can run ready.
+
+    `made` are the relations that only the query has. `found` counts what kernels found, and `looked_at` the
+    rows and words that they looked at; they are for tests.
+    """
+
+    def __init__(self, committed: Committed, made: Collection[str], functions: CompiledFunctions) -> None:
+        self._committed = committed
+        self._apart = {*made, *committed.weighted}
+        constants = _Constants(committed.values)
+        self._encoder = Encoder(committed.numbers, committed.desk.arrangement, constants, functions)
+        columns = max((store.columns for store in committed.desk.stores), default=0)
+        self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
+        self.found = 0
+        self.looked_at = 0
+
+    def plan(self, rule: Rule, start: Atom, estimates: Estimates) -> tuple[Step | Run, ...]:
+        """The steps of the rule's body, the variables of `start` being known; what a kernel runs together is one."""
+        if any(atom.relation in self._apart for atom in rule.positives):
+            rule = replace(rule, join="hash")
+        delta = deltas(rule)[-1]
+        if start.terms:
+            # As a delta in the head would bind them, behind all literals of the body.
+            delta = replace(delta, kind=DeltaKind.POSITIVE, atom=start)
+        variant = plan_leapfrog(rule, delta, estimates, ())
+        variant = with_complements(variant, estimates, self._apart, asked=rule.join == "leapfrog")
+        planned: list[Step | Run] = []
+        together: list[Step] = []
+        for step in variant.steps:
+            if self._is_for_kernel(step):
+                together.append(step)
+            else:
+                planned += [*_joined(variant, together), step]
+                together = []
+        return (*planned, *_joined(variant, together))
+
+    def ways(self, run: Run, bound: set[str]) -> Callable[[dict[str, int]], Iterator[None]]:
+        """The function that runs it: it sets the words of the variables that it binds, once for each way to go on.
+
+        `bound` are the variables that are known before it; afterwards, those behind it. One run at a time.
+        """
+        names = list(dict.fromkeys(name for step in run.steps for name in _names(step)))
+        given = [name for name in names if name in bound]
+        found = [name for name in names if name not in bound]
+        bound.update(found)
+        types = variable_types(run.variant.rule)
+        encoding = Encoding(self._encoder, run.variant, frozenset())
+        segment = encoding.piece([Variable(name, types[name]) for name in given], run.steps, found)
+        for relation, keys in dict.fromkeys(encoding.probes):
+            self._committed.arrange(relation, keys)
+        for step in run.steps:
+            if isinstance(step, Join | Antijoin):
+                self._committed.index(step.atom.relation)
+        control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+        control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
+        nest = Nest(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))
+
+        def ways(words: dict[str, int]) -> Iterator[None]:
+            nest.restart([words[name] for name in given])
+            status = k.FULL
+            while status != k.DONE:
+                status = nest.enumerate(self._committed.desk, k.KIND_RULE, self._scratch)
+                if status == k.DIVISION:
+                    raise ZeroDivisionError
+                self.looked_at += nest.looked_at()
+                rows = nest.take()[:, : len(found)].tolist()
+                self.found += len(rows)
+                for row in rows:
+                    words.update(zip(found, row))
+                    yield None
+
+        return ways
+
+    def _is_for_kernel(self, step: Step) -> bool:
+        match step:
+            case Leap():
+                return True
+            case Join(atom) | Antijoin(atom):
+                return atom.relation not in self._apart
+            case Filter(expression) | Let(expression=expression):
+                return is_plain(expression)
+            case Take():
+                return False
+
+
+def _joined(variant: Variant, steps: Sequence[Step]) -> list[Step | Run]:
+    """The steps as one run, if there is a leap among them."""
+    return [Run(variant, tuple(steps))] if any(isinstance(step, Leap) for step in steps) else [*steps]
+
+
+def _names(step: Step) -> Iterator[str]:
+    """The variables that a step reads or binds."""
+    match step:
+        case Join(atom) | Antijoin(atom):
+            yield from (term.name for term in atom.terms if isinstance(term, Variable))
+        case Leap(_, parts, without):
+            for part in (*parts, *without):
+                reached = (part.atom.terms[column] for column in part.order.columns[: part.level + 1])
+                yield from (term.name for term in reached if isinstance(term, Variable))
+        case Filter(expression):
+            yield from sorted(typed.variables(expression))
+        case Let(variable, expression):
+            yield from (*sorted(typed.variables(expression)), variable.name)
+        case Take():
+            raise AssertionError("a value is taken apart by Python")

@@ -1,0 +1,66 @@
+"""Questions about the committed state of a local engine → answers: proofs, attempts, rows of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tidelog.engine.interface import Row
+from tidelog.engine.local.epoch.functional_dependencies import deriving_rule
+from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.evaluate import ask
+from tidelog.engine.local.queries.explain import Proofs
+from tidelog.engine.local.queries.why_not import attempts
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.proof import Attempt, Proof
+from tidelog.rules.ir import Rule
+from tidelog.rules.lower.query import Query
+
+
+class LocalInquiry:
+    """See `engine.interface.Inquiry`. What questions need is kept for the next one, until `release`."""
+
+    def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
+        self._committed = committed
+        self._strata = strata
+        self._kept: Proofs | None = None
+
+    def plan_for(self, sizes: Mapping[str, int]) -> None:
+        """Only some rows of these relations are here: plans are made for as many as there really are."""
+        self._committed.sizes = sizes
+
+    def release(self) -> None:
+        """Gives back what the questions needed; to be called before the next epoch."""
+        self._committed.release()
+        self._kept = None
+
+    @property
+    def _proofs(self) -> Proofs:
+        if self._kept is None:
+            self._kept = Proofs(self._committed, self._strata)
+        return self._kept
+
+    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+        words = self._words(relation, row)
+        if self._committed.weight(relation, words) == 0:
+            return None
+        return self._proofs.prove(relation, words, shortest=shortest)
+
+    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+        words = self._words(relation, row)
+        if self._committed.weight(relation, words) > 0:
+            return None
+        return attempts(self._proofs, relation, words)
+
+    def ask(self, query: Query) -> list[Row]:
+        return ask(query, self._committed)
+
+    def rule_of(self, relation: str, row: Row) -> Rule | None:
+        """A rule that derives a row; None where there is none."""
+        committed = self._committed
+        return deriving_rule(committed.program, relation, self._words(relation, row), committed, committed.values)
+
+    def _words(self, relation: str, row: Row) -> tuple[int, ...]:
+        """The row as words. A value that no row has gets a word, too: rules may compute it."""
+        columns = self._committed.program.relations[relation].columns
+        encoder = self._committed.values.encoder
+        return tuple(encoder(column.type)(value) for value, column in zip(row, columns, strict=True))

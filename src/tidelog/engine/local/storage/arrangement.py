@@ -1,0 +1,85 @@
+"""The memory of one arrangement, which kernels read and fill (`kernels/arrange`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
+
+Words = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.int32]
+
+
+class Arrangement:
+    """`marks` has one for each line of the relation, and grows with its rows; the rest grows when it is full."""
+
+    def __init__(self, keys: tuple[int, ...], capacity: int) -> None:
+        self.keys = np.array(keys or (0,), dtype=np.int64)
+        self.key_count = len(keys)
+        self.marks = Growing(np.uint16, capacity)
+        self.saved = np.zeros(k.ARRANGEMENT_FIELDS, dtype=np.int64)
+        self.entries = Growing(np.int64, width=k.ENTRY_EXTRA + self.key_count)
+        self.table = Growing(np.int64)
+        self.pool = Growing(np.int32)
+
+    def bucket(self, entry: int) -> Lines:
+        """The lines in the bucket of an entry."""
+        start, length = self.entries.array[entry, : k.ENTRY_EXTRA].tolist()
+        lines: Lines = self.pool.array[start : start + (length & k.LOW_MASK)]
+        return lines
+
+    def bytes(self, line: Words, rows: int) -> int:
+        """The memory that it takes, for a relation of so many lines."""
+        words = int(line[k.ENTRY_COUNT]) * (k.ENTRY_EXTRA + self.key_count) + len(self.table)
+        return 8 * words + 4 * int(line[k.POOL_USED]) + 2 * rows
+
+    def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
+        """Builds it anew from all rows of the relation, starting with room for so many keys."""
+        line, rows = lines[number], int(stores[relation, k.LIVE])
+        self.pool = Growing(np.int32, k.POOL_LISTS + rows + (rows >> 2) + SMALLEST)
+        line[k.RELATION], line[k.KEYS], line[k.KEY_COUNT] = relation, self.keys.ctypes.data, self.key_count
+        line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
+        line[k.MARKS] = self.marks.address
+        self.entries = Growing(np.int64, entries, width=k.ENTRY_EXTRA + self.key_count)
+        self.table = Growing(np.int64, 1 << (2 * entries).bit_length())
+        line[k.ENTRIES], line[k.ENTRY_CAPACITY] = self.entries.address, entries
+        line[k.TABLE], line[k.TABLE_MASK] = self.table.address, len(self.table) - 1
+        line[k.ENTRY_COUNT] = line[k.POOL_USED] = line[k.POOL_WASTE] = 0
+        done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
+        while (done := entry_points.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
+            self._make_key_room(lines, number)
+
+    def grow(self, stores: Words, lines: Words, number: int) -> None:
+        """Makes it larger in what is full, or builds it anew where half of it is waste."""
+        line = lines[number]
+        count, relation = int(line[k.ENTRY_COUNT]), int(line[k.RELATION])
+        if count * 2 > line[k.TABLE_MASK] or count == line[k.ENTRY_CAPACITY]:
+            if count > SMALLEST and np.count_nonzero(self._lengths(count)) * 2 < count:
+                self.build(stores, lines, number, relation)
+            else:
+                self._make_key_room(lines, number)
+        elif int(line[k.POOL_WASTE]) * 2 > int(line[k.POOL_USED]):
+            self.build(stores, lines, number, relation, count)
+        else:
+            self.pool.make_room(2 * len(self.pool) + SMALLEST)
+            line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
+
+    def _make_key_room(self, lines: Words, number: int) -> None:
+        """Room for more keys in the entries and in the table."""
+        line = lines[number]
+        count = int(line[k.ENTRY_COUNT])
+        self.entries.make_room(count + 1)
+        line[k.ENTRIES], line[k.ENTRY_CAPACITY] = self.entries.address, len(self.entries)
+        if count * 2 > line[k.TABLE_MASK]:
+            old, size = self.table, 2 * (int(line[k.TABLE_MASK]) + 1)
+            self.table = Growing(np.int64, size)
+            line[k.TABLE], line[k.TABLE_MASK] = self.table.address, size - 1
+            entry_points.grow_table(lines, number, old.array)
+
+    def _lengths(self, count: int) -> Words:
+        """How long the buckets of the first so many entries are."""
+        lengths: Words = self.entries.array[:count, k.ENTRY_LENGTH // 2] & k.LOW_MASK
+        return lengths

@@ -1,0 +1,120 @@
+"""All relations of an engine: the tables S and A that kernels read, and the stores behind their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.engine.local.kernels import finish_epoch
+from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
+from tidelog.engine.local.storage.store import FEW, Store, Words
+from tidelog.plan.statistics import Order
+
+
+class Helpers(Protocol):
+    """Threads that share work (`team.Team`)."""
+
+    threads: int
+
+    def run(self, part: Callable[[int], int]) -> list[int]: ...
+
+
+class Desk:
+    """The tables S and A, with a line for each relation and each arrangement that any plan asks for.
+
+    Behind the n lines of the relations S has n more, where a Bootstrap keeps the store that it is about to replace,
+    and a last one for scratch.
+    """
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.S: Words = np.zeros((2 * len(columns) + 1, STORE_FIELDS), dtype=np.int64)
+        self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
+        self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
+        self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
+        self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
+        self._scratches: dict[int, Store] = {}
+        self._unused: list[int] = []
+        self.helpers: Helpers | None = None  # for what is worth several threads
+
+    def add(self, columns: Sequence[int]) -> list[int]:
+        """Empty stores for more relations, and their numbers: lines that were given back, then new ones.
+
+        Only between epochs: the lines of replaced stores move.
+        """
+        numbers = [self._unused.pop() for _ in range(min(len(self._unused), len(columns)))]
+        count = len(columns) - len(numbers)
+        if count:
+            before = len(self.stores)
+            lines: Words = np.zeros((2 * (before + count) + 1, STORE_FIELDS), dtype=np.int64)
+            lines[:before] = self.S[:before]
+            self.S = lines
+            self._scratches.clear()
+            numbers += range(before, before + count)
+            self.stores += [Store(self, before + place, 0) for place in range(count)]
+        for number, width in zip(numbers, columns, strict=True):
+            self.stores[number] = Store(self, number, width)
+            self.resized.add(number)
+        return numbers
+
+    def give_back(self, numbers: Iterable[int]) -> None:
+        """These relations are gone; others may have their lines."""
+        for number in numbers:
+            self.stores[number] = Store(self, number, 0)
+            self._unused.append(number)
+
+    def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
+        """The line in A for an arrangement of a relation by these columns, or for a trie; it need not be built yet."""
+        known = self._arrangements.get((relation, keys))
+        if known is None:
+            known = self._arrangements[relation, keys] = len(self._arrangements)
+            if known >= len(self.A):
+                self.A = np.concatenate([self.A, np.zeros((len(self.A) + 8, ARRANGEMENT_FIELDS), dtype=np.int64)])
+        return known
+
+    def shadow(self, relation: int) -> int:
+        """The line of S where the replaced store of a relation is kept."""
+        return relation + len(self.stores)
+
+    def replace(self, relation: int) -> Store:
+        """Puts a fresh, empty store in the relation's place, the old one in its shadow line; returns the old one."""
+        old = self.stores[relation]
+        old.index()
+        old.detach()
+        self.S[self.shadow(relation)] = old.line
+        self.stores[relation] = Store(self, relation, old.columns)
+        return old
+
+    def restore(self, relation: int, old: Store) -> None:
+        """Undoes `replace`."""
+        self.stores[relation] = old
+        old.attach()
+
+    def close(self) -> None:
+        """Gives the memory of all relations back; the desk is of no use after this."""
+        self.stores.clear()
+        self._scratches.clear()
+
+    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+        """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
+        self.stores[relation].index()
+        scratch = self._scratch(rows.shape[1], len(rows))
+        verdict = np.zeros(len(rows), dtype=np.int64)
+        finish_epoch.net(self.S, scratch.relation, relation, rows, signs, verdict)
+        return rows[verdict > 0], rows[verdict < 0]
+
+    def _scratch(self, columns: int, rows: int) -> Store:
+        """An empty store in the last line of S, with room for so many rows; that for few is kept and emptied."""
+        if rows > FEW:
+            scratch = Store(self, len(self.S) - 1, columns)
+            scratch.make_row_room(rows)
+            return scratch
+        kept = self._scratches.get(columns)
+        if kept is None:
+            kept = self._scratches[columns] = Store(self, len(self.S) - 1, columns)
+            kept.make_row_room(FEW)
+            kept.detach()
+        else:
+            kept.empty()
+        return kept

@@ -1,0 +1,80 @@
+"""An index that grows where it is, without a second one beside it.
+
+Slots are in the order of the hash, so in a larger index a row's slot is no further to the front than it was. The
+memory grows (`growing` moves no bytes), and the slots move to the back, the last ones first, a stretch at a time: one
+whose new places are all behind it, where nothing waits to be moved. Threads share out each stretch. What is left in the
+end is short: it is taken out and put in again, with the few slots that would have gone around the end.
+
+Fresh memory is the dear part: its first use costs more than moving a slot, so it is used once, not at every size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.kernels import entry_points
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.storage.catalog import Desk
+
+Words = npt.NDArray[np.int64]
+
+SHARED_SLOTS = 1 << 16  # so many slots are worth all threads
+_LATE_ROOM = 1 << 12
+_HASH_BITS = 32
+_PIECE = 1 << 12
+
+
+def enlarge(desk: Desk, relation: int, slots: Words, before: int) -> None:
+    """The first `before` slots of a relation's index are filled, for an index of that size; now it has all slots."""
+    helpers = desk.helpers
+    threads = helpers.threads if helpers is not None else 1
+    late: Words = np.empty((threads, _LATE_ROOM), dtype=np.int64)
+    late_counts: Words = np.zeros(threads, dtype=np.int64)
+    end = before
+    while end > SHARED_SLOTS:
+        first = _first_that_moves_behind(slots, before, end)
+        if first >= end:
+            break
+        starts = [first + (end - first) * part // threads for part in range(threads + 1)]
+
+        def move(me: int, starts: list[int] = starts) -> int:
+            stopped: int = entry_points.move_slots(
+                desk.S, relation, starts[me], starts[me + 1], late[me], late_counts[me:]
+            )
+            return stopped
+
+        entry_points.move_slots.load()  # the first call loads a kernel, which several threads must not do at once
+        stopped = helpers.run(move) if helpers is not None and threads > 1 else [move(0)]
+        if stopped != starts[1:]:
+            # Too many would go around the end, which takes hashes that somebody has chosen.
+            end = len(slots)
+            break
+        end = first
+    end += _first_empty(slots[end:])
+    held = slots[:end]
+    rest = np.concatenate([held[held != 0], *(late[me, : late_counts[me]] for me in range(threads))])
+    held[:] = 0
+    entry_points.refill_index(desk.S, relation, rest)
+
+
+def _first_that_moves_behind(slots: Words, before: int, end: int) -> int:
+    """The first slot such that it and all up to `end` have their new homes at `end` or behind it.
+
+    An empty slot is in front of it, so what follows has its old home there too.
+    """
+    smallest_hash = -((-end << _HASH_BITS) // len(slots))
+    home = (smallest_hash * before >> _HASH_BITS) + 1
+    return home + _first_empty(slots[home:end]) + 1
+
+
+def _first_empty(slots: Words) -> int:
+    """The first empty one of some slots; as many as there are when there is none."""
+    for start in range(0, len(slots), _PIECE):
+        empty = np.flatnonzero(slots[start : start + _PIECE] == 0)
+        if len(empty):
+            return start + int(empty[0])
+    return len(slots)

@@ -1,0 +1,495 @@
+"""A relation's memory: its rows, the index on whole rows, and its arrangements; all of it owned by Python.
+
+A `Store` keeps arrays that grow (`growing`) and writes their addresses into its line of the table S that kernels read
+(`layout`). The sizes in that line are the truth: kernels advance them. When a kernel says that something is full, the
+method here that makes room lets it grow and writes the new address. The two hash tables, the index
+(`enlarge`) and an arrangement's table, grow by moving their slots, which hold the hashes, so rows and entries are not
+read again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.epoch.inserted_rows import NO_LINES, Arrived
+from tidelog.engine.local.kernels import entry_points, finish_epoch
+from tidelog.engine.local.kernels.layout import (
+    BATCH,
+    BATCH_COUNT,
+    CAME,
+    CAME_COUNT,
+    CAPACITY,
+    COLUMNS,
+    COUNT_ROOM,
+    FIRST_ARRANGEMENT,
+    FREE,
+    FREE_CAPACITY,
+    FREE_COUNT,
+    FREED,
+    LEFT,
+    LEFT_COUNT,
+    LIVE,
+    LOG,
+    LOG_CAPACITY,
+    LOG_COUNT,
+    LOG_WIDTH,
+    MARKS,
+    META,
+    NEXT_ARRANGEMENT,
+    PENDING_CAPACITY,
+    PENDING_COUNT,
+    PENDING_ROWS,
+    PIECE,
+    RANK_MASK,
+    RANK_SHIFT,
+    ROW_EXTRA,
+    ROWS,
+    SLOT_COUNT,
+    SLOTS,
+    STAMP_SHIFT,
+    STORE_FIELDS,
+    TOP,
+    TOTAL,
+    USED,
+    WIDE,
+    WIDE_EXTRA,
+    WIDTH,
+)
+from tidelog.engine.local.leapfrog.trie import Trie
+from tidelog.engine.local.storage import row_counts
+from tidelog.engine.local.storage.arrangement import Arrangement
+from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
+from tidelog.engine.local.storage.resize_index import enlarge
+from tidelog.plan.statistics import Order
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.storage.catalog import Desk
+
+Words = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.int32]
+FEW = 64
+MANY_SLOTS = 1 << 22
+_AT_ONCE = 1 << 16
+
+
+class Beside(Protocol):
+    """What a strategy keeps about the rows of a relation, beside them."""
+
+    def bytes(self) -> int: ...
+
+
+class Store:
+    """The rows of one relation and everything that finds them."""
+
+    def __init__(self, desk: Desk, relation: int, columns: int) -> None:
+        self.desk = desk
+        self.relation = relation
+        self.columns = columns
+        self.width = columns + ROW_EXTRA
+        self._rows = Growing(np.int64, width=self.width)
+        self._slots = Growing(np.int64, 2 * SMALLEST)
+        self._free = Growing(np.int64)
+        self._queues = [Growing(np.int32), Growing(np.int32)]
+        self._log = Growing(np.int64, width=LOG_WIDTH)
+        self._came = NO_LINES
+        self._left = NO_LINES
+        self._is_stamped = True
+        self.arrangements: dict[int, Arrangement | Trie] = {}
+        self.beside: Beside | None = None
+        self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
+        self.is_indexed = True
+        self.scans = 0  # see `look_up`
+        line = self.line
+        line[:] = 0
+        line[WIDTH] = self.width
+        line[COLUMNS] = columns
+        line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
+        line[FIRST_ARRANGEMENT] = -1
+        line[COUNT_ROOM] = row_counts.LARGEST_NARROW
+
+    @property
+    def line(self) -> Words:
+        """The store's line of S."""
+        line: Words = self.desk.S[self.relation]
+        return line
+
+    @property
+    def rows(self) -> Words:
+        """All lines, used or not. Not to be kept: rows that grow while somebody looks at them have to be copied."""
+        return self._rows.array
+
+    def __len__(self) -> int:
+        return int(self.line[LIVE])
+
+    def detach(self) -> None:
+        """Keeps the store's lines, so that another store can take its place."""
+        self.saved[:] = self.line
+        for number, arrangement in self.arrangements.items():
+            arrangement.saved[:] = self.desk.A[number]
+
+    def attach(self) -> None:
+        """Puts the lines kept by `detach` back."""
+        self.line[:] = self.saved
+        for number, arrangement in self.arrangements.items():
+            self.desk.A[number] = arrangement.saved
+
+    def empty(self) -> None:
+        """Goes back to the lines kept by `detach` while there were no rows."""
+        self.attach()
+        self._slots.array.fill(0)
+
+    def adopt(self, rows: Words, free: Words, live: int, top: int) -> None:
+        """Makes the rows (with unused lines among them: `free`) those of this empty store.
+
+        They may be a mapped file. They are indexed when something needs it: to look at all of them takes seconds.
+        """
+        line = self.line
+        self._use(Growing(np.int64, width=rows.shape[1]))
+        self._rows.adopt(rows)
+        if not line[WIDE]:
+            line[COUNT_ROOM] = 0
+        self._free.adopt(free)
+        line[ROWS], line[CAPACITY], line[USED] = self._rows.address, len(rows), len(rows)
+        line[FREE], line[FREE_CAPACITY], line[FREE_COUNT] = self._free.address, len(free), len(free)
+        line[LIVE], line[TOP] = live, top
+        self.is_indexed = False
+
+    def index(self) -> None:
+        """Indexes adopted rows; to be called before a kernel looks for whole rows."""
+        if not self.is_indexed:
+            self.is_indexed = True
+            self._slots = Growing(np.int64)
+            self._grow_index(_slots_for(len(self)))
+            entry_points.reindex(self.desk.S, self.relation)
+
+    # Room
+
+    def make_room(self, rows: int, instances: int = 0) -> None:
+        """Room for `rows` more rows in the rows, in the index, in the queues and in the log, and for so many instances
+        in the totals; one a row at least."""
+        self.make_row_room(rows, instances)
+        self.make_queue_room(rows)
+        line = self.line
+        wanted = int(line[LOG_COUNT]) + rows
+        if wanted > line[LOG_CAPACITY]:
+            self._log.make_room(wanted)
+            line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
+
+    def make_row_room(self, rows: int, instances: int = 0) -> None:
+        """Room for `rows` more rows in the rows and in the index, and for their instances in the totals."""
+        self.index()
+        line = self.line
+        if max(rows, instances) > line[COUNT_ROOM]:
+            self._make_count_room(max(rows, instances))
+        wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
+        if wanted > line[CAPACITY]:
+            self._rows.make_room(wanted)
+            line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
+            for number, arrangement in self.arrangements.items():
+                if isinstance(arrangement, Arrangement):
+                    arrangement.marks.make_room(len(self._rows))
+                    self.desk.A[number, MARKS] = arrangement.marks.address
+        if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
+            self._grow_index(_slots_for(int(line[LIVE]) + rows))
+
+    def _make_count_room(self, instances: int) -> None:
+        """Room for so many instances in the totals; half of what fits is left over, so that this is rare."""
+        used = self.rows[: int(self.line[USED])]
+        numbers = row_counts.totals(used, self.columns), row_counts.counts(used, self.columns)
+        room = row_counts.LARGEST_NARROW - max(int(each.max(initial=0)) for each in numbers)
+        if room - instances > row_counts.LARGEST_NARROW // 2:
+            self.line[COUNT_ROOM] = room
+        else:
+            self.widen()
+
+    def widen(self) -> None:
+        """Gives total and count of each row a word, if they share one. The lines stay what they are."""
+        if not self.line[WIDE]:
+            before, wide = self.rows, Growing(np.int64, len(self.rows), width=self.columns + WIDE_EXTRA)
+            for start in range(0, int(self.line[USED]), _AT_ONCE):
+                some = before[start : start + _AT_ONCE]
+                wide.array[start : start + _AT_ONCE] = row_counts.in_width(some, self.columns, wide.array.shape[1])
+            self._use(wide)
+            self.desk.resized.add(self.relation)
+
+    def _use(self, rows: Growing[np.int64]) -> None:
+        """Makes this the memory of the rows."""
+        self._rows, self.width = rows, rows.array.shape[1]
+        line = self.line
+        line[ROWS], line[CAPACITY], line[WIDTH] = rows.address, len(rows), self.width
+        line[WIDE] = int(row_counts.is_wide(rows.array, self.columns))
+        if line[WIDE]:
+            line[COUNT_ROOM] = 1 << 62
+
+    def _grow_index(self, size: int) -> None:
+        """The index gets so many slots."""
+        before = len(self._slots)
+        self._slots.resize(size)
+        self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
+        enlarge(self.desk, self.relation, self._slots.array, before)
+
+    def make_queue_room(self, rows: int) -> None:
+        """Room for `rows` more pending rows."""
+        line = self.line
+        wanted = int(line[PENDING_COUNT]) + rows
+        if wanted > line[PENDING_CAPACITY]:
+            if line[PENDING_ROWS] != self._queues[0].address:
+                self._queues.reverse()
+            for queue in self._queues:
+                queue.make_room(wanted)
+            line[PENDING_ROWS], line[BATCH] = self._queues[0].address, self._queues[1].address
+            line[PENDING_CAPACITY] = len(self._queues[0])
+
+    def make_free_room(self, rows: int) -> None:
+        """Room for `rows` more lines to reuse."""
+        line = self.line
+        wanted = int(line[FREE_COUNT]) + rows
+        if wanted > line[FREE_CAPACITY]:
+            self._free.make_room(wanted)
+            line[FREE], line[FREE_CAPACITY] = self._free.address, len(self._free)
+
+    def give_lines_back(self, lines: Words) -> None:
+        """Lines that were taken and hold no row may be used again."""
+        self.make_free_room(len(lines))
+        count = int(self.line[FREE_COUNT])
+        self._free.array[count : count + len(lines)] = lines
+        self.line[FREE_COUNT] = count + len(lines)
+
+    # Arrangements
+
+    def arrange(self, keys: tuple[int, ...] | Order) -> None:
+        """Builds the arrangement by these columns, or the trie, from the rows that are there, unless there is one."""
+        number = self.desk.arrangement(self.relation, keys)
+        if number in self.arrangements:
+            return
+        self.desk.resized.add(self.relation)
+        line = self.desk.A[number]
+        line[:] = 0
+        line[NEXT_ARRANGEMENT] = self.line[FIRST_ARRANGEMENT]
+        if isinstance(keys, Order):
+            trie = self.arrangements[number] = Trie(keys.columns)
+            trie.build(self.desk.S, self.desk.A, number, self.relation, self.lines())
+        else:
+            arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
+            arrangement.build(self.desk.S, self.desk.A, number, self.relation)
+        self.line[FIRST_ARRANGEMENT] = number
+
+    def disarrange(self, keys: tuple[int, ...] | Order) -> None:
+        """Gives the arrangement by these columns back, if there is one: epochs no longer keep it up to date."""
+        number = self.desk.arrangement(self.relation, keys)
+        if self.arrangements.pop(number, None) is None:
+            return
+        self.desk.resized.add(self.relation)
+        after = self.desk.A[number, NEXT_ARRANGEMENT]
+        if self.line[FIRST_ARRANGEMENT] == number:
+            self.line[FIRST_ARRANGEMENT] = after
+            return
+        for other in self.arrangements:
+            if self.desk.A[other, NEXT_ARRANGEMENT] == number:
+                self.desk.A[other, NEXT_ARRANGEMENT] = after
+
+    def grow_arrangement(self, number: int) -> None:
+        """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
+        arrangement = self.arrangements[number]
+        if isinstance(arrangement, Trie):
+            arrangement.make_room(self.desk.A[number], 2 * len(arrangement.pages))
+        else:
+            arrangement.grow(self.desk.S, self.desk.A, number)
+
+    def arranged(self) -> list[tuple[int, ...]]:
+        """The columns by which there are arrangements."""
+        hashed = (each for each in self.arrangements.values() if isinstance(each, Arrangement))
+        return [tuple(each.keys[: each.key_count].tolist()) for each in hashed]
+
+    # The overlay
+
+    def settle(self) -> bool:
+        """After the stratum's waves: what came and what left, for the strata above. False: the state is broken."""
+        count = int(self.line[LOG_COUNT])
+        self._make_change_room(count, count)
+        return bool(finish_epoch.settle(self.desk.S, self.relation, self._came, self._left) == 0)
+
+    def compare(self, old: Store, *, is_read: bool) -> None:
+        """After a Bootstrap into this fresh store: what came and what left against the store that it replaces.
+
+        `is_read` says that rules above read the relation, and will want to know from the rows themselves.
+        """
+        gone = int(old.saved[LIVE])
+        if not gone and not is_read:
+            # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
+            self._is_stamped = False
+            finish_epoch.welcome(self.desk.S, self.relation)
+            return
+        before = self.desk.shadow(self.relation)
+        self._make_change_room(int(self.line[USED]), gone)
+        kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
+        scratch = np.empty(PIECE, dtype=np.int64)
+        gone -= int(finish_epoch.compare(self.desk.S, before, self.relation, kept, scratch))
+        if gone:
+            self.make_row_room(gone)
+            while (full := int(finish_epoch.mourn(self.desk.S, self.desk.A, before, self.relation, kept))) >= 0:
+                self.grow_arrangement(full)
+
+    def _make_change_room(self, came: int, left: int) -> None:
+        self._came, self._left = np.empty(came, dtype=np.int32), np.empty(left, dtype=np.int32)
+        self.line[CAME], self.line[LEFT] = self._came.ctypes.data, self._left.ctypes.data
+
+    def has_overlay(self) -> bool:
+        """Whether the epoch has changed anything here."""
+        line = self.line
+        return bool(line[LOG_COUNT] or line[CAME_COUNT] or line[LEFT_COUNT] or line[PENDING_COUNT])
+
+    def keep(self) -> None:
+        """The overlay becomes the state."""
+        self.make_free_room(int(self.line[LEFT_COUNT]))
+        if not self._is_stamped:
+            self.line[CAME_COUNT] = 0
+            self._is_stamped = True
+        finish_epoch.keep(self.desk.S, self.desk.A, self.relation)
+        self._shrink_log()
+
+    def drop(self) -> None:
+        """The overlay is undone."""
+        self.make_free_room(int(self.line[LOG_COUNT]))
+        finish_epoch.drop(self.desk.S, self.desk.A, self.relation)
+        self._shrink_log()
+
+    def _shrink_log(self) -> None:
+        """Gives back the memory of a large epoch's overlay."""
+        if len(self._log) > 1 << 16:
+            self._log = Growing(np.int64, width=LOG_WIDTH)
+            self.line[LOG], self.line[LOG_CAPACITY] = 0, 0
+        if len(self._queues[0]) > 1 << 16:
+            self._queues = [Growing(np.int32), Growing(np.int32)]
+            self.line[PENDING_ROWS] = self.line[BATCH] = self.line[PENDING_CAPACITY] = 0
+        self._came = self._left = NO_LINES
+
+    # Reading
+
+    def lines_that_came(self) -> Lines:
+        if self._is_stamped:
+            return self._came[: int(self.line[CAME_COUNT])]
+        return self.lines().astype(np.int32)
+
+    def arrived(self) -> Arrived:
+        """The rows that came, not copied yet."""
+        rows = self.rows[:, : self.columns]
+        if self._is_stamped:
+            return Arrived(rows, self.lines_that_came())
+        return Arrived.all_of(rows[: int(self.line[USED])], self.free_lines())
+
+    def lines_that_left(self) -> Lines:
+        return self._left[: int(self.line[LEFT_COUNT])]
+
+    def batch_lines(self) -> Lines:
+        """The lines that died or entered with the present wave. Not to be kept."""
+        count = int(self.line[BATCH_COUNT])
+        if not count:
+            return NO_LINES
+        (queue,) = (each for each in self._queues if each.address == self.line[BATCH])
+        return queue.array[:count]
+
+    def columns_of(self, lines: Words | Lines) -> Words:
+        """The columns of some rows, copied."""
+        if len(lines) <= FEW or not self.columns:
+            few: Words = self.rows[lines, : self.columns]
+            return few
+        copied: Words = np.empty((len(lines), self.columns), dtype=np.int64)
+        entry_points.gather(self.rows, np.ascontiguousarray(lines, dtype=np.int32), copied)
+        return copied
+
+    def ranks_of(self, lines: Words | Lines) -> Words:
+        """The ranks of some rows."""
+        ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
+        return ranks
+
+    def totals_of(self, lines: Words | Lines | slice) -> Words:
+        """How many instances some rows have."""
+        return row_counts.totals(self.rows[lines], self.columns)
+
+    def counts_of(self, lines: Words | Lines | slice) -> Words:
+        """How many instances over lower ranks some rows have."""
+        return row_counts.counts(self.rows[lines], self.columns)
+
+    def set_numbers(self, lines: Words | Lines | slice, total: Words, count: Words) -> None:
+        """Gives some rows these totals and counts."""
+        most = max(int(each.max(initial=0)) for each in (total, count))
+        if most > row_counts.LARGEST_NARROW:
+            self.widen()
+        wide = bool(self.line[WIDE])
+        self.rows[lines, self.columns + TOTAL :] = row_counts.together(total, count, wide=wide)
+        if not wide:
+            self.line[COUNT_ROOM] = min(int(self.line[COUNT_ROOM]), row_counts.LARGEST_NARROW - most)
+
+    def lines(self, count: int | None = None) -> Words:
+        """The lines of all rows (among the first `count`, for a store that is detached)."""
+        used = self.rows[: int(self.line[USED]) if count is None else count]
+        return np.flatnonzero(used[:, self.columns + META] >> STAMP_SHIFT != FREED)
+
+    def present_lines(self) -> Words:
+        """The lines of the rows that are there with the epoch's changes, once the store has settled."""
+        stamps = self.rows[: int(self.line[USED]), self.columns + META] >> STAMP_SHIFT
+        return np.flatnonzero((stamps >= 0) & (stamps != FREED))
+
+    def free_lines(self) -> Words:
+        """The lines to reuse, copied."""
+        return self._free.array[: int(self.line[FREE_COUNT])].copy()
+
+    def logged(self) -> Words:
+        """The overlay's log: lines with their numbers before the epoch. Not to be kept."""
+        return self._log.array[: int(self.line[LOG_COUNT])]
+
+    def touched_lines(self) -> Words:
+        """The lines in the overlay's log."""
+        return self.logged()[:, 0].copy()
+
+    def logged_totals(self) -> Words:
+        """The totals that the lines in the overlay's log had before the epoch; 0 for a row that was not there."""
+        totals: Words = np.maximum(self._log.array[: int(self.line[LOG_COUNT]), 1], 0)
+        return totals
+
+    def find(self, row: Words) -> int:
+        """The line of a row, or -1."""
+        self.index()
+        return int(entry_points.look_up(self.desk.S, self.relation, row))
+
+    def bucket(self, columns: tuple[int, ...], key: Words) -> Words:
+        """The lines of the rows with these words in these columns, in the overlay also those that are leaving."""
+        self.arrange(columns)
+        number = self.desk.arrangement(self.relation, columns)
+        arrangement = self.arrangements[number]
+        assert isinstance(arrangement, Arrangement)
+        row = np.zeros(self.columns + 1, dtype=np.int64)
+        row[list(columns)] = key
+        found = entry_points.find_bucket(self.desk.A, number, row)
+        if found < 0:
+            return np.empty(0, dtype=np.int64)
+        return arrangement.bucket(found).astype(np.int64)
+
+    def bytes(self) -> int:
+        """The memory that rows, index and arrangements take, and what a strategy keeps beside them.
+
+        Room that was never used takes none.
+        """
+        words = int(self.line[USED]) * self.width + len(self._slots)
+        arranged = sum(map(self.arrangement_bytes, self.arrangements))
+        return 8 * words + arranged + (self.beside.bytes() if self.beside else 0)
+
+    def arrangement_bytes(self, number: int) -> int:
+        """The memory that one of its arrangements takes."""
+        arrangement, line = self.arrangements[number], self.desk.A[number]
+        if isinstance(arrangement, Trie):
+            return arrangement.bytes(line)
+        return arrangement.bytes(line, int(self.line[USED]))
+
+
+def _slots_for(rows: int) -> int:
+    """The slots of an index that is to hold so many rows, and more to come.
+
+    While it is small it doubles, as time counts more than room; a large one grows by half.
+    """
+    doubled = 1 << (2 * rows + SMALLEST - 1).bit_length()
+    return doubled if doubled <= MANY_SLOTS else rows * 2

@@ -1,0 +1,206 @@
+"""Relations as Python holds them, for the rules that it runs row by row: rows of words, each with a weight.
+
+A table has the weights of the last commit and what the epoch adds to them. A row counts as there while its weight is
+above 0. A table of a set relation mirrors the relation's store; tables of weighted relations are the only place where
+weights are kept. A stream's table is empty between epochs: all of it is the epoch's delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.store import Store, Words
+from tidelog.rules.ir import Kind, RuleProgram
+
+Row = tuple[int, ...]
+Bag = dict[Row, int]
+_Index = dict[Row, Bag]
+
+
+class Table:
+    """The rows of one relation. `read` gives the delta of a mirrored store, once the store has settled."""
+
+    def __init__(self, *, is_stream: bool = False, read: Callable[[], Bag] | None = None) -> None:
+        self.is_stream = is_stream
+        self.weights: Bag = {}
+        self._delta: Bag | None = None if read else {}
+        self._read = read
+        self._indexes: dict[tuple[int, ...], _Index] = {}
+        self._delta_indexes: dict[tuple[int, ...], _Index] = {}
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the rows are those of a store."""
+        return self._read is not None
+
+    @property
+    def delta(self) -> Bag:
+        """What the epoch adds to the weights; no zeros."""
+        if self._delta is None:
+            assert self._read is not None
+            self._delta = self._read()
+        return self._delta
+
+    def pull(self) -> None:
+        """Reads the delta of a mirrored store, while the store still has it."""
+        _ = self.delta
+
+    def add(self, row: Row, weight: int) -> None:
+        """Adds to the weight of a row in this epoch."""
+        add_weight(self.delta, row, weight)
+        self._delta_indexes.clear()
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        """The weight of a row, with the epoch's delta (`new`) or without."""
+        old = self.weights.get(row, 0)
+        return old + self.delta.get(row, 0) if new else old
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        """The rows with these words in these columns, with their weights; no zeros."""
+        if columns:
+            old = self._index(columns).get(key, {})
+            delta = self._delta_index(columns).get(key) if new else None
+        else:
+            old, delta = self.weights, self.delta if new else None
+        if not delta:
+            return old.items()
+        return _sum(old, delta).items() if old else delta.items()
+
+    def presence_changes(self) -> tuple[list[Row], list[Row]]:
+        """The rows that are there since this epoch, and those that no longer are."""
+        came: list[Row] = []
+        left: list[Row] = []
+        for row, change in self.delta.items():
+            old = self.weights.get(row, 0)
+            if (old > 0) != (old + change > 0):
+                (left if old > 0 else came).append(row)
+        return came, left
+
+    def replace(self, rows: Bag) -> None:
+        """Makes the table hold exactly these rows, with no delta."""
+        self.weights = rows
+        self._indexes.clear()
+        self.drop()
+
+    def keep(self) -> None:
+        """The delta becomes part of the weights; a stream forgets it."""
+        if not self.is_stream and not self.weights:
+            # Whoever has the delta may keep it.
+            self.weights, self._indexes, self._delta_indexes = dict(self.delta), self._delta_indexes, {}
+        elif not self.is_stream:
+            for row, change in self.delta.items():
+                add_weight(self.weights, row, change)
+            for columns, index in self._indexes.items():
+                for row, change in self.delta.items():
+                    key = tuple(row[i] for i in columns)
+                    bucket = index.setdefault(key, {})
+                    add_weight(bucket, row, change)
+                    if not bucket:
+                        del index[key]
+        self.drop()
+
+    def drop(self) -> None:
+        """Forgets the epoch's delta."""
+        self._delta = None if self._read else {}
+        self._delta_indexes.clear()
+
+    def _index(self, columns: tuple[int, ...]) -> _Index:
+        found = self._indexes.get(columns)
+        if found is None:
+            found = self._indexes[columns] = _indexed(self.weights, columns)
+        return found
+
+    def _delta_index(self, columns: tuple[int, ...]) -> _Index:
+        found = self._delta_indexes.get(columns)
+        if found is None:
+            found = self._delta_indexes[columns] = _indexed(self.delta, columns)
+        return found
+
+
+class Tables(Mapping[str, Table]):
+    """The tables of a program's relations, made when first asked for, with the rows that are there: between epochs.
+
+    `before` are those of a program whose rules have changed; of relations that still are what they were, they go on.
+    """
+
+    def __init__(
+        self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int], before: Tables | None = None
+    ) -> None:
+        self._program = program
+        self._desk = desk
+        self._numbers = numbers
+        self._tables: dict[str, Table] = {}
+        for name, table in () if before is None else before.items():
+            relation = program.relations.get(name)
+            if relation is not None and relation.weighted != table.is_mirror:
+                self._tables[name] = table
+
+    def __getitem__(self, name: str) -> Table:
+        found = self._tables.get(name)
+        if found is None:
+            relation = self._program.relations[name]
+            if relation.weighted:
+                found = Table(is_stream=relation.kind is Kind.STREAM)
+            else:
+                number = self._numbers[name]
+                found = Table(read=lambda: _changes(self._desk.stores[number]))
+            store = self._desk.stores[self._numbers[name]]
+            if len(store):
+                found.replace(dict.fromkeys(map(tuple, store.columns_of(store.lines()).tolist()), 1))
+            self._tables[name] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _changes(store: Store) -> Bag:
+    """What an epoch changed in a store that has settled."""
+    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+        return {}
+    came = store.columns_of(store.lines_that_came()).tolist()
+    left = store.columns_of(store.lines_that_left()).tolist()
+    return {**{tuple(row): 1 for row in came}, **{tuple(row): -1 for row in left}}
+
+
+def _indexed(rows: Bag, columns: tuple[int, ...]) -> _Index:
+    index: _Index = {}
+    for row, weight in rows.items():
+        index.setdefault(tuple(row[i] for i in columns), {})[row] = weight
+    return index
+
+
+def _sum(old: Bag, delta: Bag) -> Bag:
+    total = dict(old)
+    for row, change in delta.items():
+        add_weight(total, row, change)
+    return total
+
+
+def add_weight(bag: Bag, row: Row, weight: int) -> None:
+    """Adds to the weight of a row; no zero stays."""
+    total = bag.get(row, 0) + weight
+    if total:
+        bag[row] = total
+    else:
+        bag.pop(row, None)
+
+
+def bag_to_words(bag: Bag, columns: int) -> Words:
+    """A line for each row: its words, then its weight."""
+    words = np.empty((len(bag), columns + 1), dtype=np.int64)
+    words[:, :columns] = np.array(list(bag), dtype=np.int64).reshape(len(bag), columns)
+    words[:, columns] = np.fromiter(bag.values(), np.int64, len(bag))
+    return words
+
+
+def words_to_bag(words: Words) -> Bag:
+    """The bag of what `bag_to_words` gave."""
+    return {tuple(row[:-1]): row[-1] for row in words.tolist()}

@@ -1,0 +1,159 @@
+"""What is kept of a large group for its aggregates: a total, or the values in an order. Each is changed value by value.
+
+A part turns a value into an entry (`entry`, which may fail as it runs the program's functions) and then takes the entry
+in or out, which never fails. So an epoch can be refused before anything has changed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
+from tidelog.engine.local.strata.aggregates.small_group import Read
+from tidelog.engine.local.strata.aggregates.sorted_pages import SortedPages
+from tidelog.types import BitType, FloatType, Type
+from tidelog.values.exact_sum import ExactSum
+
+_TOP = -(1 << 63)
+
+
+class Part(ABC):
+    """`load` comes first, with all values that there are: as words, and as Python has them."""
+
+    @abstractmethod
+    def load(self, words: Words, values: Sequence[Any]) -> None:
+        """Takes in all values at once."""
+
+    @abstractmethod
+    def entry(self, word: int, value: Any) -> Any:
+        """What is kept of a value. Raises what the program's functions raise."""
+
+    @abstractmethod
+    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+        """Takes entries in and out; False where one that leaves was not there: then the part is of no use any more."""
+
+
+class Total(Part):
+    """A sum of integers: a group under addition."""
+
+    def __init__(self, read: Read | None) -> None:
+        self._read = read
+        self.total = 0
+
+    def load(self, words: Words, values: Sequence[Any]) -> None:
+        self.total = sum(values if self._read is None else map(self._read, values))
+
+    def entry(self, word: int, value: Any) -> int:
+        return int(value if self._read is None else self._read(value))
+
+    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+        self.total += sum(came) - sum(left)
+        return True
+
+
+class FloatTotal(Part):
+    """An exact sum of floating-point numbers."""
+
+    def __init__(self, read: Read | None) -> None:
+        self._read = read
+        self.total = ExactSum()
+
+    def load(self, words: Words, values: Sequence[Any]) -> None:
+        self.total = ExactSum(values if self._read is None else map(self._read, values))
+
+    def entry(self, word: int, value: Any) -> float:
+        return float(value if self._read is None else self._read(value))
+
+    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+        for number in came:
+            self.total.add(number)
+        for number in left:
+            self.total.add(number, -1)
+        return True
+
+
+class WordOrder(Part):
+    """The values in order, where they and what is read of them are words: (what is read, value), or the value alone."""
+
+    def __init__(self, read: Read | None, value: Type, read_type: Type | None) -> None:
+        self._read = read
+        self._flip = _TOP if _wraps(value) else 0
+        self._read_flip = _TOP if read_type is not None and _wraps(read_type) else 0
+        self.tree = ScanTree(np.empty((0, 1), dtype=np.int64))
+
+    def load(self, words: Words, values: Sequence[Any]) -> None:
+        entries = words[:, None] ^ self._flip
+        if self._read is not None:
+            read = np.array([_signed(self._read(value)) for value in values], dtype=np.int64) ^ self._read_flip
+            entries = np.concatenate([read[:, None], entries], axis=1)
+        self.tree = ScanTree(entries)
+
+    def entry(self, word: int, value: Any) -> tuple[int, ...]:
+        own = word ^ self._flip
+        return (own,) if self._read is None else (_signed(self._read(value)) ^ self._read_flip, own)
+
+    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+        if came:
+            self.tree.insert(np.array(came, dtype=np.int64))
+        return not left or self.tree.remove(np.array(left, dtype=np.int64))
+
+    def least(self) -> int:
+        """The word of the value that comes first."""
+        return self.tree.first()[-1] ^ self._flip
+
+    def most(self) -> int:
+        """The word of the value that comes last; of several that are read alike, the first."""
+        last = self.tree.last()
+        if len(last) > 1:
+            last = self.tree.first_from([last[0], _TOP])
+        return last[-1] ^ self._flip
+
+
+class ValueOrder(Part):
+    """The values in order, as Python compares them: (what is read, value), or the value alone."""
+
+    def __init__(self, read: Read | None) -> None:
+        self._read = read
+        self.pages = SortedPages(())
+
+    def load(self, words: Words, values: Sequence[Any]) -> None:
+        read = self._read
+        self.pages = SortedPages(values if read is None else [(read(value), value) for value in values])
+
+    def entry(self, word: int, value: Any) -> Any:
+        return value if self._read is None else (self._read(value), value)
+
+    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+        for entry in came:
+            self.pages.insert(entry)
+        return all(self.pages.remove(entry) for entry in left)
+
+    def least(self) -> Any:
+        """The value that comes first."""
+        first = self.pages.first()
+        return first if self._read is None else first[1]
+
+    def most(self) -> Any:
+        """The value that comes last; of several that are read alike, the first."""
+        last = self.pages.last()
+        return last if self._read is None else self.pages.first_from((last[0],))[1]
+
+
+def _wraps(type_: Type) -> bool:
+    """Whether the order of the type is not that of its words, which have a sign."""
+    return isinstance(type_, BitType) and type_.width == 64
+
+
+def _signed(number: int) -> int:
+    """The word of a number or a Boolean."""
+    return int(number) - (1 << 64) if number >= 1 << 63 else int(number)
+
+
+def total_of(read: Read | None, type_: Type) -> Total | FloatTotal:
+    """The part for a sum of numbers of this type."""
+    return FloatTotal(read) if isinstance(type_, FloatType) else Total(read)

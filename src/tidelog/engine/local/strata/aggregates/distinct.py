@@ -1,0 +1,40 @@
+"""The values of a group whose members have columns of a finer key: each counts once, however many members have it.
+
+The words of all members lie in one scan tree, equal ones beside each other. Words are enough, ids among them: an id
+stays that of its value while a member has it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
+
+
+class Turnover(NamedTuple):
+    """The values that the first of their members brought, and those that the last one took along."""
+
+    came: Words
+    left: Words
+
+
+class Distinct:
+    """The values of one group."""
+
+    __slots__ = ("_tree",)
+
+    def __init__(self, words: Words) -> None:
+        self._tree = ScanTree(words[:, None])
+
+    def change(self, came: Words, left: Words) -> Turnover | None:
+        """Takes members in and out; None where one that leaves was not there."""
+        touched = np.unique(np.concatenate([came, left]))
+        before = self._tree.has(touched)
+        self._tree.insert(came[:, None])
+        if not self._tree.remove(left[:, None]):
+            return None
+        after = self._tree.has(touched)
+        return Turnover(touched[after & ~before], touched[before & ~after])

@@ -1,0 +1,196 @@
+"""The state of one large group: a few parts that its aggregates share, changed value by value.
+
+    min, max, join          one order of the values
+    arg_min, arg_max        one order for each function
+    sum_of, count           one total for each function
+    count_distinct          the number of values
+
+Values that several members have, as those of a finer key may, count once (`distinct`); what is first or last among them
+is so however often it is there.
+
+A `Shape` is what the groups of one stratum have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.strata.aggregates.accumulators import FloatTotal, Part, Total, ValueOrder, WordOrder, total_of
+from tidelog.engine.local.strata.aggregates.distinct import Distinct
+from tidelog.engine.local.strata.aggregates.small_group import reader, wrapped
+from tidelog.functions.scalar import ScalarFunction
+from tidelog.rules.ir import Aggregate, AggregateKind
+from tidelog.types import FloatType, Type, is_word
+
+Row = tuple[int, ...]
+_Result = Callable[["GroupState"], int]
+_TOTALS = (AggregateKind.SUM, AggregateKind.COUNT_IF)
+_OF_THE_VALUES = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.JOIN)
+_LEAST = (AggregateKind.MIN, AggregateKind.ARG_MIN)
+_ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
+
+
+class Shape:
+    """Which parts the aggregates of a group need, and how each of them is read off."""
+
+    def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values, *, finer: bool = False) -> None:
+        """`finer`: several members may have one value."""
+        self.aggregates = aggregates
+        self.is_distinct = finer and any(each.kind not in _ENDS for each in aggregates)
+        self.value = value
+        self.values = values
+        self.decode = values.decoder(value)
+        self._places: dict[tuple[str, ScalarFunction | None], int] = {}
+        self._makers: list[Callable[[Sequence[Any]], Part]] = []
+        joins = any(each.kind is AggregateKind.JOIN for each in aggregates)
+        self._in_words = is_word(value) and not joins
+        self.results = [self._result(number, each) for number, each in enumerate(aggregates)]
+
+    def parts(self, key: Sequence[Any]) -> list[Part]:
+        """Fresh parts for the group with this key."""
+        return [make(key) for make in self._makers]
+
+    def _place(self, kind: str, read: ScalarFunction | None, make: Callable[[Sequence[Any]], Part]) -> int:
+        """The place of a part, which is shared by all that read the same in the same way."""
+        known = self._places.setdefault((kind, read), len(self._makers))
+        if known == len(self._makers):
+            self._makers.append(make)
+        return known
+
+    def _result(self, number: int, aggregate: Aggregate) -> _Result:
+        encode = self.values.encoder(aggregate.variable.type)
+        kind = aggregate.kind
+        if kind is AggregateKind.COUNT:
+            return lambda state: encode(state.size)
+        if kind in _TOTALS:
+            return self._total(aggregate, encode)
+        if kind in _OF_THE_VALUES:
+            place = self._order(aggregate, None)
+        else:
+            place = self._order(aggregate, None if aggregate.of is None else aggregate.of.type)
+        if kind is AggregateKind.JOIN:
+            return self._joined(number, aggregate, place, encode)
+        return self._end(place, encode, is_least=kind in _LEAST)
+
+    def _total(self, aggregate: Aggregate, encode: Callable[[Any], int]) -> _Result:
+        type_ = aggregate.variable.type
+        place = self._place("total", aggregate.read, lambda key: total_of(reader(aggregate, key), type_))
+        if isinstance(type_, FloatType):
+            width = type_.width
+
+            def rounded(state: GroupState) -> int:
+                part = state.parts[place]
+                assert isinstance(part, FloatTotal)
+                return encode(part.total.rounded(width))
+
+            return rounded
+
+        def total(state: GroupState) -> int:
+            part = state.parts[place]
+            assert isinstance(part, Total)
+            return encode(wrapped(part.total, type_))
+
+        return total
+
+    def _order(self, aggregate: Aggregate, read_type: Type | None) -> int:
+        """The place of an order: by what is read of the values, or by the values themselves where that has no type."""
+        value = self.value
+
+        def make(key: Sequence[Any]) -> Part:
+            read = None if read_type is None else reader(aggregate, key)
+            if self._in_words and (read_type is None or is_word(read_type)):
+                return WordOrder(read, value, read_type)
+            return ValueOrder(read)
+
+        return self._place("order", None if read_type is None else aggregate.read, make)
+
+    def _joined(self, number: int, aggregate: Aggregate, place: int, encode: Callable[[Any], int]) -> _Result:
+        def joined(state: GroupState) -> int:
+            part = state.parts[place]
+            assert isinstance(part, ValueOrder)
+            return encode(part.pages.joined(number, aggregate.separator, reader(aggregate, state.key)))
+
+        return joined
+
+    def _end(self, place: int, encode: Callable[[Any], int], *, is_least: bool) -> _Result:
+        def end(state: GroupState) -> int:
+            part = state.parts[place]
+            assert isinstance(part, WordOrder | ValueOrder)
+            found = part.least() if is_least else part.most()
+            return int(found) if isinstance(part, WordOrder) else encode(found)
+
+        return end
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A change: the words of members that came and left, by how much the group grew, and for each part the entries that
+    came and left."""
+
+    came: Words
+    left: Words
+    growth: int
+    entries: list[tuple[list[Any], list[Any]]]
+
+
+class GroupState:
+    """One group. `key` are the values of its keys; the members' rows are those behind the key columns."""
+
+    __slots__ = ("_distinct", "_shape", "key", "parts", "size")
+
+    def __init__(self, shape: Shape, key: Sequence[Any], members: Words) -> None:
+        """From all members. Raises what the program's functions raise."""
+        self._shape = shape
+        self.key = key
+        self.parts = shape.parts(key)
+        words = members[:, -1].copy()
+        self._distinct = Distinct(words) if shape.is_distinct else None
+        if self._distinct is not None:
+            words = np.unique(words)
+        self.size = len(words)
+        values = shape.values.decode(words, shape.value)
+        for part in self.parts:
+            part.load(words, values)
+
+    def change(self, came: Words, left: Words) -> Done | None:
+        """Takes members in and out, and says what it did; None where it has become useless. Raises what the program's
+        functions raise, and then nothing has changed."""
+        members = came[:, -1], left[:, -1]
+        words: tuple[Words, Words] | None = members
+        if self._distinct is not None:
+            words = self._distinct.change(*members)
+        if words is None:
+            return None
+        try:
+            entries = [(self._entries(part, words[0]), self._entries(part, words[1])) for part in self.parts]
+        except BaseException:
+            self._take_back(*members)
+            raise
+        done = Done(*members, len(words[0]) - len(words[1]), entries)
+        return done if self._do(done.growth, entries) else None
+
+    def undo(self, done: Done) -> None:
+        """Takes back what was done last."""
+        self._take_back(done.came, done.left)
+        self._do(-done.growth, [(came, left) for left, came in done.entries])
+
+    def results(self) -> Row:
+        """The word of each aggregate; the group is not empty."""
+        return tuple([result(self) for result in self._shape.results])
+
+    def _take_back(self, came: Words, left: Words) -> None:
+        if self._distinct is not None:
+            self._distinct.change(left, came)
+
+    def _do(self, growth: int, entries: list[tuple[list[Any], list[Any]]]) -> bool:
+        self.size += growth
+        return all(part.change(*each) for part, each in zip(self.parts, entries, strict=True))
+
+    def _entries(self, part: Part, words: Words) -> list[Any]:
+        decode = self._shape.decode
+        return [part.entry(word, decode(word)) for word in words.tolist()]

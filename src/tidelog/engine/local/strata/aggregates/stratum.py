@@ -1,0 +1,126 @@
+"""A stratum of aggregates: small groups are made anew when they change, large ones have a state that is changed.
+
+A state is made when its group is first touched, from the members that are there then: so a database that was opened, or
+loaded in a task, pays for the groups that change and for no others. It holds values and no ids, so nothing has to be
+known about it when ids are given back. A failed epoch takes back what it did to the states, change by change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
+from tidelog.engine.local.strata.group_by import GroupStratum
+from tidelog.engine.local.strata.materialized import Facts
+from tidelog.rules.ir import Group
+
+KEPT_FROM = 32
+"""From so many members on a group has a state; it loses it when it has less than a quarter of them."""
+
+ANEW_FROM = 0.5
+"""A change of so large a share of a group is not worth making: the state is made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What came to a group and left it in this epoch."""
+
+    came: Words
+    left: Words
+
+
+class AggregateStratum(GroupStratum):
+    """The aggregates of the groups of a set."""
+
+    @cached_property
+    def _states(self) -> dict[Row, GroupState]:
+        return {}
+
+    @cached_property
+    def _done(self) -> dict[Row, Done | None]:
+        """What this epoch did to states; None for one that it made."""
+        return {}
+
+    @cached_property
+    def _shape(self) -> Shape:
+        (rule,) = self.stratum.rules
+        assert rule.group is not None
+        assert rule.group.aggregates is not None
+        value = self.program.relations[rule.group.atom.relation].columns[-1].type
+        return Shape(rule.group.aggregates, value, self.values, finer=rule.group.finer > 0)
+
+    def derive(self) -> Facts:
+        (rule,) = self.stratum.rules
+        assert rule.group is not None
+        self._changes = self._by_key(rule.group) if self._states else {}
+        with self.guarded(rule), self.costs.measured(rule):
+            return super().derive()
+
+    def keep(self) -> None:
+        super().keep()
+        for key in self._done:
+            state = self._states.get(key)
+            if state is not None and state.size < KEPT_FROM // 4:
+                del self._states[key]
+        self._done.clear()
+
+    def drop(self) -> None:
+        super().drop()
+        for key, done in self._done.items():
+            if done is None:
+                del self._states[key]
+            else:
+                self._states[key].undo(done)
+        self._done.clear()
+
+    def _row(self, group: Group, key: Words) -> Row | None:
+        words = tuple(key.tolist())
+        state = self._states.get(words)
+        if state is None:
+            return self._made(group, key, words)
+        change = self._changes[words]
+        is_large = len(change.came) + len(change.left) > ANEW_FROM * state.size
+        done = None if is_large else state.change(change.came, change.left)
+        if done is None:
+            # Or a function of the program gave another value this time, so that the entry of a member is not found.
+            del self._states[words]
+            return self._made(group, key, words)
+        self._done[words] = done
+        return (*words, *state.results()) if state.size else None
+
+    def _made(self, group: Group, key: Words, words: Row) -> Row | None:
+        """The row of a group that has no state, which it gets where it is large."""
+        grouping = self._grouping
+        members = self._member_words(group, grouping.keys, key)
+        if len(members) < KEPT_FROM:
+            return grouping.row([(tuple(row), 1) for row in members.tolist()])
+        state = GroupState(self._shape, grouping.key_values(words), members)
+        self._states[words] = state
+        self._done[words] = None
+        return (*words, *state.results())
+
+    def _by_key(self, group: Group) -> Mapping[Row, _Change]:
+        """The members that came and left, by their keys."""
+        store = self.desk.stores[self.numbers[group.atom.relation]]
+        count = len(self._grouping.keys)
+        came = _split(store.columns_of(store.lines_that_came()), count)
+        left = _split(store.columns_of(store.lines_that_left()), count)
+        none = np.empty((0, store.columns), dtype=np.int64)
+        return {key: _Change(came.get(key, none), left.get(key, none)) for key in {*came, *left}}
+
+
+def _split(rows: Words, count: int) -> dict[Row, Words]:
+    """Rows by their first columns."""
+    if not len(rows):
+        return {}
+    if not count:
+        return {(): rows}
+    keys, codes = np.unique(rows[:, :count], axis=0, return_inverse=True)
+    order = np.argsort(codes.reshape(-1), kind="stable")
+    ends = np.searchsorted(codes.reshape(-1)[order], np.arange(1, len(keys)))
+    return dict(zip(map(tuple, keys.tolist()), np.split(rows[order], ends)))

@@ -1,0 +1,56 @@
+"""How a stratum is kept up to date: its kind, by what its rules do and by the strategy that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
+from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.materialized import TransformStratum
+from tidelog.engine.local.strata.monotone.stratum import MonotoneAnewStratum, MonotoneStratum
+from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
+from tidelog.engine.local.strata.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
+from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
+from tidelog.engine.local.strategies.counting.stratum import CountingStratum
+from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
+from tidelog.engine.local.strategies.trace.stratum import AskedTraceStratum, TraceStratum, is_traceable
+from tidelog.rules.analysis.monotone import is_monotone
+from tidelog.rules.ir import Kind, RuleProgram, Stratum
+
+# The strategies with a state of their own.
+STATEFUL: Mapping[str, type[LocalStratum]] = {
+    "circuit": CircuitStratum,
+    "counting": CountingStratum,
+    "elastic-paper": PaperStratum,
+}
+
+
+def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[LocalStratum]:
+    """How a stratum is kept up to date."""
+    relation = program.relations[stratum.relations[0]]
+    if any(rule.group for rule in stratum.rules):
+        if stratum.recursive:
+            if not is_monotone(stratum, program.relations):
+                return RoundsStratum
+            return MonotoneAnewStratum if strategy == "recompute" else MonotoneStratum
+        (rule,) = stratum.rules
+        assert rule.group is not None
+        if relation.kind is Kind.STREAM:
+            return StreamGroupStratum
+        if program.relations[rule.group.atom.relation].weighted:
+            return WeightedGroupStratum
+        return GroupStratum if rule.group.aggregates is None else AggregateStratum
+    if any(rule.transform for rule in stratum.rules):
+        return TransformStratum
+    if relation.weighted:
+        is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
+        return LatestStratum if is_latest else WeightedStratum
+    if not stratum.rules:
+        return LocalStratum
+    traceable = [rule for rule in stratum.rules if is_traceable(rule, stratum)]
+    if strategy == "trace":
+        return TraceStratum if traceable else LocalStratum
+    if strategy not in STATEFUL and any(rule.maintain == "trace" for rule in traceable):
+        return AskedTraceStratum
+    return STATEFUL.get(strategy, LocalStratum)

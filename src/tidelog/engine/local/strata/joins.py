@@ -1,0 +1,411 @@
+"""One stratum at work: the two ways to run its variants, `update` and `bootstrap`.
+
+Both are waves driven by the kernel `drive`. Update runs RETRACT, then INSERT, over the committed rows with a log;
+Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wave 0 through its hidden fact alone.
+
+That fact stands last in the body, so that an Update can take a rule or give it up, too. A rule that goes is met in wave
+0 of RETRACT, through its hidden fact and through all else that leaves then, and never again; one that comes is met as
+in a Bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Self
+
+import numpy as np
+
+from tidelog.diagnostics.errors import EvaluationError, InternalError
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.bytecode import Encoded, Segment
+from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, PlannedStratum
+from tidelog.engine.local.execution.python_step import evaluate
+from tidelog.engine.local.execution.threads import NO_INPUTS, Nest
+from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.store import Store
+from tidelog.maintain.limits import Running
+from tidelog.maintain.switch import Meter, Progress
+from tidelog.rules.ir import Rule
+from tidelog.types import Type
+
+YIELD_INSTANCES = 2_000_000
+# An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
+REPLAN_WAVE = 4
+REPLAN_INSTANCES = 20_000
+
+
+class LocalStratum(PlannedStratum):
+    """The state of one stratum in the local engine; see `maintain.epoch.StratumState`.
+
+    `asked_always`: a subclass whose `is_touched` looks at more than rows that come and go.
+    """
+
+    fixed: str | None = None
+    why = ""
+    keeps = "elastic"
+    asked_always = False
+    _phase = k.INSERT
+
+    # What a snapshot holds beside the stores
+
+    def given_to(self, relation: str) -> Words:
+        """The facts that transactions gave to a relation, each with its weight behind its columns."""
+        store = self.desk.stores[self.numbers[relation]]
+        lines = store.lines()
+        lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
+        return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
+
+    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+        """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
+        return self.desk.net(relation, rows, signs)
+
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        """Words that it keeps between epochs and that may be in no row, by their types."""
+        return iter(())
+
+    def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
+        """What `given_to` gives for the relations whose rows in the store do not tell it."""
+        return iter(())
+
+    def resume(self, given: Mapping[str, dict[tuple[int, ...], int]]) -> None:
+        """The stores and tables were loaded, with `given_apart` as it was: goes on from there."""
+        self.begin()
+
+    # The two ways
+
+    def update(self, meter: Meter) -> bool:
+        """The ranked Update: RETRACT, then INSERT. False when the meter had it given up: then `drop` must follow."""
+        self._prepare(IN_UPDATE)
+        for store in self.stores():
+            store.line[k.CHANGED] = 1
+        for relation, (_, deleted) in self.facts.items():
+            store = self.desk.stores[relation]
+            store.make_room(len(deleted))
+            if entry_points.retract_facts(self.desk.S, relation, np.ascontiguousarray(deleted)) < 0:
+                raise self._broken()
+        waves = killed = 0
+        if self._may_kill():
+            found = self._run(k.RETRACT, meter, logging=True)
+            if found is None:
+                return False
+            waves, killed = self.waves, found
+        for relation, (inserted, _) in self.facts.items():
+            store = self.desk.stores[relation]
+            store.make_room(len(inserted))
+            entry_points.insert_facts(self.desk.S, relation, np.ascontiguousarray(inserted), 1)
+        born = self._run(k.INSERT, meter, logging=True, before=waves)
+        if born is None:
+            return False
+        self.waves += waves
+        self.work = killed + born
+        facts = sum(len(inserted) - len(deleted) for inserted, deleted in self.facts.values())
+        self.instances += born - killed + facts
+        for store in self.stores():
+            if not store.settle():
+                raise self._broken()
+            self._mark_changed(store)
+        return True
+
+    def exchanged_rows(self) -> tuple[int, int]:
+        """How many rows came and how many left, once the stratum is done."""
+        lines = self.desk.S[self._inside]
+        return int(lines[:, k.CAME_COUNT].sum()), int(lines[:, k.LEFT_COUNT].sum())
+
+    def _may_kill(self) -> bool:
+        """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
+        if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
+            return True
+        lines = self.desk.S
+        return any(lines[each, k.LEFT_COUNT] for each in self._below) or any(
+            lines[each, k.CAME_COUNT] for each in self._negated
+        )
+
+    def bootstrap(self) -> None:
+        """Derives the stratum from the rows below it and its facts, into fresh stores."""
+        facts = 0
+        for relation in self._inside.tolist():
+            old = self.desk.replace(relation)
+            self.replaced[relation] = old
+            fresh = self.desk.stores[relation]
+            fresh.line[k.CHANGED] = 1
+            for rows in (self._old_facts(relation, old), self.facts.get(relation, (None, None))[0]):
+                if rows is not None and len(rows):
+                    fresh.make_room(len(rows))
+                    self._insert_facts(relation, np.ascontiguousarray(rows))
+                    facts += len(rows)
+        self._prepare(IN_BOOTSTRAP)
+        born = self._run(k.INSERT, None, logging=False)
+        assert born is not None
+        self._look_at_rows(None)
+        self.work = born
+        self.instances = born + facts
+        for relation, old in self.replaced.items():
+            fresh = self.desk.stores[relation]
+            fresh.compare(old, is_read=relation in self.read_above)
+            self._mark_changed(fresh)
+
+    def _insert_facts(self, relation: int, rows: Words) -> None:
+        """The facts of a Bootstrap."""
+        entry_points.insert_facts(self.desk.S, relation, rows, 0)
+
+    def _old_facts(self, relation: int, old: Store) -> Words:
+        """The input facts of the store that is replaced, less those that this epoch deletes."""
+        deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
+        if self.is_new:
+            return _without(self.inherited.get(relation, np.empty((0, old.columns), dtype=np.int64)), deleted)
+        lines = old.lines(int(old.saved[k.USED]))
+        lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
+        if len(deleted):
+            gone = np.empty(len(deleted), dtype=np.int64)
+            entry_points.look_up_many(self.desk.S, self.desk.shadow(relation), np.ascontiguousarray(deleted), gone)
+            lines = np.setdiff1d(lines, gone, assume_unique=True)
+        return old.columns_of(lines)
+
+    # The end of the epoch
+
+    def keep(self) -> None:
+        """Makes the overlay the state."""
+        for store in self.stores():
+            if store.relation in self.replaced or store.has_overlay():
+                store.keep()
+            store.line[k.CHANGED] = 0
+        self.replaced.clear()
+        self.facts = {}
+        self._rules_are_kept()
+
+    def drop(self) -> None:
+        """Undoes what this epoch did to the stratum (its facts stay, for another try)."""
+        if self.replaced:
+            for relation, old in self.replaced.items():
+                self.desk.restore(relation, old)
+            self.replaced.clear()
+        else:
+            for store in self.stores():
+                if store.has_overlay():
+                    store.drop()
+        for store in self.stores():
+            store.line[k.CHANGED] = 0
+        self.instances = self._committed_instances
+        self._count_costs()
+        self.costs.forget()
+
+    def begin(self) -> Self:
+        """Before an epoch: notes what `drop` goes back to."""
+        self._committed_instances = self.instances
+        self.watch.stratum = self.relations
+        return self
+
+    def _mark_changed(self, store: Store) -> None:
+        store.line[k.CHANGED] = 1 if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT] else 0
+
+    def _broken(self) -> InternalError:
+        names = ", ".join(self.relations)
+        return InternalError(f"the counts of {names} do not add up; the last commit is intact", code="E901")
+
+    # Waves
+
+    def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
+        """Runs one phase to its end, after so many rounds of this epoch; the instances that it met, or None when the
+        meter had it given up."""
+        stride = YIELD_INSTANCES
+        if meter is not None:
+            meter.begin()
+            stride = min(stride, meter.stride)
+        control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+        control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
+        control[k.YIELD_AT] = stride
+        control[k.LOGGING] = 1 if logging else 0
+        control[k.LAST_WAVE] = last_round = self.watch.last_round - before
+        if self.stratum.recursive and phase == k.INSERT:
+            # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
+            control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
+        control[k.PYTHON_VARIANTS] = self._in_python
+        control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
+        control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
+        control[k.BELOW] = 0 if logging else sum(len(self.desk.stores[relation]) for relation in self._below)
+        desk = self.desk
+        crew = self._crew
+        crew.reset()
+        self._reserves.forget()
+        self._phase = phase
+
+        def running() -> Rule | None:
+            return self._running(control)
+
+        while True:
+            status = crew.drive(control, self._table)
+            self._look(running)
+            self.watch.at(int(control[k.WAVE]))
+            if status == k.DONE:
+                self.waves = int(control[k.WAVE]) - 1
+                self._reserves.give_back()
+                if meter is not None:
+                    meter.end(int(control[k.INSTANCES]))
+                return int(control[k.INSTANCES])
+            if status == k.GROW:
+                desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]), int(control[k.NEED_INSTANCES]))
+            elif status == k.GROW_ARRANGEMENT:
+                number = int(control[k.NEED])
+                desk.stores[int(desk.A[number, k.RELATION])].grow_arrangement(number)
+            elif status == k.PYTHON:
+                self._run_in_python(control)
+            elif status == k.YIELD:
+                control[k.YIELD_AT] = control[k.INSTANCES] + stride
+                if meter is not None and not meter.goes_on(self._progress(control)):
+                    meter.end(int(control[k.INSTANCES]))
+                    return None
+            elif status == k.ROUNDS:
+                wave = int(control[k.WAVE])
+                if wave > last_round:
+                    if meter is not None:
+                        meter.end(int(control[k.INSTANCES]))
+                    self.watch.rounds(wave + before, running)
+                if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
+                    self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
+                    crew = self._crew
+                control[k.LAST_WAVE] = min(2 * wave, last_round)
+            elif status == k.DIVISION:
+                encoded = self._variants[int(control[k.VARIANT])]
+                raise self.division(encoded.at[int(control[k.NODE])].rule)
+            else:
+                raise self._broken()
+
+    def _progress(self, control: Words) -> Progress:
+        batch, waiting, rows = self.desk.S[self._inside][:, [k.BATCH_COUNT, k.PENDING_COUNT, k.LIVE]].sum(axis=0)
+        return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
+
+    def _running(self, control: Words) -> Rule | None:
+        """The rule that is running, or that will run next; at the end, the one that has found most."""
+        first, count = int(control[k.VARIANT]), len(self._variants)
+        phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+        # At the end of a wave nothing is left behind the present variant, but those before it have run.
+        for number in (*range(first, count), *range(min(first, count))):
+            if entry_points.has_delta(self.desk.S, self._table, number, phase, wave):
+                encoded = self._variants[number]
+                node = int(control[k.NODE]) if number == first else 0
+                rule: Rule = encoded.at[node if 0 <= node < len(encoded.at) else 0].rule
+                return rule
+        return self._busiest(self.stratum.rules)
+
+    def _busiest(self, rules: Sequence[Rule]) -> Rule | None:
+        """The one of these rules that has found most in this epoch; where none has, the only one, if it is."""
+        found = self.costs.busiest(rules, self._planned, self.tally)
+        return rules[0] if found is None and len(rules) == 1 else found
+
+    def _look(self, rule: Running) -> None:
+        """Looks at the clock, at the rows, and for interrupts."""
+        self.watch.look(rule)
+        self._look_at_rows(rule)
+
+    def _look_at_rows(self, rule: Running) -> None:
+        """Raises when a relation is sure to have more rows after the epoch than it may."""
+        limit = self.watch.limits.max_rows
+        if limit is None:
+            return
+        for name, store in zip(self.relations, self.stores()):
+            # Rows that leave stay in the index until the epoch is kept, so that there may be more than will be.
+            if len(store) > limit and (count := self._rows_to_be(store)) > limit:
+                self.watch.rows(name, count, partial(self._deriving, name, rule))
+
+    def _look_at_settled_rows(self) -> None:
+        """Raises when a relation has more rows than it may, once the stratum is done."""
+        for name, store in zip(self.relations, self.stores()):
+            count = len(store) - int(store.line[k.LEFT_COUNT])
+            self.watch.rows(name, count, partial(self._deriving, name, None))
+
+    def _rows_to_be(self, store: Store) -> int:
+        """The rows that a relation will have after the epoch, as far as that is certain now: never too many."""
+        if store.relation in self.replaced:
+            return len(store)
+        if self._phase == k.RETRACT:
+            return 0
+        stamps = store.rows[store.touched_lines(), store.columns + k.META] >> k.STAMP_SHIFT
+        return len(store) - int(np.count_nonzero(stamps < 0))
+
+    def _deriving(self, name: str, running: Running) -> Rule | None:
+        """The rule that fills a relation: the one that is running, if it derives its rows."""
+        rule = running() if callable(running) else running
+        if rule is not None and rule.head.relation == name:
+            return rule
+        own = [each for each in self.stratum.rules if each.head.relation == name]
+        return self._busiest(own) or rule
+
+    def _run_in_python(self, control: Words, *, every: bool = False) -> None:
+        """The variants of this wave whose expressions need Python, or every one."""
+        for number, encoded in enumerate(self._variants):
+            phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+            if not (every or encoded.in_python) or not entry_points.has_delta(
+                self.desk.S, self._table, number, phase, wave
+            ):
+                continue
+            if not encoded.in_python:
+                self._feed_tree(control, encoded)
+                continue
+            rule = encoded.variants[0].rule
+            try:
+                with self.costs.measured(rule):
+                    self._feed(control, encoded, encoded.segments, NO_INPUTS)
+            except ZeroDivisionError:
+                raise self.division(rule) from None
+
+    def _feed_tree(self, control: Words, encoded: Encoded) -> None:
+        """Runs a tree of variants and hands what it finds to the stores."""
+        crew = self._crew
+        own = crew.at_root(control, encoded.segments[0])
+        while True:
+            status = crew.enumerate(own, encoded)
+            rule = encoded.at[max(int(own[k.NODE]), 0)].rule
+            if status == k.DIVISION:
+                raise self.division(rule)
+            self._look(rule)
+            for relation, out, count in crew.take():
+                self._apply(control, relation, out, count)
+            if status == k.DONE:
+                return
+
+    def _feed(self, control: Words, encoded: Encoded, segments: tuple[Segment, ...], inputs: Words) -> None:
+        """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
+        segment = segments[0]
+        rule = encoded.variants[0].rule
+        nest = Nest(segment, control, inputs)
+        while True:
+            status = nest.enumerate(self.desk, encoded.kind, self._crew.scratch)
+            if status == k.DIVISION:
+                raise self.division(rule)
+            found = nest.take()
+            self._look(rule)
+            if len(found) and segment.after is not None:
+                for rows in evaluate(segment.after, found[:, :-1], self.values, self.watch.pace(rule)):
+                    self._feed(control, encoded, segments[1:], rows)
+            elif len(found):
+                self._apply(control, encoded.head, nest.out, len(found))
+                self.costs.emitted += len(found)
+            if status == k.DONE:
+                return
+
+    def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
+        """Hands `count` instances (head, level) to the store of their head."""
+        applied = entry_points.apply_some(control, self.desk.S, head, out, count)
+        if applied == k.GROW:
+            self.desk.stores[head].make_room(count)
+            applied = entry_points.apply_some(control, self.desk.S, head, out, count)
+        if applied != 0:
+            raise self._broken()
+
+    def division(self, rule: Rule) -> EvaluationError:
+        names = ", ".join(self.relations)
+        return EvaluationError(
+            f"division by zero in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact",
+            code="E601",
+            help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+        )
+
+
+def _without(rows: Words, others: Words) -> Words:
+    """The rows that are not among the others."""
+    if not len(others):
+        return rows
+    gone = set(map(tuple, others.tolist()))
+    return rows[[tuple(row) not in gone for row in rows.tolist()]]

@@ -1,0 +1,121 @@
+"""Strata that are not joined by kernels: something else says which rows come and go, and they are held like facts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tidelog.diagnostics.spans import Span
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.functions.scalar import ScalarFunction
+from tidelog.maintain.switch import Meter
+from tidelog.rules.ir import Rule, Transform
+from tidelog.values.structs import field_values
+
+Facts = dict[int, tuple[Words, Words]]
+Application = tuple[str, Span]
+"""One `apply` of a transformer: its name, and where it stands."""
+
+
+class HeldStratum(LocalStratum, ABC):
+    """A subclass says in `derive` what to insert and to delete, and in `fixed` what the report calls it."""
+
+    fixed = "held"
+    joins = False
+    why = "the only way for this stratum"
+    rounds_taken = 1
+
+    def update(self, meter: Meter) -> bool:
+        """Derives and exchanges the rows; see `LocalStratum.update`."""
+        self.facts = self.derive()
+        done = True
+        if self.is_new:
+            # What the stores hold was held in another way, and numbered: `derive` has given all rows there are to be.
+            self.inherited = {}
+            self.bootstrap()
+        else:
+            done = super().update(meter)
+        self.waves = self.rounds_taken
+        self.work = sum(len(inserted) + len(deleted) for inserted, deleted in self.facts.values())
+        return done
+
+    @abstractmethod
+    def derive(self) -> Facts:
+        """What to insert and to delete, by relation."""
+
+    def rows_to_words(self, rows: list[Row], columns: int) -> Words:
+        return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
+
+    def exchange(self, relation: int, rows: Words) -> Facts:
+        """What makes a relation hold exactly these rows; from nothing, where the stratum is new."""
+        store = self.desk.stores[relation]
+        if self.is_new:
+            return {relation: (rows, self.rows_to_words([], store.columns))}
+        old = set(map(tuple, store.columns_of(store.lines()).tolist()))
+        new = set(map(tuple, rows.tolist()))
+        if old == new:
+            return {}
+        came, left = (self.rows_to_words(list(each), store.columns) for each in (new - old, old - new))
+        return {relation: (came, left)}
+
+    @contextmanager
+    def guarded(self, rule: Rule) -> Iterator[None]:
+        """A division by zero in here is an error of this rule."""
+        try:
+            yield
+        except ZeroDivisionError:
+            raise self.division(rule) from None
+
+
+class TransformStratum(HeldStratum):
+    """An output of a transformer: made anew from whole relations when one of them has changed.
+
+    The transformer runs once in an epoch; the strata of its other outputs take what it made from `share`.
+    """
+
+    fixed = "transformer"
+
+    def share(self, made: dict[Application, Sequence[Any]]) -> None:
+        """Takes the place for what the transformers of an engine have made in the epoch under way."""
+        self._made = made
+
+    def derive(self) -> Facts:
+        (rule,) = self.stratum.rules
+        transform = rule.transform
+        assert transform is not None
+        application = (transform.name, transform.span)
+        if application not in self._made:
+            self._made[application] = self._run_transformer(transform)
+        head = self.program.relations[rule.head.relation]
+        rows = [
+            (value,) if head.explicit else field_values(value) for value in self._made[application][transform.place]
+        ]
+        return self.exchange(self.numbers[head.name], self.values.rows_to_words(rows, head))
+
+    def keep(self) -> None:
+        super().keep()
+        self._made.clear()
+
+    def drop(self) -> None:
+        super().drop()
+        self._made.clear()
+
+    def _run_transformer(self, transform: Transform) -> Sequence[Any]:
+        """What the transformer makes of its inputs as they are in this epoch: the values of each output."""
+        inputs: list[Any] = []
+        for given in transform.inputs:
+            if isinstance(given, ScalarFunction):
+                inputs.append(given.call())
+            else:
+                relation = self.program.relations[given.relation]
+                store = self.desk.stores[self.numbers[given.relation]]
+                rows = self.values.words_to_rows(store.columns_of(store.present_lines()), relation)
+                inputs.append([self.program.row_value(relation, row) for row in rows])
+        made: Sequence[Any] = transform.transformer(*inputs)
+        return made

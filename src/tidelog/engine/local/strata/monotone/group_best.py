@@ -1,0 +1,70 @@
+"""The members and the rows of one group of a monotone stratum: which is the best of a key, and what makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tidelog.engine.local.encoding.words import Values, is_its_word
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.monotone.ranked_rows import RankedRows
+from tidelog.rules.analysis.monotone import Best
+
+
+class BestRows:
+    """`members` are all that there are, `group` those that were the best of their keys when they came."""
+
+    def __init__(self, best: Best, rows: Mapping[str, RankedRows], values: Values) -> None:
+        self.name = best.relation
+        self.members_name = best.members
+        self.type = best.type
+        self.group = rows[best.relation]
+        self.members = rows[best.members]
+        self.keys = tuple(range(best.keys))
+        self._made_of = (*self.keys, best.value)
+        # Without duplicates, a member has nothing but what makes the row.
+        self._is_member = best.value == best.keys
+        self.smallest = best.smallest
+        self._decode = None if is_its_word(best.type) else values.decoder(best.type)
+
+    def of(self, member: Row) -> Row:
+        """The row of the group that a member makes."""
+        return member if self._is_member else (*member[: len(self.keys)], member[-1])
+
+    def value(self, row: Row) -> Any:
+        """The value of a row of the group, or of a member."""
+        return row[-1] if self._decode is None else self._decode(row[-1])
+
+    def is_better(self, row: Row, other: Row) -> bool:
+        one, two = self.value(row), self.value(other)
+        return bool(one < two if self.smallest else two < one)
+
+    def best_of(self, key: Row) -> Row | None:
+        """The best row of a key that is there."""
+        return self._best(row for row, _ in self.group.find(self.keys, key, new=True))
+
+    def best_of_all(self) -> set[Row]:
+        """The best row of every key that is there."""
+        found: dict[Row, Row] = {}
+        for row in self.group.ranks:
+            key = row[:-1]
+            if key not in found or self.is_better(row, found[key]):
+                found[key] = row
+        return {*found.values()}
+
+    def left_of(self, key: Row) -> Row | None:
+        """The best row that the members of a key would make."""
+        return self._best(self.of(member) for member, _ in self.members.find(self.keys, key, new=True))
+
+    def levels(self, row: Row) -> list[int]:
+        """The ranks of the members that make this row."""
+        if self._is_member:
+            return [self.members.ranks[row]] if row in self.members.ranks else []
+        return [rank for _, rank in self.members.find(self._made_of, row, new=True)]
+
+    def _best(self, rows: Iterable[Row]) -> Row | None:
+        found: Row | None = None
+        for row in rows:
+            if found is None or self.is_better(row, found):
+                found = row
+        return found

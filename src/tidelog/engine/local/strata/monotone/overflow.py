@@ -1,0 +1,107 @@
+"""Sums of fixed width in a monotone recursion: whether they stay within their types.
+
+A sum that runs over the end of its type gets worse all at once, so the recursion is not monotone there. Those that are
+run are looked at one by one. But the rounds also run others, over values that are surpassed in the end, and the answer
+is theirs; so there has to be room for these, too.
+
+Under `min`, no best value of any round is further than the highest that was seen plus one addend for every key and
+relation on its way: a way that comes to a key twice is not better than without the detour, since no addend is negative.
+Under `max`, every value of the rounds is one that the end surpasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import isinf
+from typing import Any
+
+from tidelog.engine.local.encoding.words import Values, is_its_word
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.rules.analysis.expression_direction import number_in
+from tidelog.rules.analysis.monotone import Monotone, MonotoneRule, WatchedSum
+from tidelog.rules.ir import Rule
+from tidelog.types import BitType, SignedType, Type, integer_range
+
+
+class OutOfRangeError(Exception):
+    """A sum has run over the end of its type, or might in the rounds: they are what counts then."""
+
+
+class Room:
+    """What is known of the sums of one stratum since it was derived from nothing."""
+
+    def __init__(self, monotone: Monotone, relations: int, values: Values) -> None:
+        sums = [each for rule in monotone.rules for each in rule.sums if each.falls]
+        ends = [integer_range(each.type)[1] for each in sums if isinstance(each.type, BitType | SignedType)]
+        self._end = min(ends, default=None)
+        self._sums = relations * max((len(rule.sums) for rule in monotone.rules), default=0)
+        self._values = values
+        self._highest = 0
+        self._largest = 0
+
+    def note(self, value: Any, type_: Type) -> None:
+        """A member has this value."""
+        if self._end is not None and (number := number_in(value, type_)) is not None:
+            self._highest = max(self._highest, number)
+
+    def require(self, keys: int) -> None:
+        """Raises OutOfRangeError where the rounds might run over the end of a type."""
+        if self._end is not None and self._highest + (keys + 2) * self._sums * self._largest > self._end:
+            raise OutOfRangeError
+
+    def with_parts(
+        self, each: MonotoneRule, emit: Callable[[Row, int], None]
+    ) -> tuple[Rule, Callable[[Row, int], None]]:
+        """The rule with the parts of its sums behind its head's columns, and what looks at them before it emits."""
+        if not each.sums:
+            return each.rule, emit
+        head = each.rule.head
+        width = len(head.terms)
+        parts = tuple(part for one in each.sums for part in (one.cost, *one.addends))
+        rule = replace(each.rule, head=replace(head, terms=(*head.terms, *parts)))
+        checks = []
+        place = width
+        for one in each.sums:
+            end = place + 1 + len(one.addends)
+            checks.append(self._check(one, place, end))
+            place = end
+
+        def look(row: Row, level: int) -> None:
+            for check in checks:
+                check(row)
+            emit(row[:width], level)
+
+        return rule, look
+
+    def _check(self, one: WatchedSum, start: int, end: int) -> Callable[[Row], None]:
+        """Looks at one sum."""
+        decoders = [self._values.decoder(part.type) for part in (one.cost, *one.addends)]
+        if not isinstance(one.type, BitType | SignedType):
+
+            def check_float(row: Row) -> None:
+                if any(isinf(decode(word)) for decode, word in zip(decoders[1:], row[start + 1 : end])):
+                    raise OutOfRangeError
+
+            return check_float
+        limit = integer_range(one.type)[1]
+        if end == start + 2 and is_its_word(one.type):
+
+            def check_words(row: Row) -> None:
+                added = row[start + 1]
+                if added < 0 or row[start] + added > limit:
+                    raise OutOfRangeError
+                if one.falls and added > self._largest:
+                    self._largest = added
+
+            return check_words
+
+        def check(row: Row) -> None:
+            cost, *addends = [decode(word) for decode, word in zip(decoders, row[start:end])]
+            added = sum(addends)
+            if min(addends) < 0 or cost + added > limit:
+                raise OutOfRangeError
+            if one.falls and added > self._largest:
+                self._largest = added
+
+        return check

@@ -1,0 +1,172 @@
+"""Rows with ranks, counts and totals as Python holds them, and how the waves of an Update see them.
+
+The numbers are those of the ranked Update (`docs/decisions/0002-ranked-update.md`). In a wave the rows of its batch
+are seen from one side of the delta only, so that every instance is met once: RETRACT finds dying rows behind the delta
+and not before it, INSERT finds rows that come before the delta and not behind it. Rows of lower strata are seen as they
+were, as they are, or as those that are there both before and after the epoch.
+
+Everything that an epoch does to the numbers is noted, so that it can be undone at the cost of what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tidelog.engine.local.storage.weighted_table import Row, Table
+
+_Index = dict[Row, dict[Row, int]]
+
+
+class Numbers(NamedTuple):
+    """See `kernels.layout`."""
+
+    rank: int
+    count: int  # type: ignore[assignment]  # the paper's word; nobody needs a tuple's own
+    total: int
+
+
+class RankedRows:
+    """The rows of one relation. `ranks` are those that are there; a row that has died has only its numbers left."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[Row, int] = {}
+        self.numbers: dict[Row, Numbers] = {}
+        self.batch: dict[Row, int] = {}
+        self.hidden_if_new = False  # on which side of the delta the batch is not seen
+        self._indexes: dict[tuple[int, ...], _Index] = {}
+        self._noted: dict[Row, Numbers | None] = {}
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        """The rows with these words in these columns, with their ranks."""
+        found = self._index(columns).get(key) if columns else self.ranks
+        if not found:
+            return ()
+        if self.batch and new is self.hidden_if_new:
+            batch = self.batch
+            return [each for each in found.items() if each[0] not in batch]
+        return found.items()
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        raise AssertionError("nothing inside a recursion is negated")
+
+    def enter(self, row: Row, numbers: Numbers) -> None:
+        """The row is there from now on."""
+        self._note(row)
+        self.numbers[row] = numbers
+        self._add(row, numbers.rank)
+
+    def enter_all(self, coming: Mapping[Row, list[int]]) -> None:
+        """Rows with instances of these levels are there from now on, and in the batch."""
+        batch, numbers, noted, ranks = self.batch, self.numbers, self._noted, self.ranks
+        for row, levels in coming.items():
+            if row not in noted:
+                noted[row] = numbers.get(row)
+            least, total = min(levels), len(levels)
+            batch[row] = ranks[row] = least + 1
+            numbers[row] = Numbers(least + 1, 1 if total == 1 else levels.count(least), total)
+        for columns, index in self._indexes.items():
+            for row in coming:
+                index.setdefault(tuple([row[i] for i in columns]), {})[row] = ranks[row]
+
+    def set(self, row: Row, numbers: Numbers) -> None:
+        """Other numbers, the same rank, for a row that is there or has died."""
+        self._note(row)
+        self.numbers[row] = numbers
+
+    def die(self, row: Row) -> None:
+        """The row is not there any more; its numbers stay."""
+        self._note(row)
+        self._remove(row)
+
+    def forget(self, row: Row) -> None:
+        """A row that has died leaves nothing behind."""
+        self._note(row)
+        del self.numbers[row]
+
+    def noted(self) -> Iterable[tuple[Row, bool, bool]]:
+        """The rows that the epoch has looked at: whether each was there, and whether it is."""
+        return [(row, old is not None, row in self.ranks) for row, old in self._noted.items()]
+
+    def keep(self) -> None:
+        """What the epoch did stays."""
+        self._noted.clear()
+        self.batch = {}
+
+    def undo(self) -> None:
+        """What the epoch did is undone."""
+        for row, old in self._noted.items():
+            if row in self.ranks:
+                self._remove(row)
+            if old is None:
+                self.numbers.pop(row, None)
+            else:
+                self.numbers[row] = old
+                self._add(row, old.rank)
+        self.keep()
+
+    def _note(self, row: Row) -> None:
+        if row not in self._noted:
+            self._noted[row] = self.numbers.get(row)
+
+    def _add(self, row: Row, rank: int) -> None:
+        self.ranks[row] = rank
+        for columns, index in self._indexes.items():
+            index.setdefault(tuple([row[i] for i in columns]), {})[row] = rank
+
+    def _remove(self, row: Row) -> None:
+        del self.ranks[row]
+        for columns, index in self._indexes.items():
+            key = tuple([row[i] for i in columns])
+            bucket = index[key]
+            del bucket[row]
+            if not bucket:
+                del index[key]
+
+    def _index(self, columns: tuple[int, ...]) -> _Index:
+        found = self._indexes.get(columns)
+        if found is None:
+            found = self._indexes[columns] = {}
+            for row, rank in self.ranks.items():
+                found.setdefault(tuple([row[i] for i in columns]), {})[row] = rank
+        return found
+
+
+WAS, STAYS, IS = range(3)
+"""The rows of before the epoch, those that are there before and after it, and those of after it."""
+
+
+class RowsBelow:
+    """A relation of a lower stratum, seen through its table. `seen` is what stands behind the delta and before it.
+
+    Its rows are of rank 1: that is as low as a level gets.
+    """
+
+    def __init__(self, table: Table, *, weighted: bool) -> None:
+        self.table = table
+        self.weighted = weighted
+        self.seen = (IS, IS)
+        self.came: frozenset[Row] = frozenset()
+        self.left: frozenset[Row] = frozenset()
+
+    def begin(self) -> None:
+        """Reads what the epoch has changed."""
+        came, left = self.table.presence_changes() if self.table.delta else ((), ())
+        self.came, self.left = frozenset(came), frozenset(left)
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        state = self.seen[new]
+        found = self.table.find(columns, key, new=state == IS)
+        if self.weighted:
+            found = [(row, 1) for row, weight in found if weight > 0]
+        if state == STAYS and self.left:
+            left = self.left
+            return [each for each in found if each[0] not in left]
+        return found
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        """Above 0 where a negated literal does not hold; it holds throughout the epoch where neither state has it."""
+        state = self.seen[new]
+        if state == STAYS:
+            return max(self.table.weight(row, new=False), self.table.weight(row, new=True))
+        return self.table.weight(row, new=state == IS)

@@ -1,0 +1,236 @@
+"""Recursion through `min` and `max` that only ever gets better (`rules.monotone`): repaired, not made anew.
+
+`Improving` has the rows with their numbers, `Shown` what of them the user sees; both are Python's, and are made when
+they are first needed: when the database is opened or reopened, or after other rules. They are made anew, too, when much
+is retracted at once, or when rows that were surpassed have become more than those that are shown.
+
+A sum of fixed width that runs over the end of its type is not monotone. In such an epoch, and wherever the rounds might
+meet one, the rounds are run (`rounds.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.storage.weighted_table import Row, Table, Tables
+from tidelog.engine.local.strata.group_by import Grouping
+from tidelog.engine.local.strata.materialized import Facts
+from tidelog.engine.local.strata.monotone.overflow import OutOfRangeError
+from tidelog.engine.local.strata.monotone.ranked_update import FEW_ROWS, Improving, TooManyRoundsError, TooMuchError
+from tidelog.engine.local.strata.monotone.ranked_update import Facts as Given
+from tidelog.engine.local.strata.monotone.visible_rows import Shown
+from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
+from tidelog.maintain.switch import Meter
+from tidelog.pause_gc import collector_paused
+from tidelog.rules.analysis.monotone import find_monotone
+from tidelog.rules.ir import Rule
+from tidelog.types import Type, is_word
+
+ANEW = "its values are derived from nothing"
+REPAIRED = "its values only get better: what a change reaches is repaired"
+RETRACTED = "much is retracted: its values are derived from nothing"
+TOO_LONG = "a repair needs more rounds than `max_rounds` allows: its values are derived from nothing"
+SURPASSED = "many values were surpassed: its values are derived from nothing"
+OVER = "a sum may run over the end of its type"
+# How many surpassed rows there may be for each that is shown, beyond those that deriving anew leaves.
+SURPASSED_SHARE = 2
+FEW_SURPASSED = 1000
+
+_State = tuple[Improving, Shown]
+
+
+class MonotoneStratum(RoundsStratum):
+    """A recursive stratum whose groups are asked for their `min` or `max` alone."""
+
+    fixed = "monotone"
+    repairs = True
+
+    def connect(self, tables: Tables) -> None:
+        super().connect(tables)
+        self._monotone = find_monotone(self.stratum, self.program.relations)
+        inside = {*self.relations}
+        below = {atom.relation for rule in self.stratum.rules for atom in rule.atoms} - inside
+        self._tables_below = {name: tables[name] for name in sorted(below)}
+        self._keys = {best.relation: best.keys for best in self._monotone.bests}
+        self._members = {best.relation: best.members for best in self._monotone.bests}
+        self._state: _State | None = None
+        self._next_state: _State | None = None
+        self._left_surpassed = 0
+
+    def update(self, meter: Meter) -> bool:
+        done = super().update(meter)
+        if self.fixed == "monotone" and (state := self._next_state or self._state) is not None:
+            self.waves, self.work = state[0].waves, state[0].instances
+        return done
+
+    def derive(self) -> Facts:
+        """See `HeldStratum.derive`; in the time of what the change reaches, where there is a state to repair."""
+        self.fixed = "monotone"
+        self._next_given = {name: self._facts_of(name) for name in self.relations}
+        try:
+            if self._state is not None and self.repairs and not self.has_changed and not self._is_first_load():
+                repaired = self._repaired()
+                if repaired is not None:
+                    return repaired
+            else:
+                self.why = ANEW
+            with collector_paused():
+                return self._anew()
+        except (OutOfRangeError, ZeroDivisionError):
+            # Which of the values that rounds pass through fail, the rounds know.
+            if self._state is not None:
+                self._undo(self._state)
+            self._state = self._next_state = None
+            self.fixed, self.why = "rounds", OVER
+            return super().derive()
+
+    def keep(self) -> None:
+        super().keep()
+        if self._next_state is not None:
+            self._state, self._next_state = self._next_state, None
+            improving, shown = self._state
+            self._left_surpassed = improving.best_rows - shown.best_rows
+        if self._state is not None:
+            for each in self._state:
+                each.keep()
+
+    def drop(self) -> None:
+        super().drop()
+        self._next_state = None
+        if self._state is not None:
+            self._undo(self._state)
+
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        """The values of rows that were surpassed are in no store."""
+        if self._state is None:
+            return
+        improving, _ = self._state
+        for name, rows in improving.rows.items():
+            types = [column.type for column in self.program.relations[name].columns]
+            if name in self._keys:
+                types[-1] = next(best.type for best in self._monotone.bests if best.relation == name)
+            for column, type_ in enumerate(types):
+                if not is_word(type_) and rows.ranks:
+                    yield type_, np.array([row[column] for row in rows.ranks], dtype=np.int64)
+
+    # The two ways
+
+    def _repaired(self) -> Facts | None:
+        """What changes; None where it is better to derive all anew."""
+        assert self._state is not None
+        improving, shown = self._state
+        surpassed = improving.best_rows - shown.best_rows - self._left_surpassed
+        if surpassed > FEW_SURPASSED + SURPASSED_SHARE * shown.best_rows:
+            self.why = SURPASSED
+            return None
+        facts = self._changed_facts()
+        improving.waves = improving.instances = 0
+        try:
+            improving.update(facts)
+        except TooMuchError as error:
+            self._undo(self._state)
+            self.why = TOO_LONG if isinstance(error, TooManyRoundsError) else RETRACTED
+            return None
+        shown.update(facts)
+        self.why = REPAIRED
+        changes: Facts = {}
+        for name, table in shown.tables.items():
+            number = self.numbers[name]
+            columns = self.desk.stores[number].columns
+            came, left = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
+            self.watch.rows(name, len(table.weights) + len(came) - len(left), partial(self._deriving, name, None))
+            if came or left:
+                changes[number] = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
+        return changes
+
+    def _anew(self) -> Facts:
+        """Derives everything from nothing, beside the state of the last commit."""
+        improving = Improving(
+            self._monotone,
+            self.program.relations,
+            self.relations,
+            self._tables_below,
+            self.values,
+            self.program.functions,
+            self.watch,
+            self._measured,
+        )
+        shown = Shown(
+            self._monotone, improving, self._tables_below, self.values, self.program.functions, self._measured
+        )
+        facts = {name: (rows, ()) for name, rows in self._next_given.items() if rows}
+        improving.begin(facts)
+        shown.begin(facts)
+        self._next_state = (improving, shown)
+        changes: Facts = {}
+        for name, table in shown.tables.items():
+            number = self.numbers[name]
+            rows = self._groups_of(name, shown.tables[self._members[name]]) if name in self._keys else [*table.weights]
+            self.watch.rows(name, len(rows), partial(self._deriving, name, None))
+            store = self.desk.stores[number]
+            words = self.rows_to_words(rows, store.columns)
+            changes |= self.exchange(number, words) if len(store) else {number: (words, words[:0])}
+        return changes
+
+    def _is_first_load(self) -> bool:
+        """Whether there was nothing and much has come: then there is nothing to repair."""
+        assert self._state is not None
+        if self._state[0].has_rows:
+            return False
+        came = sum(len(table.delta) for table in self._tables_below.values())
+        return came + sum(map(len, self._next_given.values())) > FEW_ROWS
+
+    def _changed_facts(self) -> Given:
+        """The input facts that come and go in this epoch."""
+        return {
+            name: (now - was, was - now)
+            for name, now in self._next_given.items()
+            if now is not (was := self._given[name])
+        }
+
+    # Groups, as others see them
+
+    def _groups_of(self, name: str, members: Table) -> list[Row]:
+        return self._grouping_of(name).rows(members.weights)
+
+    def _changed_groups(self, name: str, shown: Shown) -> tuple[list[Row], list[Row]]:
+        """The rows of a group that come and go: those of the keys whose shown members have changed."""
+        grouping = self._grouping_of(name)
+        members = shown.tables[self._members[name]]
+        store = self.desk.stores[self.numbers[name]]
+        came: list[Row] = []
+        left: list[Row] = []
+        for key in {row[: self._keys[name]] for row in members.delta}:
+            left += map(tuple, store.columns_of(store.bucket(grouping.keys, np.array(key, dtype=np.int64))).tolist())
+            row = grouping.row(members.find(grouping.keys, key, new=True))
+            came += [] if row is None else [row]
+        return came, left
+
+    def _grouping_of(self, name: str) -> Grouping:
+        (rule,) = (rule for rule in self.stratum.rules if rule.head.relation == name)
+        return self._groupings[rule.id]
+
+    @contextmanager
+    def _measured(self, rule: Rule) -> Iterator[None]:
+        with self.costs.measured(rule):
+            yield
+
+    @staticmethod
+    def _undo(state: _State) -> None:
+        for each in state:
+            each.undo()
+
+
+class MonotoneAnewStratum(MonotoneStratum):
+    """The same for the strategy `recompute`: always derived from nothing."""
+
+    repairs = False
+
+    def keep(self) -> None:
+        super().keep()
+        self._state = None

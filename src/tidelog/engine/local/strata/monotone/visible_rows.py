@@ -1,0 +1,164 @@
+"""What a monotone stratum shows: the rows that follow from the best values alone.
+
+`Improving` also has rows that follow from values that were surpassed. Here are the others: the best row of every key;
+relations without costs, all of whose rows are shown, because a better value takes none of them away; and relations with
+costs, whose instances over shown rows are counted. The latter depend on one another in no circle, so they are kept like
+weights: the sum over the positions of a body of what a delta there changes (`weighted.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.storage.weighted_table import Row, Table
+from tidelog.engine.local.strata.monotone.ranked_update import Facts, Improving, Measure
+from tidelog.engine.local.strata.row_interpreter import Interpreter, Run, delta_rows
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.plan.statistics import FromSizes
+from tidelog.plan.variant import DeltaKind, Variant, deltas, plan_variant
+from tidelog.rules.analysis.monotone import Monotone
+
+
+class Shown:
+    """`tables` has what is shown of each relation and what the epoch changes in it; a group as keys and best values."""
+
+    def __init__(
+        self,
+        monotone: Monotone,
+        improving: Improving,
+        below: Mapping[str, Table],
+        values: Values,
+        functions: CompiledFunctions,
+        measure: Measure,
+    ) -> None:
+        self.tables = {name: Table() for name in improving.rows}
+        self._improving = improving
+        self._measure = measure
+        self._all = {**self.tables, **below}
+        # How many instances over shown rows each row has.
+        self._counts = {name: Table() for name in monotone.costs}
+        groups = {best.relation for best in monotone.bests}
+        self._plain = [name for name in self.tables if name not in groups and name not in self._counts]
+        interpreter = Interpreter(self._all, values, functions)
+        self._now = Interpreter(
+            {**{name: _Now(each) for name, each in below.items()}, **self.tables}, values, functions
+        )
+        self._runs: dict[str, list[tuple[Variant, Run]]] = {name: [] for name in self._counts}
+        for each in monotone.rules:
+            name = each.rule.head.relation
+            for delta in deltas(each.rule) if name in self._counts else ():
+                variant = plan_variant(each.rule, delta, FromSizes(lambda _: 1))
+                self._runs[name].append((variant, interpreter.run(variant, self._emit_to(name))))
+
+    def begin(self, facts: Facts) -> None:
+        """Shows what follows from the best values that there are, all of it anew."""
+        for name in self._plain:
+            self.tables[name].replace(dict.fromkeys(self._improving.rows[name].ranks, 1))
+        if any(below.weighted for below in self._improving.below.values()):
+            self._count_anew(facts)
+        else:
+            self._leave_out_surpassed()
+
+    def _count_anew(self, facts: Facts) -> None:
+        for best in self._improving.bests.values():
+            self.tables[best.name].replace(dict.fromkeys(best.best_of_all(), 1))
+        for name, counts in self._counts.items():
+            for row in facts[name][0] if name in facts else ():
+                counts.add(row, 1)
+            for variant, run in self._runs[name]:
+                if variant.delta.kind is DeltaKind.RULE:
+                    self._evaluate(variant, run, [((), 1)])
+            counts.keep()
+            self.tables[name].replace({row: 1 for row, count in counts.weights.items() if count > 0})
+
+    def _leave_out_surpassed(self) -> None:
+        """Shows all rows, whose instances are counted already, and then the difference that surpassed ones make."""
+        for best in self._improving.bests.values():
+            table = self.tables[best.name]
+            table.replace(dict.fromkeys(best.group.ranks, 1))
+            for row in best.group.ranks.keys() - best.best_of_all():
+                table.add(row, -1)
+        for name, counts in self._counts.items():
+            rows = self._improving.rows[name]
+            counts.replace({row: numbers.total for row, numbers in rows.numbers.items()})
+            self.tables[name].replace(dict.fromkeys(rows.ranks, 1))
+            for variant in (variant for variant, _ in self._runs[name]):
+                if variant.delta.atom is None or variant.delta.atom.relation not in self.tables:
+                    continue
+                if changed := delta_rows(variant, self.tables):
+                    self._evaluate(variant, self._now.run(variant, self._emit_to(name)), changed)
+            for row in counts.presence_changes()[1]:
+                self.tables[name].add(row, -1)
+        self.keep()
+
+    def update(self, facts: Facts) -> None:
+        """Shows what the epoch has changed; at the cost of that."""
+        for name in self._plain:
+            for row, was, is_ in self._improving.rows[name].noted():
+                if was != is_:
+                    self.tables[name].add(row, 1 if is_ else -1)
+        for best in self._improving.bests.values():
+            table = self.tables[best.name]
+            for key in {row[:-1] for row, _, _ in best.group.noted()}:
+                old = next((row for row, _ in table.find(best.keys, key, new=False)), None)
+                new = best.best_of(key)
+                if old != new:
+                    _exchange(table, old, new)
+        for name, counts in self._counts.items():
+            came, left = facts.get(name, ((), ()))
+            for row in came:
+                counts.add(row, 1)
+            for row in left:
+                counts.add(row, -1)
+            for variant, run in self._runs[name]:
+                if variant.delta.kind is not DeltaKind.RULE and (rows := delta_rows(variant, self._all)):
+                    self._evaluate(variant, run, rows)
+            inserted, deleted = counts.presence_changes()
+            for row in inserted:
+                self.tables[name].add(row, 1)
+            for row in deleted:
+                self.tables[name].add(row, -1)
+
+    def keep(self) -> None:
+        """What the epoch changed stays."""
+        for table in (*self.tables.values(), *self._counts.values()):
+            table.keep()
+
+    def undo(self) -> None:
+        """What the epoch changed is forgotten."""
+        for table in (*self.tables.values(), *self._counts.values()):
+            table.drop()
+
+    def _evaluate(self, variant: Variant, run: Run, rows: Iterable[tuple[Row, int]]) -> None:
+        with self._measure(variant.rule):
+            run(rows)
+
+    def _emit_to(self, name: str) -> Callable[[Row, int], None]:
+        counts = self._counts[name]
+        return counts.add
+
+    @property
+    def best_rows(self) -> int:
+        """The best rows of all keys."""
+        return sum(len(self.tables[best.name].weights) for best in self._improving.bests.values())
+
+
+class _Now:
+    """A relation of a lower stratum with the epoch's changes, on both sides of a delta."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def weight(self, row: Row, *, new: bool) -> int:
+        return self._table.weight(row, new=True)
+
+    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
+        return self._table.find(columns, key, new=True)
+
+
+def _exchange(table: Table, old: Row | None, new: Row | None) -> None:
+    if old is not None:
+        table.add(old, -1)
+    if new is not None:
+        table.add(new, 1)

@@ -1,0 +1,187 @@
+"""The strategy `circuit`: rule instances are found by the interpreter of the dynamic Datalog paper, rules being rows.
+
+The circuit (`rewrites`) says which instances come and go when facts or rules do; what that does to the rows of the
+stratum is the ranked Update's affair, wave by wave, as with `elastic`. So time within an epoch, of which the paper's
+circuit keeps a copy of everything per iteration, is one number per row, and a deletion renumbers nothing
+(`docs/decisions/0020-a-circuit-with-ranks.md`).
+
+There is no switch, and nothing is planned: a rule that comes or goes is a delta like any other. What the circuit holds
+beside the rows is lost when a database is closed; then a Bootstrap makes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidelog.dbsp.row_hashes import Words
+from tidelog.engine.local.execution.plan_cache import PlannedStratum
+from tidelog.engine.local.execution.threads import Crew
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.store import Lines, Store
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strategies.circuit.interpreter import Circuit, FactDelta, Instances
+from tidelog.engine.local.strategies.circuit.rule_arrays import code_of
+from tidelog.engine.local.strategies.circuit.rule_rows import Kit, Order
+from tidelog.rules.ir import Rule
+from tidelog.types import Type
+
+
+class CircuitStratum(LocalStratum):
+    """A stratum with a circuit beside its stores."""
+
+    keeps = "circuit"
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._circuit: Circuit | None = None
+        self._committed: Any = None
+        self._last_rule: Rule | None = None
+        self._in_python = 1
+
+    def _learn_reads(self, rules: Sequence[Rule]) -> None:
+        super()._learn_reads(rules)
+        self._positive = {self.numbers[atom.relation] for rule in rules for atom in rule.positives}
+
+    def go_on(self, before: PlannedStratum) -> None:
+        super().go_on(before)
+        if isinstance(before, CircuitStratum) and before._circuit is not None:
+            self._circuit = before._circuit.succeed(self.numbers, self.program.functions, self._look_at_the_clock)
+            self._committed = (self._circuit, self._circuit.state())
+
+    def can_update(self) -> bool:
+        """Not while there is no circuit: nothing was derived yet, or rows were loaded."""
+        return self._circuit is not None
+
+    def made_words(self) -> Iterator[tuple[Type, Words]]:
+        return iter(()) if self._circuit is None else self._circuit.made_words()
+
+    # The end of the epoch
+
+    def keep(self) -> None:
+        super().keep()
+        self._committed = None if self._circuit is None else (self._circuit, self._circuit.state())
+        if self._circuit is not None and self.relation_numbers:
+            self.stores()[0].beside = self._circuit
+
+    def drop(self) -> None:
+        super().drop()
+        if self._committed is None:
+            self._circuit = None
+        else:
+            self._circuit, state = self._committed
+            self._circuit.restore(state)
+
+    # A wave
+
+    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
+        """Waves without plans: the kernel comes back in each for what the circuit finds."""
+        if self._planned_for is None:
+            self._planned_for = ()
+            self._table = np.zeros((0, k.VARIANT_FIELDS), dtype=np.int64)
+            sizes = {"registers": 1, "blocks": 1, "cursors": 0, "variants": 0}
+            self._crew = Crew(self._team, self.desk, self._inside, self._reserves, **sizes)
+        for store in self.stores():
+            store.index()
+
+    def _running(self, control: Words) -> Rule | None:
+        return self._last_rule
+
+    def _run_in_python(self, control: Words, *, every: bool = False) -> None:
+        phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+        if not control[k.LOGGING] and wave == 0:
+            kit = Kit(self.numbers, self.values, self.program.functions)
+            self._circuit = Circuit(kit, self.values, self._look_at_the_clock)
+            self._last_rule = self._rules[0]
+            self._take(control, self._circuit.add_rules(self._rules, self._present))
+            return
+        assert self._circuit is not None
+        if wave == 0 and phase == k.RETRACT and self.removed:
+            self._take(control, self._circuit.remove_rules(self.removed))
+        if wave == 0 and phase == k.INSERT and self.added:
+            self._take(control, self._circuit.add_rules(self.added, self._unchanged))
+        delta = self._delta(phase, wave)
+        if len(delta.rows):
+            self._take(control, self._circuit.change(delta))
+
+    def _look_at_the_clock(self) -> None:
+        computing = None if self._circuit is None else self._circuit.running
+        self.watch.look(computing or self._last_rule)
+
+    def _take(self, control: Words, found: Iterator[Instances]) -> None:
+        """Hands instances to the stores of their heads."""
+        assert self._circuit is not None
+        self._circuit.running = None
+        sign = -1 if control[k.PHASE] == k.RETRACT else 1
+        try:
+            for instances in found:
+                self._last_rule = instances.rules[0][0]
+                self._look(self._last_rule)
+                if instances.sign != sign:
+                    raise self._broken()
+                # Room is made for as many rows as there are instances, so not for all of them at once.
+                for start in range(0, len(instances.out), k.OUT_ROWS):
+                    out = instances.out[start : start + k.OUT_ROWS]
+                    self._apply(control, instances.relation, out.reshape(-1), len(out))
+                for rule, count in instances.rules:
+                    self.costs.add(rule, count)
+        except ZeroDivisionError:
+            assert self._circuit.running is not None
+            raise self.division(self._circuit.running) from None
+
+    # Facts
+
+    def _delta(self, phase: int, wave: int) -> FactDelta:
+        """The rows that die or enter with this wave: of the stratum, and, in wave 0, of the relations below."""
+        retracts = phase == k.RETRACT
+        sign = -1 if retracts else 1
+        parts = [(store, store.batch_lines(), False, sign, True) for store in self.stores()]
+        if wave == 0:
+            for relation in self._below:
+                store = self.desk.stores[relation]
+                came, left = store.lines_that_came, store.lines_that_left
+                if relation in self._positive:
+                    parts.append((store, (left if retracts else came)(), False, sign, False))
+                if relation in self._negated:
+                    parts.append((store, (came if retracts else left)(), True, -sign, False))
+        return self._gathered([each for each in parts if len(each[1])])
+
+    def _gathered(self, parts: Iterable[tuple[Store, Words | Lines, bool, int, bool]]) -> FactDelta:
+        found, weights = [], []
+        width = max((store.columns for store in self._read_stores()), default=0)
+        for store, lines, negated, sign, ranked in parts:
+            rows = np.zeros((len(lines), 2 + width), dtype=np.int64)
+            rows[:, 0] = code_of(store.relation, negated)
+            if ranked:
+                rows[:, 1] = store.ranks_of(lines)
+            rows[:, 2 : 2 + store.columns] = store.columns_of(lines)
+            found.append(rows)
+            weights.append(np.full(len(lines), sign, dtype=np.int64))
+        if not found:
+            return FactDelta(np.empty((0, 2 + width), dtype=np.int64), np.empty(0, dtype=np.int64))
+        return FactDelta(np.concatenate(found), np.concatenate(weights))
+
+    def _read_stores(self) -> list[Store]:
+        return [self.desk.stores[relation] for relation in (*self._below, *self.relation_numbers)]
+
+    def _present(self, order: Order) -> Words:
+        """The rows (rank, columns) that a Bootstrap begins with."""
+        return self._ranked(order.relation, self.desk.stores[order.relation].present_lines())
+
+    def _unchanged(self, order: Order) -> Words:
+        """The rows that are there before INSERT changes any: those that say no are then both old and new."""
+        store = self.desk.stores[order.relation]
+        lines = store.lines()
+        if not order.negated:
+            lines = lines[store.rows[lines, store.columns + k.META] >> k.STAMP_SHIFT == 0]
+        return self._ranked(order.relation, lines)
+
+    def _ranked(self, relation: int, lines: Words) -> Words:
+        store = self.desk.stores[relation]
+        rows = np.zeros((len(lines), 1 + store.columns), dtype=np.int64)
+        if relation in self.relation_numbers:
+            rows[:, 0] = store.ranks_of(lines)
+        rows[:, 1:] = store.columns_of(lines)
+        return rows

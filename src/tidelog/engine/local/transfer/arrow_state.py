@@ -1,0 +1,159 @@
+"""The state of an engine as tables, for who keeps it elsewhere (Spark), and back.
+
+A relation's table has its stored columns (`rules.stored`), its three numbers, and whether the row is an input fact. Of
+a weighted relation `_total` is the weight, which may be negative, and the other numbers mean nothing. Rows that
+something else than the kernels has found are held like facts, so their numbers are known without a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage import row_counts
+from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.weighted_table import Bag, Row, bag_to_words
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.weighted import WeightedStratum
+from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.schema.stored import stored_schema
+
+STATE_FIELDS = (
+    pa.field("_rank", pa.int64(), nullable=False),
+    pa.field("_count", pa.int64(), nullable=False),
+    pa.field("_total", pa.int64(), nullable=False),
+    pa.field("_input", pa.bool_(), nullable=False),
+)
+
+
+def state_schema(relation: Relation) -> pa.Schema:
+    """The schema of a relation's state."""
+    return pa.schema([*stored_schema(relation), *STATE_FIELDS])
+
+
+class StateTables:
+    """What an engine says of its state; `inspected` is what `Inspect` has to show of the last epoch."""
+
+    def __init__(
+        self,
+        program: RuleProgram,
+        desk: Desk,
+        numbers: Mapping[str, int],
+        values: Values,
+        weighted: Mapping[str, WeightedStratum],
+    ) -> None:
+        self._program = program
+        self._desk = desk
+        self._numbers = numbers
+        self._values = values
+        self._weighted = weighted
+        self._names = {number: name for name, number in numbers.items()}
+        self._changes: dict[str, pa.Table] = {}
+        self._weight_changes: dict[str, pa.Table] = {}
+        self.inspected: dict[str, pa.Table] = {}
+
+    def whole(self, name: str) -> pa.Table:
+        """All rows of a relation; of a weighted one all that have a weight."""
+        if name in self._weighted:
+            return self._weights_table(name, self._weighted[name].table.weights)
+        store = self._desk.stores[self._numbers[name]]
+        return self._state_table(name, store, store.lines())
+
+    def changes(self, name: str) -> pa.Table:
+        """The rows whose numbers the epoch changed, with the new ones."""
+        known = self._changes.get(name)
+        return state_schema(self._program.relations[name]).empty_table() if known is None else known
+
+    def weight_changes(self, name: str) -> pa.Table:
+        """What the epoch added to weights."""
+        known = self._weight_changes.get(name)
+        return self.bag_table(name, {}) if known is None else known
+
+    def begin(self) -> None:
+        """An epoch begins."""
+        self._changes, self._weight_changes, self.inspected = {}, {}, {}
+
+    def collect(self, strata: Iterable[LocalStratum]) -> None:
+        """Notes what an epoch that has come to these strata is about to change."""
+        for stratum in strata:
+            if isinstance(stratum, WeightedStratum):
+                self._collect_weights(stratum)
+                continue
+            for store in stratum.stores():
+                # After a Bootstrap there is no log: every row has new numbers.
+                lines = store.lines() if store.relation in stratum.replaced else store.touched_lines()
+                if len(lines):
+                    name = self._names[store.relation]
+                    self._changes[name] = self._state_table(name, store, lines)
+
+    def take_inspected(self, name: str, changes: list[tuple[Row, int, int]]) -> None:
+        """Notes what an `Inspect` has to show: rows, what their weights have changed by, their ranks."""
+        if changes:
+            table = self.bag_table(name, {row: weight for row, weight, _ in changes})
+            self.inspected[name] = table.append_column("_rank", pa.array([rank for *_, rank in changes], pa.int64()))
+
+    def load(self, states: Mapping[str, pa.Table], held: Container[int]) -> dict[str, Bag]:
+        """Fills the stores, which are empty; returns the weights. `held` are relations whose rows kernels do not
+        count."""
+        weights: dict[str, Bag] = {}
+        for name, table in states.items():
+            store = self._desk.stores[self._numbers[name]]
+            words = self._values.table_to_words(table, self._program.relations[name])
+            rank, count, total, given = (table.column(field.name).to_numpy() for field in STATE_FIELDS)
+            if name in self._weighted:
+                weights[name] = dict(zip(map(tuple, words.tolist()), total.tolist()))
+                words = words[total > 0]
+            if store.relation in held:
+                rank, count, total, given = (np.full(len(words), number, np.int64) for number in (0, 1, 1, 1))
+            store.make_row_room(len(words))
+            store.line[k.USED] = store.line[k.LIVE] = len(words)
+            rows = store.rows[: len(words)]
+            rows[:, : store.columns] = words
+            rows[:, store.columns + k.META] = (rank << k.RANK_SHIFT) | given.astype(np.int64)
+            store.set_numbers(slice(len(words)), total, count)
+            store.line[k.TOP] = int(rank.max()) if len(words) else 0
+            entry_points.reindex(self._desk.S, store.relation)
+        return weights
+
+    def _collect_weights(self, stratum: WeightedStratum) -> None:
+        (name,), table = stratum.relations, stratum.table
+        if table.delta:
+            self._weight_changes[name] = self.bag_table(name, table.delta)
+            if not table.is_stream:
+                new = {row: table.weight(row, new=True) for row in table.delta}
+                self._changes[name] = self._weights_table(name, new)
+
+    def bag_table(self, name: str, bag: Bag) -> pa.Table:
+        """The rows of a bag, with what it has of each as `_total`."""
+        relation = self._program.relations[name]
+        words = bag_to_words(bag, len(relation.columns))
+        columns = self._values.words_to_table(words[:, :-1], relation).columns
+        fields = [*stored_schema(relation), STATE_FIELDS[2]]
+        return pa.Table.from_arrays([*columns, pa.array(words[:, -1])], schema=pa.schema(fields))
+
+    def _weights_table(self, name: str, bag: Bag) -> pa.Table:
+        """The rows of a bag in the form of `state_schema`."""
+        weighted = self.bag_table(name, bag)
+        rank, count = (pa.repeat(pa.scalar(number, pa.int64()), len(bag)) for number in (0, 1))
+        numbers = [rank, count, weighted.column("_total"), pa.repeat(pa.scalar(True), len(bag))]
+        schema = state_schema(self._program.relations[name])
+        return pa.Table.from_arrays([*weighted.columns[:-1], *numbers], schema=schema)
+
+    def _state_table(self, name: str, store: Store, lines: Words) -> pa.Table:
+        relation = self._program.relations[name]
+        rows = store.rows[lines]
+        table = self._values.words_to_table(rows[:, : store.columns], relation)
+        meta = rows[:, store.columns + k.META]
+        numbers = [
+            pa.array((meta >> k.RANK_SHIFT) & k.RANK_MASK),
+            pa.array(row_counts.counts(rows, store.columns)),
+            pa.array(row_counts.totals(rows, store.columns)),
+            pa.array(meta & k.INPUT_BIT != 0),
+        ]
+        return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))

@@ -1,0 +1,72 @@
+"""The whole state of a database as tables, so that an engine of another kind goes on from there, and the way back.
+
+An image (`image`) has the words of one engine. This has values, as `rules.stored` keeps them:
+
+    rows       of each relation that lasts: its rows with their three numbers, in the form of `exported.state_schema`
+    given      of an input relation that rules derive too: what transactions gave to it, the weight as `_total`
+    waiting    of a delayed relation: what it gets in the epochs to come, what weights change by as `_total`
+
+A stream has nothing between epochs. Everything else that lasts is the epoch's number; marks and rules are the
+database's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.epoch.delays import Delays
+from tidelog.engine.local.storage.weighted_table import Bag, bag_to_words, words_to_bag
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.transfer.arrow_state import StateTables
+from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
+
+TOTAL = "_total"
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A state on its way from one engine to another; see the module."""
+
+    epoch: int
+    rows: Mapping[str, pa.Table]
+    given: Mapping[str, pa.Table] = field(default_factory=dict)
+    waiting: Mapping[str, Sequence[pa.Table]] = field(default_factory=dict)
+
+
+def hand_over(
+    epoch: int, program: RuleProgram, exported: StateTables, strata: Iterable[LocalStratum], delays: Delays
+) -> HandedOver:
+    """The committed state of an engine. Costs all of it."""
+    lasting = [name for name, relation in program.relations.items() if relation.kind is not Kind.STREAM]
+    homes = {name: stratum for stratum in strata for name in stratum.relations}
+    derived = {rule.head.relation for rule in program.rules}
+    given = {
+        name: exported.bag_table(name, words_to_bag(homes[name].given_to(name)))
+        for name in lasting
+        if program.relations[name].role is Role.INPUT and name in derived
+    }
+    waiting = {name: [exported.bag_table(name, bag) for bag in queue] for name, queue in delays.queues()}
+    return HandedOver(epoch, {name: exported.whole(name) for name in lasting}, given, waiting)
+
+
+def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
+    """Rows with their weights, as an engine with these values has them."""
+    words = values.table_to_words(table, relation)
+    return dict(zip(map(tuple, words.tolist()), table.column(TOTAL).to_pylist()))
+
+
+def begin_anew(strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]) -> list[LocalStratum]:
+    """Has the strata that count instances, and of which a relation's numbers are not known, begin with nothing but what
+    transactions gave to them; these are returned."""
+    unknown = [each for each in strata if each.joins and not anew.isdisjoint(each.relations)]
+    for stratum in unknown:
+        own = (stratum.program.relations[name] for name in stratum.relations if name in given)
+        stratum.begin_anew(
+            {stratum.numbers[each.name]: bag_to_words(given[each.name], len(each.columns)) for each in own}
+        )
+    return unknown

@@ -1,0 +1,130 @@
+"""Stored columns ↔ the nested Spark types that users see, for values that are not plain.
+
+    binary (an encoded `Vec<u8>`)     array<smallint>
+    binary (an encoded `Option<P>`)   struct<...>, nullable
+
+The types are those of `rules.schema`, as Arrow has them, with Spark's own types for unsigned integers, which it does
+not have. Values pass through Python, batch by batch, where the rows are: none goes through the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.engine.spark.epoch.task_errors import CarriedError
+from tidelog.io.fit import fitter
+from tidelog.io.to_python import arrow_form
+from tidelog.io.values import UnfitError, misfit
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import arrow_field, is_plain, is_plain_relation
+from tidelog.rules.schema.stored import stored_values
+from tidelog.types import Type
+from tidelog.values import Definitions
+from tidelog.values.encode import encoder
+
+_UNSIGNED = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
+def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
+    """A frame of stored columns, the first of which are the relation's, with nested types in place of encodings."""
+    if is_plain_relation(relation):
+        return frame
+    from pyspark.sql import types as t
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    fields = list(frame.schema.fields)
+    wanted: dict[int, pa.Field] = {}
+    for place, column in enumerate(relation.columns):
+        if not is_plain(column.type):
+            field = arrow_field(column.name, column.type, definitions)
+            wanted[place] = _spark_field(field)
+            fields[place] = t.StructField(fields[place].name, from_arrow_type(wanted[place].type))
+    types = [column.type for column in relation.columns]
+    return frame.mapInArrow(partial(_decode, types, wanted, definitions), t.StructType(fields))
+
+
+def stored(frame: Any, relation: Relation, definitions: Definitions) -> Any:
+    """A frame of a user's columns, in the relation's order, with encodings in place of nested types.
+
+    Whoever reads it meets a CarriedError with the DataError of the first value that does not fit.
+    """
+    if is_plain_relation(relation):
+        return frame
+    from pyspark.sql import types as t
+
+    fields = [
+        field if is_plain(column.type) else t.StructField(field.name, t.BinaryType())
+        for field, column in zip(frame.schema.fields, relation.columns, strict=True)
+    ]
+    return frame.mapInArrow(partial(_encode, relation, definitions), t.StructType(fields))
+
+
+def _decode(
+    types: list[Type], wanted: dict[int, pa.Field], definitions: Definitions, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = list(batch.columns)
+        for place, field in wanted.items():
+            form = arrow_form(types[place], definitions)
+            values = stored_values(arrays[place], types[place], definitions)
+            arrays[place] = pa.array([form(value) for value in values], field.type)
+        yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _encode(
+    relation: Relation, definitions: Definitions, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = list(batch.columns)
+        for place, column in enumerate(relation.columns):
+            if is_plain(column.type):
+                continue
+            fit, encode = fitter(column.type, definitions, wire=True), encoder(column.type, definitions)
+            try:
+                values = [encode(fit(_without_decimals(value))) for value in arrays[place].to_pylist()]
+            except UnfitError as error:
+                raise CarriedError(misfit("a row of the DataFrame", relation, column, error)) from None
+            arrays[place] = pa.array(values, pa.binary())
+        yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _without_decimals(value: Any) -> Any:
+    """The value with whole decimals, which Spark has for numbers of 64 bits without a sign, as integers."""
+    match value:
+        case Decimal() if value == value.to_integral_value():
+            return int(value)
+        case dict():
+            return {key: _without_decimals(item) for key, item in value.items()}
+        case list():
+            return [_without_decimals(item) for item in value]
+        case tuple():
+            return tuple(_without_decimals(item) for item in value)
+        case _:
+            return value
+
+
+def _spark_field(field: pa.Field) -> pa.Field:
+    """The field with a type that Spark has; nullable, for Spark and Arrow differ on what is null inside a null."""
+    return field.with_type(_spark_form(field.type)).with_nullable(True)
+
+
+def _spark_form(type_: pa.DataType) -> pa.DataType:
+    if type_ in _UNSIGNED:
+        return _UNSIGNED[type_]
+    if pa.types.is_struct(type_):
+        return pa.struct([_spark_field(field) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(_spark_field(type_.key_field).with_nullable(False), _spark_field(type_.item_field))
+    if pa.types.is_list(type_):
+        return pa.list_(_spark_field(type_.value_field))
+    return type_

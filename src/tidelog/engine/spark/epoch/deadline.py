@@ -1,0 +1,61 @@
+"""Limits of an epoch while a stratum is on frames: a round is one Spark job, which nothing in it watches.
+
+Between two rounds `Watch` looks, as everywhere. Inside of one, a thread waits for the deadline, and ends the jobs of
+the epoch when it has passed; what Spark raises then is the deadline's error.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.epoch.cancellation import AGAIN_SECONDS
+from tidelog.maintain.limits import Watch
+from tidelog.rules.ir import Rule, Stratum
+
+
+@contextmanager
+def in_time(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterator[None]:
+    """In here, the jobs of the epoch end when its deadline has passed. Raises EvaluationError then, or where the epoch
+    was cancelled."""
+    over = threading.Event()
+    waiting = threading.Thread(target=_end_late_jobs, args=(attempt, watch, over), name="tidelog deadline", daemon=True)
+    if watch.left is not None:
+        waiting.start()
+    try:
+        yield
+    except Exception:
+        watch.look(named_rule(stratum))
+        raise
+    finally:
+        over.set()
+
+
+def look(watch: Watch, stratum: Stratum, round_: int) -> None:
+    """A round begins. Raises EvaluationError when it may not: it is late, cancelled, or one too many."""
+    rule = named_rule(stratum)
+    watch.look(rule)
+    watch.rounds(round_, rule)
+    watch.at(round_)
+
+
+def look_at_rows(watch: Watch, stratum: Stratum, count: int) -> None:
+    """The relations of the stratum have so many rows together. Raises EvaluationError when one has too many for sure;
+    which rows are whose is known when the last round is over."""
+    watch.rows(stratum.relations[0], -(-count // len(stratum.relations)), named_rule(stratum))
+
+
+def named_rule(stratum: Stratum) -> Rule:
+    """The rule that an error names where all of them run at once: one that may run forever."""
+    inside = {*stratum.relations}
+    recursive = (rule for rule in stratum.rules if any(atom.relation in inside for atom in rule.positives))
+    return next(recursive, stratum.rules[0])
+
+
+def _end_late_jobs(attempt: Attempt, watch: Watch, over: threading.Event) -> None:
+    while not over.wait(max(watch.left or 0.0, 0.0)):
+        attempt.end_jobs()
+        if over.wait(AGAIN_SECONDS):
+            return

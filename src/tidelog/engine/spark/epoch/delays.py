@@ -1,0 +1,46 @@
+"""`R-n` on Spark: the changes of a relation, by the names of their files, until the epoch in which they are due.
+
+Nothing is copied. A change is a few files that say which rows came and went; n epochs later the delayed relation gets
+the same files as its own change. The manifest has what is still to come, so that it lasts as long as the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidelog.engine.spark.storage.state_files import Changed
+from tidelog.rules.ir import Feed
+
+Waiting = Mapping[str, tuple[Changed | None, ...]]
+"""For each delayed relation what it gets, in the order of the epochs."""
+
+
+def due(feeds: Sequence[Feed], waiting: Waiting) -> dict[str, Changed]:
+    """What the next epoch gives to each delayed relation that changes."""
+    found: dict[str, Changed] = {}
+    for feed in feeds:
+        queue = waiting.get(feed.relation, ())
+        first = queue[0] if len(queue) == feed.delay and not feed.latest else None
+        if first is not None:
+            found[feed.relation] = first
+    return found
+
+
+def still_waiting(
+    feeds: Sequence[Feed], waiting: Waiting, changed: Mapping[str, Changed]
+) -> dict[str, tuple[Changed | None, ...]]:
+    """What is to come after an epoch that changed these relations."""
+    return {
+        feed.relation: (*waiting.get(feed.relation, ()), changed.get(feed.source))[-feed.delay :]
+        for feed in feeds
+        if not feed.latest
+    }
+
+
+def waiting_from_json(value: Mapping[str, Any]) -> dict[str, tuple[Changed | None, ...]]:
+    """The reverse of `dataclasses.asdict`."""
+    return {
+        name: tuple(None if each is None else Changed(**{**each, "files": tuple(each["files"])}) for each in queue)
+        for name, queue in value.items()
+    }

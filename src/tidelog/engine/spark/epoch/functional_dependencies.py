@@ -1,0 +1,127 @@
+"""Relations that are functions of their first columns (`#[functional = n]`), checked before an epoch is published.
+
+Only rows that came can be the second value of a key, so only relations that rows came to are looked at: in the driver
+where that is little to read, else by a job that groups the rows whose keys came. The tasks of a segment cannot do it,
+as the rows of a key may lie in several buckets. Where a key has two rows, the epoch fails with the error that the local
+engine has: both rows, each with a rule that derives it from the rows as they are in the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.diagnostics.errors import EvaluationError, UsageError
+from tidelog.engine.functional_dependencies import shown_row, two_values
+from tidelog.engine.interface import Row
+from tidelog.engine.spark.epoch.run_epoch import Epoch
+from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.queries.queries import Source, SparkInquiry
+from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
+from tidelog.engine.spark.storage.state_files import Changed, Stored, read_changes, read_rows, read_weights, signed_rows
+from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.schema.stored import stored_rows
+
+DRIVER_ROWS = 1_000_000
+"""Relations with at most so many rows are looked at in the driver."""
+
+FEW_KEYS = 1000
+"""Up to so many rows that came, only the rows with their keys are read."""
+
+
+def check_functions(epoch: Epoch, program: RuleProgram, facts: Mapping[str, str]) -> None:
+    """Raises EvaluationError where a key of a functional relation has two rows in the epoch.
+
+    `facts` has, for an input relation that rules derive too, the relation with the facts of users.
+    """
+    for name, relation in program.relations.items():
+        changed, stored = epoch.changed.get(name), epoch.view.get(name)
+        if relation.functional and changed is not None and changed.inserted and stored is not None:
+            here = stored.rows <= DRIVER_ROWS
+            rows = _find_here(epoch, relation, stored, changed) if here else _find_by_job(epoch, relation, changed)
+            if rows:
+                raise _error(epoch, program, facts, relation, rows)
+
+
+def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Changed) -> list[Row]:
+    """All rows of a key that has several; none where there is no such key."""
+    directory, where = epoch.attempt.directory, None
+    if changed.inserted <= FEW_KEYS:
+        changes = signed_rows(read_changes(directory, relation, changed), changed.weighted)
+        came = pa.concat_tables([table for weight, table in changes if weight > 0])
+        keys_that_came = pc.unique(came["c0"])
+        has_nan = pa.types.is_floating(keys_that_came.type) and pc.any(pc.is_nan(keys_that_came)).as_py()
+        # The statistics of Parquet leave NaN out, so a condition would pass over files that have it.
+        where = None if has_nan else pc.field("c0").isin(keys_that_came)
+    rows = read_rows(directory, relation, stored, where=where)
+    keys = _keys(relation)
+    counts = rows.group_by(keys).aggregate([([], "count_all")])
+    several = counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1)
+    if not several.num_rows:
+        return []
+    for key in keys:
+        rows = rows.filter(pc.is_in(rows[key], value_set=several[key]))  # to which NaN is equal, not as to `equal`
+    return stored_rows(rows, relation, epoch.attempt.setting.definitions)
+
+
+def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row]:
+    """The same, by Spark."""
+    from pyspark.sql import functions as f
+
+    attempt, keys = epoch.attempt, _keys(relation)
+    with spark_errors():
+        rows: Any = scan_rows(attempt.spark, attempt.directory, relation, epoch.view[relation.name])
+        came = scan_changes(attempt.spark, attempt.directory, relation, changed, came=True).select(*keys).distinct()
+        counts = rows.join(came, keys, "left_semi").groupBy(*keys).agg(f.count(f.lit(1)).alias("_rows"))
+        several = counts.filter(f.col("_rows") > 1).select(*keys).limit(1).toArrow()
+        if not several.num_rows:
+            return []
+        key = attempt.spark.createDataFrame(several)
+        found = rows.join(f.broadcast(key), keys, "left_semi").toArrow()
+    return stored_rows(found.select(_columns(relation)), relation, attempt.setting.definitions)
+
+
+def _keys(relation: Relation) -> list[str]:
+    return _columns(relation)[: relation.functional]
+
+
+def _columns(relation: Relation) -> list[str]:
+    return [f"c{i}" for i in range(len(relation.columns))]
+
+
+def _error(
+    epoch: Epoch, program: RuleProgram, facts: Mapping[str, str], relation: Relation, rows: list[Row]
+) -> EvaluationError:
+    inquiry = SparkInquiry(program, _source(epoch, facts))
+    shown = []
+    for row in sorted(rows)[:2]:
+        try:
+            shown.append(shown_row(row, inquiry.rule_of(relation.name, row)))
+        except UsageError:
+            # What its rules read is too much for the driver.
+            shown.append(str(row))
+    inquiry.release()
+    return two_values(relation, shown[0], shown[1])
+
+
+def _source(epoch: Epoch, facts: Mapping[str, str]) -> Source:
+    """The rows as they are in the epoch under way."""
+
+    def is_counted(name: str) -> bool:
+        stored = epoch.view.get(name)
+        return stored is not None and stored.counted
+
+    def read(name: str, where: pc.Expression | None) -> pa.Table:
+        relation = epoch.relations[name]
+        read_all = read_weights if relation.weighted else read_rows
+        stored = epoch.view.get(name)
+        return read_all(epoch.attempt.directory, relation, stored, numbers=is_counted(name), where=where)
+
+    def count(name: str) -> int:
+        stored = epoch.view.get(name)
+        return 0 if stored is None else stored.rows
+
+    return Source(read, count, is_counted, facts)

@@ -1,0 +1,189 @@
+"""The writes of a transaction → what they change: the rows of each input relation that come and go.
+
+Writes apply in call order, so the last one for a row decides; to insert a row that is there, or to delete one that is
+not, changes nothing. Writes that came as Arrow tables are compared with the relation in the driver, by pyarrow, unless
+the relation is large; writes that came as DataFrames never pass through the driver, and their values are checked in the
+same job that compares them. Writes to a multiset or a stream are added up, and compared with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.engine.interface import Operation
+from tidelog.engine.spark.encoding.columns import canonical, misfit
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.storage.directory import plain
+from tidelog.engine.spark.storage.scan import scan_files, scan_rows
+from tidelog.engine.spark.storage.set_relation import count_changes, count_weights
+from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, changes_table, read_rows, sum_weights
+from tidelog.rules.ir import Relation
+
+DRIVER_ROWS = 5_000_000
+"""Input relations of at most this many rows are compared with in the driver, which reads their columns to do so."""
+
+_SIGN, _PLACE, _BAD = "_sign", "_place", "_bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The relation that is written to, with its rows so far."""
+
+    attempt: Attempt
+    relation: Relation
+    stored: Stored | None
+
+    @property
+    def values(self) -> list[str]:
+        return [f"c{i}" for i in range(len(self.relation.columns))]
+
+
+def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
+    """The change that the writes (all on this relation) make, written as a file of the epoch; None when there is none.
+
+    Raises DataError when a DataFrame has a value that does not fit.
+    """
+    operations = [_counted(operation) for operation in operations] if not target.relation.columns else operations
+    rows = target.stored.rows if target.stored is not None and not target.relation.weighted else 0
+    if rows <= DRIVER_ROWS and all(isinstance(operation.rows, pa.Table) for operation in operations):
+        return _net_in_driver(target, operations)
+    return _net_on_spark(target, operations)
+
+
+def _counted(operation: Operation) -> Operation:
+    """A DataFrame without columns says nothing but whether it has a row."""
+    if isinstance(operation.rows, pa.Table):
+        return operation
+    unit = pa.table({"unit": pa.nulls(len(operation.rows.take(1)))})
+    return Operation(operation.relation, operation.sign, unit.select([]))
+
+
+def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed | None:
+    tables = [
+        pa.Table.from_arrays(
+            [*operation.rows.columns, pa.repeat(pa.scalar(operation.sign, pa.int64()), operation.rows.num_rows)],
+            names=[*target.values, _SIGN],
+        )
+        for operation in operations
+    ]
+    if target.relation.weighted:
+        weights = [table.rename_columns([*target.values, TOTAL]) for table in tables]
+        return _written(target, sum_weights(weights, target.values))
+    writes = pa.concat_tables(tables)
+    places = pa.array(np.arange(writes.num_rows))
+    if target.values:
+        grouped = writes.append_column(_PLACE, places).group_by(target.values, use_threads=False)
+        last = writes.take(grouped.aggregate([(_PLACE, "max")])[f"{_PLACE}_max"])
+    else:
+        last = writes.slice(max(0, writes.num_rows - 1))
+    present = read_rows(target.attempt.directory, target.relation, target.stored)
+    came = _among(last.filter(pc.equal(last[_SIGN], 1)), present, target.values, is_wanted=False)
+    went = _among(last.filter(pc.equal(last[_SIGN], -1)), present, target.values, is_wanted=True)
+    if not came.num_rows and not went.num_rows:
+        return None
+    file = target.attempt.new_name(target.relation.name, "changes")
+    target.attempt.directory.write(file, changes_table(target.values, came, went))
+    return Changed((file,), came.num_rows, went.num_rows)
+
+
+def _written(target: Target, weights: pa.Table) -> Changed | None:
+    """What is added to weights, as a file of the epoch."""
+    if not weights.num_rows:
+        return None
+    file = target.attempt.new_name(target.relation.name, "changes")
+    target.attempt.directory.write(file, weights)
+    more = pc.sum(pc.greater(weights[TOTAL], 0)).as_py()
+    return Changed((file,), more, weights.num_rows - more, weighted=True)
+
+
+def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: bool) -> pa.Table:
+    """The rows that are present, or those that are not."""
+    if not values:
+        return rows if bool(present.num_rows) == is_wanted else rows.slice(0, 0)
+    if not rows.num_rows or not present.num_rows:
+        return rows.slice(0, 0) if is_wanted else rows
+    kind = "left semi" if is_wanted else "left anti"
+    return plain(rows).join(present.select(values), values, join_type=kind, use_threads=False)
+
+
+def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | None:
+    from pyspark.sql import functions as f
+
+    frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
+    writes = reduce(lambda left, right: left.unionByName(right), frames)
+    if target.relation.weighted:
+        return _add_on_spark(target, writes)
+    last = writes.groupBy(*target.values).agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), f.max(_BAD).alias(_BAD))
+    present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
+    compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
+    is_change = f.when(f.col(_SIGN) > 0, f.col("_there").isNull()).otherwise(f.col("_there").isNotNull())
+    total = f.when(f.col(_SIGN) > 0, f.lit(1)).otherwise(f.lit(0)).cast("long")
+    changes = compared.filter(is_change | f.col(_BAD).isNotNull()).select(*target.values, total.alias(TOTAL), _BAD)
+    folder = target.attempt.new_name(target.relation.name, "changes")
+    changes.write.parquet(target.attempt.directory.spark_path(folder))
+    files = tuple(target.attempt.directory.parts(folder))
+    _refuse_bad(target, files)
+    came, went = count_changes(target.attempt, files)
+    return Changed(files, came, went) if came or went else None
+
+
+def _add_on_spark(target: Target, writes: Any) -> Changed | None:
+    from pyspark.sql import functions as f
+
+    sums = writes.groupBy(*target.values).agg(f.sum(_SIGN).cast("long").alias(TOTAL), f.max(_BAD).alias(_BAD))
+    folder = target.attempt.new_name(target.relation.name, "changes")
+    changes = sums.filter((f.col(TOTAL) != 0) | f.col(_BAD).isNotNull())
+    changes.write.parquet(target.attempt.directory.spark_path(folder))
+    files = tuple(target.attempt.directory.parts(folder))
+    _refuse_bad(target, files)
+    more, less = count_weights(target.attempt, files)
+    return Changed(files, more, less, weighted=True) if more or less else None
+
+
+def _checked(target: Target, place: int, operation: Operation) -> Any:
+    """One write as a frame with the stored types; `_bad` says of a row which value does not fit."""
+    from pyspark.sql import functions as f
+
+    given = operation.rows
+    if isinstance(given, pa.Table):
+        file = target.attempt.new_name(target.relation.name, "staged")
+        target.attempt.directory.write(file, given.rename_columns(target.values))
+        given = scan_files(target.attempt.spark, target.attempt.directory, target.relation, [file]).select(
+            *target.values
+        )
+    columns = [(i, f.col(f"c{i}"), column.type) for i, column in enumerate(target.relation.columns)]
+    bad = [
+        f.when(misfit(given_column, type_), f.concat_ws(":", f.lit(str(i)), given_column.cast("string")))
+        for i, given_column, type_ in columns
+    ]
+    values = [canonical(given_column, type_).alias(f"c{i}") for i, given_column, type_ in columns]
+    return given.select(
+        *values,
+        f.lit(operation.sign).alias(_SIGN),
+        f.lit(place).alias(_PLACE),
+        f.coalesce(*bad).alias(_BAD),
+    )
+
+
+def _refuse_bad(target: Target, files: Sequence[str]) -> None:
+    """Raises DataError when a row of the files has a value that does not fit; the files' footers know."""
+    bad = target.attempt.directory.largest(files, _BAD)
+    if bad is None:
+        return
+    number, is_value, value = bad.partition(":")  # a null leaves nothing behind the number
+    column = target.relation.columns[int(number)]
+    raise DataError(
+        f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "
+        f"{f'`{value}`' if is_value else 'null'} is not a {column.type}",
+        code=Code.WRONG_VALUE if is_value else Code.NULL_VALUE,
+        help="leave such rows out before they are written",
+    )

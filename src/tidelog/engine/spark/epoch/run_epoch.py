@@ -1,0 +1,288 @@
+"""One epoch on Spark: net changes of the inputs → segments in order, each one job → the new state and what changed.
+
+Nothing here is visible to anybody: an epoch reads the files of the last one, writes new ones, and returns what a
+manifest would have to say. A segment is touched when a relation that it reads has changed; the others cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+
+from tidelog.engine.interface import Operation, StratumReport
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.epoch.deadline import named_rule
+from tidelog.engine.spark.epoch.net_operations import Target, net
+from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.plans.choose_plan import Chooser, Plan, Segment
+from tidelog.engine.spark.plans.frames.state_cache import StateFrame
+from tidelog.engine.spark.plans.frames.stratum import Before, Frames, run_frames
+from tidelog.engine.spark.plans.frames.update import THE_SAME_RULES, OtherRules
+from tidelog.engine.spark.plans.placement import Places
+from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, Examined
+from tidelog.engine.spark.plans.tasks.key_filters import read_filters
+from tidelog.engine.spark.plans.tasks.run_in_driver import run_here
+from tidelog.engine.spark.plans.tasks.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_tasks
+from tidelog.engine.spark.storage.set_relation import apply_changes
+from tidelog.engine.spark.storage.state_files import Changed, Cut, Stored, read_changes
+from tidelog.maintain.limits import Watch
+from tidelog.rules.ir import Relation, Stratum
+
+MISSED_EPOCHS = 4
+"""A bucket that the changes of so many epochs did not meet has a task again, so that its engine may be kept."""
+
+
+@dataclass(slots=True)
+class Epoch:
+    """An epoch under way. `old` is what the last one left, `view` what is stored so far in this one. `anew` has
+    relations that are derived anew, with all of their segments."""
+
+    attempt: Attempt
+    relations: Mapping[str, Relation]
+    workers: Workers
+    buckets: int
+    old: Mapping[str, Stored]
+    frames: Frames
+    view: dict[str, Stored] = field(init=False)
+    watch: Watch = field(init=False)
+    changed: dict[str, Changed] = field(default_factory=dict)
+    reports: list[StratumReport] = field(default_factory=list)
+    inspected: dict[str, list[str]] = field(default_factory=dict)
+    everything: bool = False
+    places: Places | None = None
+    anew: frozenset[str] = frozenset()
+    other_rules: Mapping[frozenset[str], OtherRules] = field(default_factory=dict)
+    states: dict[tuple[str, ...], StateFrame] = field(default_factory=dict)
+    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.view = dict(self.old)
+        self.watch = Watch(self.attempt.setting.asked.limits, self.attempt.interrupt)
+
+    def write(self, operations: Sequence[Operation]) -> bool:
+        """Applies the writes to the input relations; False when they change nothing. Raises DataError."""
+        names = dict.fromkeys(operation.relation for operation in operations)
+        with spark_errors():
+            for name in names:
+                relation, stored = self.relations[name], self.old.get(name)
+                mine = [operation for operation in operations if operation.relation == name]
+                changed = net(Target(self.attempt, relation, stored), mine)
+                if changed is not None:
+                    self.changed[name] = changed
+                    self.view[name] = apply_changes(self.attempt, relation, stored, changed)
+                    self.watch.stratum = (name,)
+                    self.watch.look()
+                    if "#" not in name:  # else it is a part of the relation that has the name
+                        self.watch.rows(name, self.view[name].rows)
+        return bool(self.changed)
+
+    def feed(self, due: Mapping[str, Changed]) -> None:
+        """Gives delayed relations what they have waited for."""
+        for name, changed in due.items():
+            self.changed[name] = changed
+            self.view[name] = apply_changes(self.attempt, self.relations[name], self.old.get(name), changed)
+
+    def derive(self, chooser: Chooser, *, is_first: bool = False, everything: bool = False) -> None:
+        """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
+        fire. With `everything`, all of them, whether touched or not."""
+        self.everything = everything
+        segment = chooser.choose(self._rows(), events=self._events())
+        while segment is not None:
+            if (
+                everything
+                or self._is_anew(segment)
+                or self._is_touched(segment)
+                or (is_first and _fires_on_nothing(segment))
+            ):
+                self._run(segment)
+            segment = chooser.choose(self._rows(), after=segment, events=self._events())
+
+    def _is_anew(self, segment: Segment) -> bool:
+        return not self.anew.isdisjoint(segment.relations)
+
+    def commit(self) -> None:
+        """The epoch is the state now: Spark keeps the frames of this one, and not those of the last; and kept engines
+        of buckets that were left alone have missed it."""
+        self.workers.behind.update(self.behind)
+        labels = {name: stored.label for name, stored in self.view.items()}
+        self.frames.states.commit(self.attempt.label, self.states, labels)
+
+    def drop(self) -> None:
+        """The epoch has failed."""
+        for state in self.states.values():
+            state.release()
+
+    def _rows(self) -> dict[str, int]:
+        return {name: stored.rows for name, stored in self.view.items()}
+
+    def _events(self) -> dict[str, int]:
+        return {name: changed.inserted + changed.deleted for name, changed in self.changed.items()}
+
+    def _is_touched(self, segment: Segment) -> bool:
+        latest = (self.view.get(name) for name in segment.relations if name in self.attempt.setting.latest)
+        return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
+
+    def _run(self, segment: Segment) -> None:
+        self.watch.stratum = segment.relations
+        if segment.plan is Plan.DRIVER:
+            self.attempt.interrupt.check()  # its engine tells of its strata
+        else:
+            self.attempt.begin(segment.relations)
+        if segment.plan is Plan.FRAMES:
+            other = self.other_rules.get(frozenset(segment.relations))
+            anew = self.everything or (self._is_anew(segment) and other is None)
+            before = Before(self.old, self.view, self.changed, self.watch, anew, other or THE_SAME_RULES)
+            self.watch.on_round = partial(self.attempt.begin, segment.relations)
+            outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
+            for name, stored in outcome.stored.items():
+                self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
+            if outcome.state is not None:
+                self.states[segment.relations] = outcome.state
+            self.view.update(outcome.stored)
+            self.changed.update(outcome.changed)
+            self.reports.append(outcome.report)
+            return
+        started = perf_counter()
+        job = self._job(segment)
+        wanted = self._wanted(job)
+        known = self.workers.behind.get(segment.relations, {})
+        self.behind[segment.relations] = {} if wanted is None else still_behind(job, known, wanted)
+        if wanted is not None and not wanted:
+            return
+        job = replace(job, wanted=wanted, behind=known)
+        if segment.plan is Plan.DRIVER:
+            outcomes = [run_here(self.attempt, job)]
+        else:
+            with spark_errors():
+                outcomes = run_tasks(self.attempt.spark, job, self.workers)
+        by_bucket = {outcome.bucket: outcome for outcome in outcomes}
+        for name in segment.relations:
+            parts = [
+                by_bucket[bucket].relations[name] if bucket in by_bucket else left_alone(job, name, bucket)
+                for bucket in range(job.buckets)
+            ]
+            self._take(name, segment, parts)
+        for stratum in segment.strata:
+            for name in stratum.relations:
+                self.watch.rows(name, self.view[name].rows, named_rule(stratum))
+            report = _combined(stratum, segment, outcomes, job.buckets)
+            if report is not None:
+                self.reports.append(report)
+        self._note_places(segment, perf_counter() - started)
+
+    def _note_places(self, segment: Segment, seconds: float) -> None:
+        """Remembers what the segment's strata took where they ran: each its own, and a share of what all took."""
+        if self.places is None:
+            return
+        events, strata = self._events(), {stratum.relations: stratum for stratum in segment.strata}
+        reports = [report for report in self.reports if report.relations in strata]
+        inside = sum(report.seconds for report in reports)
+        if segment.plan is not Plan.DRIVER:
+            self.places.note_job(max(seconds - inside, 0.0))
+        for report in reports:
+            mentioned = Segment((strata[report.relations],), segment.plan, {}, "").reads
+            share = report.seconds + (seconds - inside) / len(reports)
+            changed = sum(events.get(name, 0) for name in mentioned)
+            self.places.note(report.relations, segment.plan.value, changed, share)
+
+    def _job(self, segment: Segment) -> Job:
+        mentioned = (*segment.relations, *segment.reads)
+        owned = [self.old.get(name) for name in segment.relations]
+        labels = sorted({stored.label for stored in owned if stored is not None})
+        return Job(
+            directory=self.attempt.directory,
+            epoch=self.attempt.epoch,
+            label=self.attempt.label,
+            old_label="+".join(labels),
+            segment=segment,
+            relations={name: self.relations[name] for name in mentioned},
+            buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
+            # A relation without a state has never been touched: it is empty, and that is a state.
+            anew=self.attempt.epoch == 0
+            or self.everything
+            or self._is_anew(segment)
+            or any(stored is not None and not stored.counted for stored in owned),
+            old={name: self.old[name] for name in mentioned if name in self.old},
+            new={name: self.view[name] for name in mentioned if name in self.view},
+            changed={name: self.changed[name] for name in segment.reads if name in self.changed},
+            setting=self.attempt.setting,
+            spent=perf_counter() - self.attempt.started,
+        )
+
+    def _wanted(self, job: Job) -> tuple[int, ...] | None:
+        """The buckets of a decomposed segment that the change may meet, and those that have missed too much already;
+        None: all of them, because that cannot be told."""
+        owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
+        relations = [self.relations[name] for name in job.segment.relations]
+        is_plain = not job.always and not any(
+            relation.weighted or relation.name in job.setting.inspected for relation in relations
+        )
+        is_cut = job.buckets > 1 and all(
+            name in owned and owned[name].is_cut(Cut(job.segment.pivots[name], job.buckets, 0))
+            for name in job.segment.relations
+        )
+        rows = sum(changed.inserted + changed.deleted for changed in job.changed.values())
+        if job.anew or not is_plain or not is_cut or rows > EXAMINED_ROWS:
+            return None
+        directory = self.attempt.directory
+        tables = {name: read_changes(directory, self.relations[name], each) for name, each in job.changed.items()}
+        examined = Examined(
+            job.segment, job.buckets, owned, tables, partial(read_filters, directory), job.setting.definitions
+        )
+        late = late_buckets(self.workers.behind.get(job.segment.relations, {}))
+        return tuple(sorted({*examined.touched(), *late}))
+
+    def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
+        column = segment.pivots[name] if len(parts) > 1 else None
+        buckets = tuple(part.bucket for part in parts)
+        self.view[name] = Stored(self.attempt.label, counted=True, column=column, buckets=buckets)
+        files = tuple(part.changes for part in parts if part.changes is not None)
+        if files:
+            inserted, deleted = sum(part.inserted for part in parts), sum(part.deleted for part in parts)
+            self.changed[name] = Changed(files, inserted, deleted, self.relations[name].weighted)
+        shown = [part.inspected for part in parts if part.inspected is not None]
+        if shown:
+            self.inspected[name] = shown
+
+
+def left_alone(job: Job, name: str, bucket: int) -> BucketRelation:
+    """What a bucket without a task has: what it had."""
+    return BucketRelation(job.old[name].buckets[bucket])
+
+
+def still_behind(job: Job, known: Mapping[int, Behind], wanted: Sequence[int]) -> dict[int, Behind]:
+    """What each bucket that is left alone will have missed."""
+    left = [bucket for bucket in range(job.buckets) if bucket not in wanted]
+    before = {bucket: known.get(bucket, Behind(job.old_label, ())) for bucket in left}
+    return {bucket: replace(each, missed=(*each.missed, job.changed)) for bucket, each in before.items()}
+
+
+def late_buckets(known: Mapping[int, Behind]) -> list[int]:
+    """The buckets whose engines have missed so much that they had better see it."""
+    return [bucket for bucket, each in known.items() if len(each.missed) >= MISSED_EPOCHS]
+
+
+def _fires_on_nothing(segment: Segment) -> bool:
+    rules = (rule for stratum in segment.strata for rule in stratum.rules)
+    return any(not rule.positives and rule.group is None for rule in rules)
+
+
+def _combined(
+    stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome], buckets: int
+) -> StratumReport | None:
+    """What the tasks report of one stratum, as one; None when it was touched in none of them."""
+    parts = [report for outcome in outcomes for report in outcome.strata if report.relations == stratum.relations]
+    if not parts:
+        return None
+    leading = max(parts, key=lambda part: (part.strategy == "bootstrap", part.strategy == "update"))
+    tasks = f"; {len(parts)} of {buckets} buckets" if buckets > 1 else ""
+    return replace(
+        leading,
+        place=segment.plan.value,
+        reason=f"{leading.reason}; {segment.reason}{tasks}",
+        rounds=max(part.rounds for part in parts),
+        instances=sum(part.instances for part in parts),
+        seconds=max(part.seconds for part in parts),
+    )

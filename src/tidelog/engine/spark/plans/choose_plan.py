@@ -1,0 +1,262 @@
+"""Rules and sizes → the jobs of an epoch: which strata run together, and by which of three plans.
+
+    decomposed    the pivot cuts the strata into buckets; one task per bucket runs its whole fixpoint
+    single task   one task runs everything; what a small stratum costs anyway is the job, not the work
+    frames        rounds of DataFrame joins, for what is too large for one task and has no pivot
+
+and, with `engine="auto"` (`place.py`),
+
+    driver        the single task, in this process and without a job
+
+The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
+any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
+program, the sizes and the user's wishes, made anew before each job, when the sizes below are known; state moves
+between plans without loss, because all keep the same numbers, and ranks stay true however buckets are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.encoding.words import types_of, without_words
+from tidelog.engine.spark.plans.pivot import Decomposition, find_pivots
+from tidelog.engine.spark.plans.placement import Places, Relations
+from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.rules.ir import Relation, RuleProgram, Stratum
+
+SINGLE_TASK_ROWS = 200_000
+"""Up to this many rows, read and held, a stratum is done in one task.
+
+Measured on 2 cores with a join of two relations: no gain from a second task up to here, a quarter at 2,000,000 rows.
+"""
+
+RECURSIVE_SINGLE_TASK_ROWS = 1_000
+"""The same where rules are recursive: ten thousand edges may stand for a million rows of their closure."""
+
+FRAMES_ROWS = 20_000_000
+"""Above this many rows a stratum without a pivot leaves the single task, whose process needs 60 to 140 bytes a row."""
+
+
+class Plan(StrEnum):
+    """How strata are run; the value is what reports call the place."""
+
+    DECOMPOSED = "decomposed"
+    SINGLE_TASK = "single task"
+    FRAMES = "frames"
+    DRIVER = "driver"
+
+
+ONE_ENGINE = frozenset({Plan.SINGLE_TASK, Plan.DRIVER})
+"""Plans by which one local engine sees all of a segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Strata, in their order, that one job maintains (frames: one stratum, several jobs).
+
+    `pivots` has the pivot column of each relation for a decomposed segment and is empty otherwise.
+    """
+
+    strata: tuple[Stratum, ...]
+    plan: Plan
+    pivots: Mapping[str, int]
+    reason: str
+    is_wish: bool = False
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return tuple(name for stratum in self.strata for name in stratum.relations)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The relations below that rules of the segment mention, each once, in order of mention."""
+        own = set(self.relations)
+        rules = (rule for stratum in self.strata for rule in stratum.rules)
+        mentioned = (atom.relation for rule in rules for atom in rule.atoms)
+        return tuple(dict.fromkeys(name for name in mentioned if name not in own))
+
+
+class Chooser:
+    """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata. With
+    `places` strata may run in this process. With `circuit` what rules as rows can say runs on frames.
+
+    Raises UsageError when a wish names no derived relation or a plan that cannot be.
+    """
+
+    def __init__(
+        self,
+        program: RuleProgram,
+        wishes: Mapping[str, str] | None = None,
+        places: Places | None = None,
+        *,
+        circuit: bool = False,
+    ) -> None:
+        self._program = program
+        self._places = places
+        self._circuit = circuit
+        self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
+        self._wishes = self._checked(wishes or {})
+
+    def choose(
+        self, rows: Mapping[str, int], after: Segment | None = None, events: Mapping[str, int] | None = None
+    ) -> Segment | None:
+        """The next segment after one (None: the first), given how many rows each relation has (absent: none), and how
+        many of them changed.
+
+        Strata without rules belong to no segment. None when no rules are left.
+        """
+        strata = self._program.strata
+        start = 0 if after is None else 1 + strata.index(after.strata[-1])
+        segment: Segment | None = None
+        for index in range(start, len(strata)):
+            if not strata[index].rules:
+                continue
+            alone = self._placed(self._alone(index, rows), rows, events or {})
+            joined = alone if segment is None else self._join(segment, alone)
+            if joined is None:
+                return segment
+            segment = joined
+        return segment
+
+    def _alone(self, index: int, rows: Mapping[str, int]) -> Segment:
+        stratum = self._program.strata[index]
+        wish = self._wishes.get(index)
+        decomposition = self._pivots((stratum,))
+        segment = Segment((stratum,), Plan.SINGLE_TASK, {}, "")
+        size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
+        limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
+        if wish is not None:
+            pivots = (decomposition.pivots or {}) if wish is Plan.DECOMPOSED else {}
+            return Segment((stratum,), wish, pivots, "`plans` asks for it", is_wish=True)
+        if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
+            return Segment((stratum,), Plan.FRAMES, {}, "rules are rows that are joined with facts")
+        if size <= limit:
+            return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
+        if decomposition.pivots is not None:
+            return Segment((stratum,), Plan.DECOMPOSED, decomposition.pivots, decomposition.reason)
+        if size <= FRAMES_ROWS or not self._takes_frames(stratum):
+            return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
+        return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
+
+    def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
+        """The segment, in this process if that is the place for it."""
+        if self._places is None or segment.is_wish:
+            return segment
+        size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
+        changed = sum(events.get(name, 0) for name in segment.reads)
+        is_small = segment.plan is Plan.SINGLE_TASK
+        here, why = self._places.is_here(segment.relations, segment.plan.value, is_small, size, changed)
+        if here:
+            return Segment(segment.strata, Plan.DRIVER, {}, why)
+        return replace(segment, reason=f"{segment.reason}; {why}" if why else segment.reason)
+
+    def _join(self, first: Segment, second: Segment) -> Segment | None:
+        """One segment for both, or None when they need a job each."""
+        strata = first.strata + second.strata
+        plans = {first.plan, second.plan}
+        is_wish = first.is_wish or second.is_wish
+        if len(plans) == 1 and plans <= ONE_ENGINE:
+            reason = first.reason if first.reason == second.reason else f"{first.reason}; {second.reason}"
+            return Segment(strata, first.plan, {}, reason, is_wish)
+        held_back = any(part.is_wish and part.plan is Plan.SINGLE_TASK for part in (first, second))
+        if plans & {Plan.FRAMES, Plan.DRIVER} or held_back:
+            return None
+        decomposition = self._pivots(strata)
+        if decomposition.pivots is None:
+            return None
+        return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_wish)
+
+    def _takes_frames(self, stratum: Stratum) -> bool:
+        """Whether the stratum is nothing but joins of sets, and nobody asks when its rows were derived."""
+        inspected = {each.relation for each in self._program.inspections}
+        return not any(
+            rule.group is not None
+            or rule.transform is not None
+            or self._program.relations[rule.head.relation].weighted
+            or rule.head.relation in inspected
+            for rule in stratum.rules
+        )
+
+    def _has_words(self, stratum: Stratum) -> bool:
+        return without_words(types_of(stratum, stratum.rules, self._program.relations)) is None
+
+    def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
+        names = tuple(name for stratum in strata for name in stratum.relations)
+        if names not in self._known_pivots:
+            rules = [rule for stratum in strata for rule in stratum.rules]
+            restless = [each for each in strata if each.recursive and any(rule.group for rule in each.rules)]
+            if restless:
+                reason = f"the rounds of `{restless[0].relations[0]}`, with a group in them, are counted as a whole"
+                self._known_pivots[names] = Decomposition(None, reason)
+            else:
+                self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
+        return self._known_pivots[names]
+
+    def _plans(self) -> list[Plan]:
+        """Those that may be asked for."""
+        return [plan for plan in Plan if plan is not Plan.DRIVER or self._places is not None]
+
+    def _checked(self, wishes: Mapping[str, str]) -> dict[int, Plan]:
+        checked: dict[int, Plan] = {}
+        for name, wish in wishes.items():
+            place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
+            if place is None:
+                raise _impossible(f"`plans` names `{name}`, which is no relation that rules derive")
+            if wish not in self._plans():
+                listed = ", ".join(repr(plan.value) for plan in self._plans())
+                help_ = "open the program with `engine='auto'` to run strata in this process"
+                raise _impossible(
+                    f"there is no plan {wish!r}; the plans are {listed}", help_ if wish == Plan.DRIVER else None
+                )
+            decomposition = self._pivots((self._program.strata[place],))
+            if wish == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
+                raise _impossible(f"`{name}` has weights, groups or a transformer, which rounds of joins do not run")
+            if wish == Plan.DECOMPOSED and decomposition.pivots is None:
+                raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
+            checked[place] = Plan(wish)
+        return checked
+
+
+def show_choice(
+    program: RuleProgram,
+    rows: Mapping[str, int] | None = None,
+    plans: Mapping[str, str] | None = None,
+    *,
+    auto: bool = False,
+) -> str:
+    """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations. With
+    `auto`, the plan that a stratum has where it does not run in the driver's process."""
+    separated = separate(program).rules
+    sizes = dict.fromkeys(separated.relations, SINGLE_TASK_ROWS) if rows is None else rows
+    chooser = Chooser(separated, plans, _Elsewhere(lambda: 1) if auto else None)
+    lines: list[str] = ["in the driver's process where that takes less time, by measurement; else:"] if auto else []
+    segment = chooser.choose(sizes)
+    while segment is not None:
+        lines.append(f"{segment.plan.value}, because {segment.reason}")
+        lines.extend(f"  {_shown(stratum, segment, separated.relations)}" for stratum in segment.strata)
+        segment = chooser.choose(sizes, after=segment)
+    return "\n".join(lines) if chooser.choose(sizes) is not None else "no rules, no jobs"
+
+
+class _Elsewhere(Places):
+    """What shows the plans for strata that run elsewhere."""
+
+    def is_here(self, relations: Relations, plan: str, is_small: bool, rows: int, events: int) -> tuple[bool, str]:
+        return False, ""
+
+
+def _impossible(message: str, help_: str | None = None) -> UsageError:
+    return UsageError(message, code=Code.IMPOSSIBLE_PLAN, help=help_)
+
+
+def _shown(stratum: Stratum, segment: Segment, relations: Mapping[str, Relation]) -> str:
+    names = []
+    for name in stratum.relations:
+        by = f" by {relations[name].columns[segment.pivots[name]].name}" if name in segment.pivots else ""
+        names.append(f"{name}{by}")
+    rules = "1 rule" if len(stratum.rules) == 1 else f"{len(stratum.rules)} rules"
+    return f"{', '.join(names)} ({rules}{', recursive' if stratum.recursive else ''})"

@@ -1,0 +1,100 @@
+"""All relations of a stratum in one frame, so that a job serves them all, whatever the number of rules.
+
+    hash   member  lo0  lo1  st0   ...     `member` says whose row it is; its columns stand in slots of their type,
+    8f..   0       7    9    ""             the slots it does not need hold a constant; `hash` is of all of these
+
+Frames are spread over partitions by `hash` alone. What is spread alike is joined and merged on the keys (`hash` and all
+that it is of) without moving a row: only what a job has just found has to travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidelog.engine.spark.encoding.columns import frame_type
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.rules.ir import Relation, Stratum
+
+HASH, MEMBER = "hash", "member"
+
+HASHED_ROWS = 500_000
+"""Up to so many rows a task hashes to join them; more are sorted, for which it may use its disk."""
+
+_EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
+
+
+class Slots:
+    """Where each column of each relation of the stratum stands in the common frame."""
+
+    def __init__(
+        self, spark: Any, stratum: Stratum, relations: Mapping[str, Relation], functions: CompiledFunctions
+    ) -> None:
+        self.functions = functions
+        self._spark = spark
+        self._partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        self.members = {name: number for number, name in enumerate(stratum.relations)}
+        self.places: dict[str, list[str]] = {}
+        types: dict[str, str] = {}
+        for name in stratum.relations:
+            used: dict[str, int] = {}
+            self.places[name] = []
+            for column in relations[name].columns:
+                type_ = frame_type(column.type)
+                slot = f"{type_[:2]}{used.get(type_, 0)}"
+                used[type_] = used.get(type_, 0) + 1
+                types[slot] = type_
+                self.places[name].append(slot)
+        self.types = dict(sorted(types.items()))
+
+    @property
+    def keys(self) -> list[str]:
+        return [HASH, MEMBER, *self.types]
+
+    def nothing(self, longs: Sequence[str] = ()) -> Any:
+        """A common frame without rows, with more columns of type long."""
+        types = {HASH: "long", MEMBER: "long", **self.types, **dict.fromkeys(longs, "long")}
+        return self._spark.createDataFrame([], ", ".join(f"{name} {type_}" for name, type_ in types.items()))
+
+    def placed(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
+        """Rows of one relation, columns `c0`, ..., in the common frame; `more` are columns that come along."""
+        from pyspark.sql import functions as f
+
+        column_of = {slot: f"c{i}" for i, slot in enumerate(self.places[name])}
+        values = {
+            MEMBER: long(self.members[name]),
+            **{
+                slot: f.col(column_of[slot]) if slot in column_of else f.lit(_EMPTY[type_]).cast(type_)
+                for slot, type_ in self.types.items()
+            },
+        }
+        named = [value.alias(slot) for slot, value in values.items()]
+        return rows.select(f.xxhash64(*values.values()).alias(HASH), *named, *more)
+
+    def gathered(self, values: Mapping[str, str], rows: Any, more: Sequence[str] = ()) -> Any:
+        """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots, in
+        SQL."""
+        placed = rows.selectExpr(MEMBER, *(f"{value} as {slot}" for slot, value in values.items()), *more)
+        return placed.selectExpr(f"xxhash64({', '.join([MEMBER, *self.types])}) as {HASH}", "*")
+
+    def rows_of(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
+        """The rows of one relation, columns `c0`, ...; `more` are columns that come along."""
+        from pyspark.sql import functions as f
+
+        rows = frame.filter(f.col(MEMBER) == self.members[name])
+        return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self.places[name])), *more)
+
+    def spread(self, frame: Any) -> Any:
+        """The same rows, spread over partitions by their hash."""
+        return frame.repartition(self._partitions, HASH)
+
+    def hashed(self, frame: Any, count: int) -> Any:
+        """Rows that are spread, about so many, to be joined with others that are."""
+        return frame.hint("shuffle_hash" if count <= HASHED_ROWS * self._partitions else "merge")
+
+
+def long(value: int) -> Any:
+    """A constant column."""
+    from pyspark.sql import functions as f
+
+    return f.lit(value).cast("long")

@@ -1,0 +1,87 @@
+"""A relation below a stratum as an epoch changes it: its rows before and after, those that stay, come and go.
+
+    before = kept + went        after = kept + came        either = kept + went + came
+
+Frames are in the encoding of frames, read where they lie, and made only when they are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.storage.scan import encoded, scan_changes, scan_rows
+from tidelog.engine.spark.storage.state_files import Changed, Stored
+from tidelog.rules.ir import Relation
+
+
+@dataclass
+class Versions:
+    """One relation; `changed` is None where this epoch did not change it. `laid`: its rows after, read before."""
+
+    attempt: Attempt
+    relation: Relation
+    old: Stored | None
+    new: Stored | None
+    changed: Changed | None
+    laid: Any = None
+
+    @cached_property
+    def before(self) -> Any:
+        return self._scan(self.old)
+
+    @cached_property
+    def after(self) -> Any:
+        return self._scan(self.new) if self.laid is None else self.laid
+
+    @cached_property
+    def came(self) -> Any:
+        return self._changes(came=True)
+
+    @cached_property
+    def went(self) -> Any:
+        return self._changes(came=False)
+
+    @cached_property
+    def kept(self) -> Any:
+        if not self.left_count:
+            return self.before
+        if not self.came_count:
+            return self.after
+        return self._without(self.after, self.came)
+
+    @cached_property
+    def either(self) -> Any:
+        return self.before.unionByName(self.came) if self.came_count else self.before
+
+    @property
+    def came_count(self) -> int:
+        return self.changed.inserted if self.changed is not None else 0
+
+    @property
+    def left_count(self) -> int:
+        return self.changed.deleted if self.changed is not None else 0
+
+    @property
+    def old_rows(self) -> int:
+        return self.old.rows if self.old is not None else 0
+
+    @property
+    def new_rows(self) -> int:
+        return self.new.rows if self.new is not None else 0
+
+    def _scan(self, stored: Stored | None) -> Any:
+        frame = scan_rows(self.attempt.spark, self.attempt.directory, self.relation, stored)
+        return encoded(frame, self.relation)
+
+    def _changes(self, came: bool) -> Any:
+        assert self.changed is not None
+        frame = scan_changes(self.attempt.spark, self.attempt.directory, self.relation, self.changed, came)
+        return encoded(frame, self.relation)
+
+    def _without(self, rows: Any, others: Any) -> Any:
+        values = [f"c{i}" for i in range(len(self.relation.columns))]
+        # The one row that a relation without columns may have cannot both come and go.
+        return rows.join(others, values, "left_anti") if values else rows

@@ -1,0 +1,383 @@
+"""The plan `frames` for one stratum in one epoch: repaired by waves, or derived by rounds, and stored.
+
+`FramesStratum` is to `maintain` what a stratum of the local engine is, so the same switch decides, and learns from what
+epochs cost. Costs are counted in instances; a wave costs `WAVE_WORK` of them more. What a way makes is written in the
+last of its jobs: base files for all rows, or the touched rows, which the driver lays over the delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.interface import StratumReport
+from tidelog.engine.spark.encoding.words import types_of, without_words
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.epoch.deadline import in_time
+from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.plans.choose_plan import Segment
+from tidelog.engine.spark.plans.frames.bootstrap import Derivation
+from tidelog.engine.spark.plans.frames.cut_lineage import cut, loop_settings, release
+from tidelog.engine.spark.plans.frames.delta_joins import Finder, Joins
+from tidelog.engine.spark.plans.frames.packed_rows import Slots, long
+from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.plans.frames.state_cache import KEPT_STATE_ROWS, KeptStates, StateFrame
+from tidelog.engine.spark.plans.frames.update import THE_SAME_RULES, WAS, WAVE_WORK, OtherRules, Waves
+from tidelog.engine.spark.plans.frames.write_state import Written, write_parts
+from tidelog.engine.spark.storage.scan import encoded, scan_rows
+from tidelog.engine.spark.storage.set_relation import MERGED_ROWS
+from tidelog.engine.spark.storage.state_files import (
+    DELTA_SHARE,
+    NUMBERS,
+    TOTAL,
+    Bucket,
+    Changed,
+    Stored,
+    read_state,
+    write_delta,
+)
+from tidelog.engine.spark.strategies.circuit.finder import Circuit
+from tidelog.maintain.epoch import maintain
+from tidelog.maintain.limits import Watch
+from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.maintain.switch import Meter, Switch, Touched
+from tidelog.rules.ir import Relation, Stratum
+
+USUAL_ROUNDS = 5
+"""The rounds of a Bootstrap that nobody saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """What strata on frames share: the switch, which learns, and the states that Spark keeps."""
+
+    switch: Switch
+    states: KeptStates
+    strategy: str = DEFAULT_STRATEGY
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What an epoch finds: what was stored by the last one, what is stored by now, and what changed so far.
+
+    `anew`: what was stored is not to be trusted. `other`: what is stored is of other rules.
+    """
+
+    old: Mapping[str, Stored]
+    new: Mapping[str, Stored]
+    changed: Mapping[str, Changed]
+    watch: Watch
+    anew: bool = False
+    other: OtherRules = THE_SAME_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class FramesOutcome:
+    """The stratum's relations after the epoch, what changed, by relation, and its state as Spark has it, if it does."""
+
+    stored: Mapping[str, Stored]
+    changed: Mapping[str, Changed]
+    report: StratumReport
+    state: StateFrame | None
+
+
+def run_frames(
+    attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], before: Before, frames: Frames
+) -> FramesOutcome:
+    """Brings the segment's only stratum to the new epoch."""
+    (stratum,) = segment.strata
+    owned = [before.old.get(name) for name in stratum.relations]
+    labels = {stored.label if stored is not None and stored.counted else None for stored in owned}
+    label = labels.pop() if len(labels) == 1 else None
+    kept = frames.states.find(stratum.relations, label) if label is not None else None
+    try:
+        return _run(FramesStratum(attempt, segment, relations, before, kept, frames.strategy), frames)
+    except EvaluationError as error:
+        if kept is None or error.code != Code.SPARK_JOB_FAILED:
+            raise
+    # What Spark kept may be lost with an executor; the files are not.
+    frames.states.forget(stratum.relations)
+    return _run(FramesStratum(attempt, segment, relations, before, None, frames.strategy), frames)
+
+
+def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
+    watch = stratum.watch
+    with in_time(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
+        try:
+            (report,) = maintain([stratum], anew=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch)
+        finally:
+            stratum.tidy()
+    assert stratum.outcome is not None
+    segment = stratum.segment
+    report = replace(
+        report,
+        place=segment.plan.value,
+        reason=f"{report.reason}; {segment.reason}",
+        impact=report.instances / max(stratum.instances_before, 1),
+        by_round=stratum.by_round,
+    )
+    return replace(stratum.outcome, report=report)
+
+
+class FramesStratum:
+    """Implements `maintain.epoch.StratumState`."""
+
+    fixed = None
+    why = ""
+    is_new = False  # what a change of rules makes another stratum is derived anew by the epoch
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        segment: Segment,
+        relations: Mapping[str, Relation],
+        before: Before,
+        kept: StateFrame | None,
+        strategy: str = DEFAULT_STRATEGY,
+    ) -> None:
+        (self.stratum,) = segment.strata
+        self.attempt = attempt
+        self.segment = segment
+        self.outcome: FramesOutcome | None = None
+        self.waves = 0
+        self.work = 0
+        self._relations = relations
+        self._before = before
+        self._slots = Slots(attempt.spark, self.stratum, relations, attempt.setting.functions)
+        self._below = {
+            name: Versions(
+                attempt, relations[name], before.old.get(name), before.new.get(name), before.changed.get(name)
+            )
+            for name in dict.fromkeys([*segment.reads, *_read_below(before.other, self.stratum)])
+        }
+        self._finder, self.keeps = self._chosen_finder(strategy)
+        self._old = [before.old.get(name) for name in self.stratum.relations]
+        # What weights changed by does not say which rows came and which went.
+        is_clear = not before.anew and not any(changed.weighted for changed in before.changed.values())
+        self.is_counted = is_clear and all(stored is not None and stored.counted for stored in self._old)
+        self._state = kept
+        self._is_mine = kept is None
+        self._waves: Waves | None = None
+        self._derivation: Derivation | None = None
+        self.instances_before = kept.instances if kept is not None else 0
+        self._rounds = kept.rounds if kept is not None else 0
+        self._result = 0  # instances after this epoch
+        self._made: list[Any] = []
+        self.by_round: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def watch(self) -> Watch:
+        return self._before.watch
+
+    def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
+        """How rule instances are found, and the strategy that this is."""
+        spark, rules = self.attempt.spark, (*self.stratum.rules, *self._before.other.removed)
+        if strategy == "circuit" and without_words(types_of(self.stratum, rules, self._relations)) is None:
+            return Circuit(spark, self.stratum, self._slots, self._relations, rules), "circuit"
+        return Joins(spark, self.stratum, self._slots), "elastic"
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return self.stratum.relations
+
+    @property
+    def recursive(self) -> bool:
+        return self.stratum.recursive
+
+    @property
+    def instances(self) -> int:
+        """Before this epoch, or after it where it is done; the work of rounds among them."""
+        known = self._result if self.outcome is not None else self._loaded().instances if self.is_counted else 0
+        return known + (self._rounds or USUAL_ROUNDS) * WAVE_WORK if known else 0
+
+    @property
+    def row_count(self) -> int:
+        return sum(stored.rows for stored in self._old if stored is not None)
+
+    def is_touched(self) -> bool:
+        return True
+
+    def has_rules(self) -> bool:
+        return True
+
+    def can_update(self) -> bool:
+        return self.is_counted
+
+    def can_derive(self) -> bool:
+        return True
+
+    def touched(self) -> tuple[Touched, ...]:
+        below = [
+            Touched(name, versions.old_rows, versions.came_count, versions.left_count)
+            for name, versions in self._below.items()
+            if versions.changed is not None
+        ]
+        other, count = self._before.other, len(self.stratum.rules)
+        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in other.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in other.removed]
+        return (*below, *rules)
+
+    def rows_below(self) -> int:
+        return sum(versions.new_rows for versions in self._below.values())
+
+    def top_rank(self) -> int:
+        return self._loaded().top if self.is_counted else 0
+
+    def update(self, meter: Meter) -> bool:
+        state = self._loaded()
+        self.instances_before = state.instances
+        waves = self._waves = Waves(
+            self._finder,
+            self.stratum,
+            self._slots,
+            self._below,
+            state.rows,
+            state.row_count,
+            state.top,
+            self.watch,
+            self._before.other,
+        )
+        is_done = waves.update(meter)
+        self.waves, self.work = waves.waves, waves.killed + waves.born
+        self.by_round = tuple(waves.by_round)
+        if is_done:
+            self._store_update(waves, state)
+        return is_done
+
+    def bootstrap(self) -> None:
+        if self.is_counted:
+            self.instances_before = self._loaded().instances
+        derivation = self._derivation = Derivation(self._finder, self.stratum, self._slots, self._below, self.watch)
+        derivation.run()
+        self.by_round = tuple(derivation.by_round)
+        written = write_parts(
+            self.attempt, self._by_relation(self._beside_old(derivation.rows)), self._relations, with_gone=False
+        )
+        self._result = self.work = sum(each.instances for each in written.values())
+        self.waves = self._rounds = derivation.rounds
+        rows = sum(each.rows for each in written.values())
+        state = None
+        if self.stratum.recursive and rows <= KEPT_STATE_ROWS:
+            made = [derivation.made.pop(0)]
+            state = StateFrame(derivation.rows, rows, self._result, derivation.top, derivation.rounds, made)
+        self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
+
+    def drop(self) -> None:
+        if self._waves is not None:
+            self._waves.drop()
+
+    def tidy(self) -> None:
+        """Lets go of all frames but the state that the last epoch left and the one that this epoch made."""
+        for made in (self._waves, self._derivation):
+            if made is not None:
+                made.drop()
+        self._finder.release()
+        if self._is_mine and self._state is not None:
+            self._state.release()
+        if self.outcome is None:
+            release(*self._made)
+
+    # Reading
+
+    def _loaded(self) -> StateFrame:
+        """The state of the last epoch, read from its files if nobody has kept it; Spark reads it with the first job."""
+        from pyspark.sql import functions as f
+
+        if self._state is None:
+            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
+            rows = cut(self._slots.spread(reduce(lambda left, right: left.unionByName(right), scans)))
+            (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
+            self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
+        return self._state
+
+    def _scan(self, name: str, stored: Stored | None) -> Any:
+        numbers = stored is not None and stored.counted
+        rows = scan_rows(self.attempt.spark, self.attempt.directory, self._relations[name], stored, numbers=numbers)
+        more = NUMBERS if numbers else ()
+        return self._slots.placed(encoded(rows, self._relations[name], more), name, more)
+
+    def _beside_old(self, rows: Any) -> Any:
+        """All rows there are or were: `_was` for the latter, no instance for those that are not derived any more."""
+        from pyspark.sql import functions as f
+
+        new = rows.withColumn(WAS, long(0))
+        if not self.row_count:
+            return new
+        keys = self._slots.keys
+        if self._state is not None:
+            old = self._state.rows
+        else:
+            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
+            old = self._slots.spread(
+                reduce(lambda left, right: left.unionByName(right), [s.select(*keys) for s in scans])
+            )
+        old = old.select(*keys, *(long(0).alias(name) for name in NUMBERS), long(1).alias(WAS))
+        return new.unionByName(old).groupBy(*keys).agg(*(f.max(name).alias(name) for name in (*NUMBERS, WAS)))
+
+    # Storing
+
+    def _store_update(self, waves: Waves, state: StateFrame) -> None:
+        self._result = state.instances + waves.born - waves.killed
+        made = None
+        if waves.overlay is None or not waves.touched:
+            self._finish(dict(self._owned()), {}, None)
+            return
+        if state.row_count <= KEPT_STATE_ROWS:
+            made = cut(waves.merged())
+            self._made.append(made)
+        is_delta = self._stays_delta(waves.touched)
+        rows = waves.overlay if is_delta else self._merged_with_was(waves)
+        written = write_parts(self.attempt, self._by_relation(rows), self._relations, with_gone=is_delta, beside=made)
+        stored = {
+            name: self._laid_over(name, each) if is_delta else self._whole(each) for name, each in written.items()
+        }
+        count = sum(each.rows for each in stored.values())
+        kept = None
+        if made is not None:
+            kept = StateFrame(made, count, self._result, waves.top, self._rounds, [made])
+        self._finish(stored, written, kept)
+
+    def _owned(self) -> list[tuple[str, Stored]]:
+        return [(name, self._before.old[name]) for name in self.relations]
+
+    def _stays_delta(self, touched: int) -> bool:
+        """Whether the touched rows are few beside the base, and each relation is in one bucket."""
+        buckets = [bucket for _, stored in self._owned() for bucket in stored.buckets]
+        base, delta = sum(bucket.base_rows for bucket in buckets), sum(bucket.delta_rows for bucket in buckets)
+        few = delta + touched <= min(DELTA_SHARE * base, MERGED_ROWS)
+        return few and all(len(stored.buckets) == 1 for _, stored in self._owned())
+
+    def _merged_with_was(self, waves: Waves) -> Any:
+        rest = waves.untouched().withColumn(WAS, long(1))
+        return rest.unionByName(waves.overlay.select(*self._slots.keys, *NUMBERS, WAS))
+
+    def _by_relation(self, rows: Any) -> dict[str, Any]:
+        return {name: self._slots.rows_of(rows, name, [WAS, *NUMBERS]) for name in self.relations}
+
+    def _whole(self, written: Written) -> Stored:
+        bucket = Bucket(written.rows, written.files, written.rows)
+        return Stored(self.attempt.label, counted=True, column=None, buckets=(bucket,))
+
+    def _laid_over(self, name: str, written: Written) -> Stored:
+        (old,) = self._before.old[name].buckets
+        if written.files:
+            changed = written.changed
+            rows = old.rows + (changed.inserted - changed.deleted if changed is not None else 0)
+            table = read_state(self.attempt.directory, self._relations[name], written.files)
+            old = write_delta(self.attempt.directory, self.attempt.epoch, name, old, rows, table)
+        return Stored(self.attempt.label, counted=True, column=None, buckets=(old,))
+
+    def _finish(self, stored: Mapping[str, Stored], written: Mapping[str, Written], state: StateFrame | None) -> None:
+        changed = {name: each.changed for name, each in written.items() if each.changed is not None}
+        unknown = StratumReport(self.relations, "", "", "", 0, 0, 0.0)
+        self.outcome = FramesOutcome(stored, changed, unknown, state)
+
+
+def _read_below(other: OtherRules, stratum: Stratum) -> list[str]:
+    """What rules that go have read below the stratum."""
+    mentioned = (atom.relation for rule in other.removed for atom in rule.atoms)
+    return [name for name in mentioned if name not in stratum.relations]

@@ -1,0 +1,416 @@
+"""The ranked Update of one stratum on frames: RETRACT, then INSERT, in waves of one job each, all rules together.
+
+The state of the last epoch is only read. What the waves do to rows lies in an overlay, a frame of the touched rows that
+each wave makes anew (`slots`, and the numbers below); it can be thrown away at any moment. Per wave, and for all rules
+at once: join the events with what the rules read, look up the numbers of the heads, lay the result over the overlay.
+
+    _rank _count _total    the row's numbers so far; in RETRACT still those of the last epoch
+    _killed _lower         RETRACT: how many of its instances have died; how many of those had a lower level
+    _was                   INSERT: 1 if the row was there before this epoch
+    _dead _in              the wave of RETRACT in which it died, the wave of INSERT in which it came or came back
+    _met                   the instances of the row that the last wave met
+
+The algorithm, and why each instance is met once, is in `docs/decisions/0002-ranked-update.md`; the numbers are those of
+the local engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from tidelog.engine.spark.epoch.deadline import look, look_at_rows
+from tidelog.engine.spark.plans.frames.cut_lineage import measured, release
+from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder
+from tidelog.engine.spark.plans.frames.join_rule import LEVEL
+from tidelog.engine.spark.plans.frames.packed_rows import Slots, long
+from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.storage.state_files import NUMBERS
+from tidelog.maintain.limits import Watch
+from tidelog.maintain.switch import Meter, Progress
+from tidelog.rules.ir import Rule, Stratum
+
+RANK, COUNT, TOTAL = NUMBERS
+KILLED, LOWER, WAS, DEAD, IN, MET = "_killed", "_lower", "_was", "_dead", "_in", "_met"
+_RETRACTED = (RANK, COUNT, TOTAL, KILLED, LOWER, DEAD, MET)
+OVERLAY = (WAS, RANK, COUNT, TOTAL, DEAD, IN, MET)
+
+WAVE_WORK = 100_000
+"""A wave costs as much as so many instances, however few it meets: a job has a price of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRules:
+    """The rules of a stratum that go in an epoch, and those that come; the latter are among its rules already."""
+
+    removed: tuple[Rule, ...] = ()
+    added: tuple[Rule, ...] = ()
+
+    def stay(self, stratum: Stratum) -> list[Rule]:
+        """The rules that were there and still are."""
+        came = {id(rule) for rule in self.added}
+        return [rule for rule in stratum.rules if id(rule) not in came]
+
+
+THE_SAME_RULES = OtherRules()
+
+
+@dataclass(slots=True)
+class Waves:
+    """What an Update works on, and how far it is.
+
+    `rows`: those of the state; `top`: the highest rank ever given; `touched`: the rows of the overlay; `expected`: the
+    instances that the next wave may meet.
+
+    A rule that goes is met in wave 0 of RETRACT, one that comes in wave 0 of INSERT, with all of its instances; in
+    front of that the former is there like any other, behind it the latter is.
+    """
+
+    finder: Finder
+    stratum: Stratum
+    slots: Slots
+    below: Mapping[str, Versions]
+    state: Any
+    rows: int
+    top: int
+    watch: Watch
+    other: OtherRules = THE_SAME_RULES
+    overlay: Any = None
+    touched: int = 0
+    expected: int = 0
+    dead: int = 0
+    killed: int = 0
+    born: int = 0
+    waves: int = 0
+    by_round: list[tuple[int, float]] = field(default_factory=list)
+    made: list[Any] = field(default_factory=list)
+
+    def update(self, meter: Meter) -> bool:
+        """Both passes; False when the meter had them given up: then `drop` must follow."""
+        if not self._retract(meter):
+            return False
+        # What died may still have instances, so that it returns; otherwise only what came can bring any.
+        return self.insert(meter) if self.dead or self.other.added or self._has_events(went=False) else True
+
+    def drop(self) -> None:
+        """Throws the overlay away."""
+        release(*self.made)
+        self.made.clear()
+        self.overlay = None
+
+    def alive(self) -> Any:
+        """The rows of the last epoch that did not die."""
+        if not self.dead:
+            return self.state
+        return self._without(self.state, self.overlay.filter(_is(DEAD)))
+
+    def untouched(self) -> Any:
+        """The rows of the last epoch whose numbers are what they were."""
+        return self._without(self.state, self.overlay)
+
+    def merged(self) -> Any:
+        """All rows after the Update, with their numbers."""
+        from pyspark.sql import functions as f
+
+        touched = self.overlay.filter(f.col(TOTAL) > 0).select(*self.slots.keys, *NUMBERS)
+        return self.untouched().unionByName(touched)
+
+    # RETRACT
+
+    def _retract(self, meter: Meter) -> bool:
+        """Kills the instances that hold something gone; then the overlay has the form of INSERT."""
+        removed, stay = self.other.removed, self.other.stay(self.stratum)
+        if not removed and not self._has_events(went=True):
+            return True
+        meter.begin()
+        wave, batch, goes_on = 0, self._changed_below() + len(removed), True
+        while batch and goes_on:
+            reading = _RetractWave(self, wave, batch)
+            rules, entire = (stay, ()) if wave else ([*stay, *removed], removed)
+            self.expected = max(self.expected, batch, self.rows if entire else 0)
+            found = self.finder.met(reading, rules, entire)
+            waiting, met = self._take(self._killed_by(found, wave), wave, DEAD)
+            self.dead += waiting
+            self.killed += met
+            wave += 1
+            batch = waiting if self.stratum.recursive else 0
+            goes_on = meter.goes_on(self._progress(self.killed, wave, batch, waiting))
+        self.waves += wave
+        meter.end(self.killed + wave * WAVE_WORK)
+        self.overlay = self._in_form_of_insert(self.overlay)
+        return goes_on
+
+    def _killed_by(self, found: Any, wave: int) -> Any:
+        from pyspark.sql import functions as f
+
+        keys, n = self.slots.keys, f.col(MET)
+        hits = self.state.join(self.slots.hashed(self._counted(found), self.expected), keys)
+        lower = f.when(f.col(LEVEL) < f.col(RANK), n).otherwise(0)
+        hits = hits.select(*keys, *NUMBERS, n.alias(KILLED), lower.alias(LOWER), _null(DEAD), MET)
+        if self.overlay is not None:
+            hits = self.overlay.withColumn(MET, long(0)).unionByName(hits)
+        sums = (KILLED, LOWER, MET)
+        one = [(f.sum if name in sums else f.max)(name).alias(name) for name in _RETRACTED]
+        rows = hits.groupBy(*keys).agg(*one)
+        dies = f.when(f.col(COUNT) == f.col(LOWER), long(wave + 1))
+        return rows.withColumn(DEAD, f.coalesce(f.col(DEAD), dies))
+
+    def _in_form_of_insert(self, retracted: Any) -> Any:
+        from pyspark.sql import functions as f
+
+        return retracted.select(
+            *self.slots.keys,
+            long(1).alias(WAS),
+            RANK,
+            (f.col(COUNT) - f.col(LOWER)).alias(COUNT),
+            (f.col(TOTAL) - f.col(KILLED)).alias(TOTAL),
+            DEAD,
+            _null(IN),
+            long(0).alias(MET),
+        )
+
+    # INSERT
+
+    def insert(self, meter: Meter, wave: int = 0, batch: int = 0) -> bool:
+        """Brings the new instances to life, from a wave on with so many rows in it (0: what came below)."""
+        meter.begin()
+        first, begun, goes_on, came = wave, self.born, True, batch
+        # Without a change below, what died may return all the same.
+        batch = batch or self._changed_below() + len(self.other.removed) + len(self.other.added)
+        while batch and goes_on:
+            rules, entire = (self.stratum.rules, ()) if wave else (self.other.stay(self.stratum), self.other.added)
+            self.expected = max(self.expected, batch, self.rows if entire else 0)
+            found = self.finder.met(_InsertWave(self, wave, batch), rules, entire)
+            top = self.top
+            waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
+            self.born += met
+            came += waiting
+            look_at_rows(self.watch, self.stratum, self.rows - self.dead + came)
+            wave += 1
+            batch = waiting if self.stratum.recursive else 0
+            goes_on = meter.goes_on(self._progress(self.born - begun, wave - first, batch, waiting))
+        self.waves += wave - first
+        meter.end(self.born - begun + (wave - first) * WAVE_WORK)
+        return goes_on
+
+    def _born_by(self, found: Any, wave: int, top: int) -> Any:
+        from pyspark.sql import functions as f
+
+        rows = self._records(self._counted(found), wave)
+        if self.overlay is not None:
+            before = self.overlay.withColumn(MET, long(0)).withColumn("tag", long(0))
+            both = before.unionByName(rows.withColumn("tag", long(1)))
+            last = [f.max_by(name, "tag").alias(name) for name in OVERLAY]
+            rows = both.groupBy(*self.slots.keys).agg(*last)
+        if wave == 0:
+            returns = _is(DEAD) & ~_is(IN) & (f.col(TOTAL) > 0)
+            new = {RANK: long(top + 1), COUNT: f.col(TOTAL), IN: long(1)}
+            kept = [name for name in OVERLAY if name not in new]
+            changed = [f.when(returns, value).otherwise(f.col(name)).alias(name) for name, value in new.items()]
+            rows = rows.select(*self.slots.keys, *kept, *changed)
+        return rows
+
+    def _records(self, met: Any, wave: int) -> Any:
+        """The new record of each head that was met."""
+        from pyspark.sql import functions as f
+
+        keys = self.slots.keys
+        if self.overlay is not None:
+            over = self.overlay.select(*keys, *(f.col(name).alias(f"t{name}") for name in OVERLAY if name != MET))
+            met = met.join(self.slots.hashed(over, self.touched), keys, "left")
+        else:
+            met = met.select(*keys, LEVEL, MET, *(_null(f"t{name}") for name in OVERLAY if name != MET))
+        under = self.state.select(*keys, *(f.col(name).alias(f"s{name}") for name in NUMBERS))
+        found = self.slots.hashed(met, self.expected).join(under, keys, "left")
+        is_over = _is(f"t{RANK}")
+        is_present = f.when(is_over, _is(f"t{IN}") | ~_is(f"t{DEAD}")).otherwise(_is(f"s{RANK}"))
+        rank, n = f.coalesce(f"t{RANK}", f"s{RANK}"), f.col(MET)
+        known = [f"t{name}" for name in OVERLAY if name != MET] + [f"s{name}" for name in NUMBERS]
+        per_head = (
+            found.withColumn("present", is_present.cast("long"))
+            .groupBy(*keys)
+            .agg(
+                *(f.max(name).alias(name) for name in (*known, "present")),
+                f.sum(n).alias(MET),
+                f.min(LEVEL).alias("lowest"),
+                f.min_by(MET, LEVEL).alias("at_lowest"),
+                f.sum(f.when(f.col(LEVEL) < rank, n).otherwise(0)).alias("lower"),
+            )
+        )
+        count, total = f.coalesce(f"t{COUNT}", f"s{COUNT}"), f.coalesce(f"t{TOTAL}", f"s{TOTAL}", long(0))
+        stays = (f.col("present") == 1) | (_is(f"t{DEAD}") if wave == 0 else f.lit(False))
+        more = f.when(f.col("present") == 1, f.col("lower")).otherwise(0)
+        return per_head.select(
+            *keys,
+            f.coalesce(f"t{WAS}", _is(f"s{RANK}").cast("long")).alias(WAS),
+            f.when(stays, rank).otherwise(f.col("lowest") + 1).alias(RANK),
+            f.when(stays, count + more).otherwise(f.col("at_lowest")).alias(COUNT),
+            (total + n).alias(TOTAL),
+            f.col(f"t{DEAD}").alias(DEAD),
+            f.when(stays, f.col(f"t{IN}")).otherwise(long(wave + 1)).alias(IN),
+            MET,
+        )
+
+    # Both
+
+    def _has_events(self, *, went: bool) -> bool:
+        """Whether an instance may die (live): a row that rules read left (came), or one whose absence they read."""
+        for rule in (*self.other.stay(self.stratum), *(self.other.removed if went else ())):
+            for atoms, is_went in ((rule.positives, went), (rule.negatives, not went)):
+                read = [self.below[atom.relation] for atom in atoms if atom.relation in self.below]
+                if any(each.left_count if is_went else each.came_count for each in read):
+                    return True
+        return False
+
+    def _changed_below(self) -> int:
+        return sum(each.left_count + each.came_count for each in self.below.values())
+
+    def _counted(self, found: Any) -> Any:
+        """Instances that were met, where their heads' rows are: how many of each level."""
+        from pyspark.sql import functions as f
+
+        spread = self.slots.spread(found)
+        return spread.groupBy(*self.slots.keys, LEVEL).agg(f.count(f.lit(1)).alias(MET))
+
+    def _take(self, overlay: Any, wave: int, entered: str) -> tuple[int, int]:
+        """Makes this the overlay, in one job; how many rows the next wave has, and how many instances were met."""
+        from pyspark.sql import functions as f
+
+        look(self.watch, self.stratum, wave)
+        started = perf_counter()
+        waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
+        new, made, found = measured(overlay, waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK))
+        release(*self.made)
+        self.made = made
+        self.overlay, self.touched = new, found[2]
+        self.expected = found[1] or 0
+        self.top = max(self.top, found[3] or 0)
+        self.by_round.append((found[0], perf_counter() - started))
+        return found[0], found[1] or 0
+
+    def _progress(self, instances: int, wave: int, batch: int, waiting: int) -> Progress:
+        return Progress(instances + wave * WAVE_WORK, wave, batch, waiting, max(self.rows, 1))
+
+    def _without(self, rows: Any, others: Any) -> Any:
+        keys = self.slots.keys
+        return rows.join(self.slots.hashed(others.select(*keys), self.touched), keys, "left_anti")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wave:
+    """One wave of an Update, with so many rows in it."""
+
+    waves: Waves
+    wave: int
+    batch: int
+
+    @property
+    def below(self) -> Mapping[str, Versions]:
+        return self.waves.below
+
+
+@dataclass(frozen=True, slots=True)
+class _RetractWave(_Wave):
+    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not before."""
+
+    @property
+    def inside_rows(self) -> int:
+        return self.waves.rows
+
+    @property
+    def steady(self) -> str | None:
+        return "retract" if self.wave else None
+
+    def inside_events(self) -> Events | None:
+        waves = self.waves
+        return Events(waves.overlay.filter(_number(DEAD) == self.wave), self.batch) if self.wave else None
+
+    def inside_front(self) -> Any:
+        return self.waves.alive()
+
+    def inside_behind(self) -> Any:
+        waves = self.waves
+        if self.wave <= 1:
+            return waves.state
+        return waves._without(waves.state, waves.overlay.filter(_number(DEAD) < self.wave))
+
+    def events(self, relation: str, negated: bool) -> Events | None:
+        return None if self.wave else _changes(self.below[relation], went=not negated)
+
+    def front(self, relation: str, negated: bool) -> Any:
+        return self.below[relation].either if negated else self.below[relation].kept
+
+    def behind(self, relation: str, negated: bool) -> Any:
+        return self.front(relation, negated) if self.wave else self.below[relation].before
+
+
+@dataclass(frozen=True, slots=True)
+class _InsertWave(_Wave):
+    """What a wave of INSERT reads: in front of an event what is there by now, behind it what was there before."""
+
+    @property
+    def inside_rows(self) -> int:
+        return self.waves.rows + self.waves.touched
+
+    @property
+    def steady(self) -> str | None:
+        return "insert" if self.wave else None
+
+    def inside_events(self) -> Events | None:
+        waves = self.waves
+        return Events(waves.overlay.filter(_number(IN) == self.wave), self.batch) if self.wave else None
+
+    def inside_front(self) -> Any:
+        return self._there(self.wave)
+
+    def inside_behind(self) -> Any:
+        return self._there(self.wave - 1)
+
+    def events(self, relation: str, negated: bool) -> Events | None:
+        return None if self.wave else _changes(self.below[relation], went=negated)
+
+    def front(self, relation: str, negated: bool) -> Any:
+        return self.below[relation].after
+
+    def behind(self, relation: str, negated: bool) -> Any:
+        below = self.below[relation]
+        if self.wave:
+            return below.after
+        return below.either if negated else below.kept
+
+    def _there(self, last: int) -> Any:
+        """The rows that did not die and those that came by this wave."""
+        waves = self.waves
+        columns = [*waves.slots.keys, RANK]
+        alive = waves.alive().select(*columns)
+        if waves.overlay is None or last < 1:
+            return alive
+        return alive.unionByName(waves.overlay.filter(_number(IN) <= last).select(*columns))
+
+
+def _changes(versions: Versions, *, went: bool) -> Events | None:
+    count = versions.left_count if went else versions.came_count
+    if not count:
+        return None
+    return Events(versions.went if went else versions.came, count)
+
+
+def _is(name: str) -> Any:
+    """Whether a column has a value."""
+    from pyspark.sql import functions as f
+
+    return f.col(name).isNotNull()
+
+
+def _null(name: str) -> Any:
+    from pyspark.sql import functions as f
+
+    return f.lit(None).cast("long").alias(name)
+
+
+def _number(name: str) -> Any:
+    from pyspark.sql import functions as f
+
+    return f.col(name)

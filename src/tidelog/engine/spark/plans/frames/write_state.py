@@ -1,0 +1,142 @@
+"""Frames of rows with their numbers → state files and files of changes, written by the tasks themselves in one job.
+
+A row says whether it was there before the epoch (`_was`) and how many instances it has now (`_total`): that is what
+came and what went. A task writes for its rows of a relation one file of each kind, batch by batch, and answers with a
+line of JSON. As with the tasks of `task`, files count only when the driver names them: a task may run twice or die.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial, reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import InternalError
+from tidelog.engine.spark.encoding.columns import from_frame
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed
+from tidelog.rules.ir import Relation
+
+WAS = "_was"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task wrote of one relation; `rows` have an instance, `instances` are theirs."""
+
+    relation: str
+    state: str | None
+    changes: str | None
+    rows: int
+    instances: int
+    came: int
+    went: int
+    sound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What all tasks wrote of one relation."""
+
+    files: tuple[str, ...]
+    rows: int
+    instances: int
+    changed: Changed | None
+
+
+def write_parts(
+    attempt: Attempt,
+    frames: Mapping[str, Any],
+    relations: Mapping[str, Relation],
+    *,
+    with_gone: bool,
+    beside: Any | None = None,
+) -> dict[str, Written]:
+    """Writes frames with the columns `c0`, ... of relations, in the encoding of frames, `_was` and the numbers.
+
+    `with_gone`: the state files also have the rows without instances, as a delta needs them. `beside` is a frame that
+    was cut: the same job computes it.
+    """
+    answers = [] if beside is None else [_nothing_of(beside)]
+    for name, frame in frames.items():
+        write = partial(_write, attempt.directory, attempt.epoch, name, len(relations[name].columns), with_gone)
+        answers.append(_decoded(frame, relations[name]).mapInArrow(write, "answer string"))
+    found = reduce(lambda left, right: left.unionByName(right), answers).collect()
+    parts = [Part(**json.loads(row[0])) for row in found]
+    if not all(part.sound for part in parts):
+        names = ", ".join(frames)
+        raise InternalError(f"the counts of {names} do not add up; the last commit is intact", code=Code.WRONG_COUNTS)
+    return {name: _together([part for part in parts if part.relation == name]) for name in frames}
+
+
+def _nothing_of(frame: Any) -> Any:
+    """No answer, for which Spark has to compute the whole frame."""
+    from pyspark.sql import functions as f
+
+    return frame.agg(f.count(f.lit(1)).alias("rows")).filter(f.col("rows") < 0).select(f.lit("").alias("answer"))
+
+
+def _together(parts: Sequence[Part]) -> Written:
+    came, went = sum(part.came for part in parts), sum(part.went for part in parts)
+    files = tuple(part.changes for part in parts if part.changes is not None)
+    return Written(
+        files=tuple(part.state for part in parts if part.state is not None),
+        rows=sum(part.rows for part in parts),
+        instances=sum(part.instances for part in parts),
+        changed=Changed(files, came, went) if files else None,
+    )
+
+
+def _decoded(frame: Any, relation: Relation) -> Any:
+    from pyspark.sql import functions as f
+
+    values = [from_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
+    return frame.select(*values, WAS, *NUMBERS)
+
+
+def _write(
+    directory: StateDirectory, epoch: int, name: str, columns: int, with_gone: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    values = [f"c{i}" for i in range(columns)]
+    state_file, changes_file = (directory.new_name(epoch, name, kind) for kind in ("base", "changes"))
+    state, changes = directory.writer(state_file), directory.writer(changes_file)
+    rows = instances = came = 0
+    sound = True
+    with state, changes:
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            is_there = pc.greater(table[TOTAL], 0)
+            there = table.filter(is_there)
+            rows += there.num_rows
+            instances += pc.sum(there[TOTAL]).as_py() or 0
+            sound = sound and _is_sound(there, table)
+            state.write((table if with_gone else there).select([*values, *NUMBERS]))
+            differs = table.filter(pc.not_equal(pc.equal(table[WAS], 1), is_there))
+            total = pc.cast(pc.greater(differs[TOTAL], 0), pa.int64())
+            came += pc.sum(total).as_py() or 0
+            changes.write(pa.Table.from_arrays([*(differs[value] for value in values), total], names=[*values, TOTAL]))
+    part = Part(
+        relation=name,
+        state=state_file if state.rows else None,
+        changes=changes_file if changes.rows else None,
+        rows=rows,
+        instances=instances,
+        came=came,
+        went=changes.rows - came,
+        sound=sound,
+    )
+    yield pa.RecordBatch.from_pydict({"answer": [json.dumps(asdict(part))]})
+
+
+def _is_sound(there: pa.Table, all_rows: pa.Table) -> bool:
+    """Every row that is there is supported from below, and none has fewer instances than none."""
+    counts = pc.min(there["_count"]).as_py()
+    totals = pc.min(all_rows[TOTAL]).as_py()
+    return (counts is None or counts > 0) and (totals is None or totals >= 0)

@@ -1,0 +1,105 @@
+"""Which values stand in the columns of a bucket by which rows below are joined: what never meets it can be told.
+
+    Reach(x, z) :- Reach(x, y), Edge(y, z).        a change of Edge(7, _) meets a bucket only if its Reach has a y of 7
+
+For each such column a bucket has a filter: a bit for each value of a hash, set where some row has had the value. So a
+value whose bit is not set is in no row. Rows that leave do not clear bits; when all numbers of a bucket are new, so is
+its filter. The filters of a bucket of a relation are a small file beside its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tidelog.engine.spark.plans.tasks.bucket import bucket_of_column
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.rules.ir import Atom, Rule, Variable
+
+_LEAST_BITS, _MOST_BITS = 1 << 9, 1 << 17
+_BITS_PER_VALUE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """A bit for each value of a hash."""
+
+    bits: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> KeyFilter:
+        """A filter of the values of a stored column, with room for as many again."""
+        distinct = len(column.unique())
+        size = _LEAST_BITS
+        while size < min(_BITS_PER_VALUE * distinct, _MOST_BITS):
+            size *= 2
+        return cls(np.zeros(size, dtype=np.bool_)).with_values(column)
+
+    def with_values(self, column: pa.ChunkedArray) -> KeyFilter:
+        bits = self.bits.copy()
+        bits[bucket_of_column(column, len(bits))] = True
+        return KeyFilter(bits)
+
+    def may_have(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """For each value whether some row may have it; False is certain."""
+        return self.bits[bucket_of_column(column, len(self.bits))]
+
+
+def shared_columns(first: Atom, second: Atom) -> list[tuple[int, int]]:
+    """The columns of two atoms that have a variable in common, as pairs."""
+    return [
+        (i, second.terms.index(term))
+        for i, term in enumerate(first.terms)
+        if isinstance(term, Variable) and term in second.terms
+    ]
+
+
+def joined_columns(rules: Iterable[Rule], inside: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """For each relation of a segment the columns by which its rows meet rows below."""
+    found: dict[str, set[int]] = {}
+    for rule in rules:
+        own = [atom for atom in rule.positives if atom.relation in inside]
+        for other in rule.atoms:
+            if other.relation not in inside:
+                for atom in own:
+                    found.setdefault(atom.relation, set()).update(j for _, j in shared_columns(other, atom))
+    return {name: tuple(sorted(columns)) for name, columns in found.items() if columns}
+
+
+def write_filters(
+    directory: StateDirectory, epoch: int, name: str, columns: Sequence[int], rows: pa.Table, old: str | None
+) -> str | None:
+    """The filters of the rows, or (`old`) those of a file with more rows; the name of a file, which may be the old one.
+
+    None where there is nothing to filter.
+    """
+    if not columns:
+        return None
+    if old is None:
+        filters = {column: KeyFilter.of(rows.column(column)) for column in columns}
+    else:
+        known = read_filters(directory, old)
+        filters = {column: known[column].with_values(rows.column(column)) for column in columns}
+        if all(np.array_equal(filters[column].bits, known[column].bits) for column in columns):
+            return old
+    file = directory.new_name(epoch, name, "keys")
+    data = [np.packbits(each.bits).tobytes() for each in filters.values()]
+    directory.write(file, pa.table({"column": pa.array(filters, pa.int64()), "bits": pa.array(data, pa.binary())}))
+    return file
+
+
+def read_filters(directory: StateDirectory, file: str) -> Mapping[int, KeyFilter]:
+    """The filters of a file, by column."""
+    return _read(directory.address, file)
+
+
+@lru_cache(maxsize=512)
+def _read(address: str, file: str) -> Mapping[int, KeyFilter]:
+    table = StateDirectory(address).read(file, ["column", "bits"])
+    bits = [np.unpackbits(np.frombuffer(data, np.uint8)).astype(np.bool_) for data in table["bits"].to_pylist()]
+    return dict(zip(table["column"].to_pylist(), map(KeyFilter, bits), strict=True))

@@ -1,0 +1,88 @@
+"""A job that is one task → the same in this process, without Spark: an epoch of a local engine that can be ended.
+
+What ends it from another thread is the engine's own `cancel`, which an engine hears only while an epoch of it runs;
+before and after, and whenever it tells where it is, the attempt is asked. A local engine must not be interrupted
+between any two steps of Python, so an interrupt from the keyboard ends it in the same way, and is raised after that.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tidelog.diagnostics.errors import EvaluationError
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.plans.tasks.task import Job, TaskOutcome, run_bucket
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.engine import LocalEngine
+
+
+def run_here(attempt: Attempt, job: Job) -> TaskOutcome:
+    """Brings the only bucket of a job to the new epoch. Raises EvaluationError when the attempt was ended."""
+    ending = _Ending(attempt)
+    with attempt.ended_by(ending.end), ending.on_interrupts():
+        try:
+            return run_bucket(job, 0, ending.meet)
+        finally:
+            if ending.engine is not None:
+                ending.engine.follow(None)
+
+
+class _Ending:
+    """What ends the engine of an attempt."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.engine: LocalEngine | None = None
+        self._attempt = attempt
+        self._is_interrupted = False
+
+    def meet(self, engine: LocalEngine) -> None:
+        """This is the engine. Raises where the attempt is to end already."""
+        self.engine = engine
+        self._check()
+        engine.follow(self._begin)
+
+    def end(self) -> None:
+        """Ends the epoch of the engine, if it is in one."""
+        if self.engine is not None:
+            self.engine.cancel()
+
+    @contextmanager
+    def on_interrupts(self) -> Iterator[None]:
+        """In here an interrupt from the keyboard ends the engine, before those get it who handle interrupts."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._note)
+        if not callable(before):
+            signal.signal(signal.SIGINT, before)
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+            if self._is_interrupted:
+                before(signal.SIGINT, None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._is_interrupted = True
+        self.end()
+
+    def _check(self) -> None:
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+        self._attempt.interrupt.check()
+
+    def _begin(self, relations: Sequence[str], number: int) -> None:
+        try:
+            self._check()
+        except (EvaluationError, KeyboardInterrupt):
+            self.end()  # the engine knows best what was running
+        else:
+            self._attempt.begin(relations, number)

@@ -1,0 +1,450 @@
+"""What a Spark task does: brings one bucket of a segment to the new epoch with the local engine.
+
+A task gets a job and the number of its bucket. It takes the bucket's state as of the last epoch, commits the changes of
+the relations below as one transaction of the local engine, writes what changed as Parquet and answers with one line
+of JSON: the names of its files, their rows, and what the engine reports, or the Tidelog error that stopped it. The
+files count only when the driver names them in the manifest, so a task may run twice or die at any point.
+
+Two ways to the new epoch. *Update*: load the state, commit the changes; the local engine repairs, or bootstraps where
+its switch says so. *Anew*: there is no state with numbers, so everything is derived from the relations below, and what
+came and went is the difference to the old rows, if there were any.
+
+What a task keeps between epochs are rows with their numbers, and weights. That is all the history that its strata
+have: what a delayed relation waits for stays with the driver, and a stream has none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.diagnostics.errors import TidelogError
+from tidelog.engine.interface import Operation, StratumReport
+from tidelog.engine.spark.epoch.task_errors import describe, revive
+from tidelog.engine.spark.plans.choose_plan import Plan, Segment
+from tidelog.engine.spark.plans.tasks.claim import claimed_buckets
+from tidelog.engine.spark.plans.tasks.engine_cache import KEPT, Key
+from tidelog.engine.spark.plans.tasks.key_filters import joined_columns, write_filters
+from tidelog.engine.spark.plans.tasks.subprogram import TaskProgram, task_program
+from tidelog.engine.spark.plans.tasks.task_context import Setting, ship
+from tidelog.engine.spark.plans.tasks.task_inputs import Below, with_input
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.state_files import (
+    NUMBERS,
+    TOTAL,
+    Bucket,
+    Changed,
+    Cut,
+    Stored,
+    bucket_from_json,
+    changes_table,
+    negated,
+    read_rows,
+    read_weights,
+    sum_weights,
+    write_bucket,
+    write_whole,
+)
+from tidelog.rules.ir import Kind, Relation
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.engine import LocalEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A bucket that was left alone: the state in which its engine was kept, and what changed below since then."""
+
+    label: str
+    missed: tuple[Mapping[str, Changed], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One segment in one epoch, for all of its tasks. Travels to them pickled.
+
+    `old` and `new` say what is stored before this epoch and so far in it, for the relations of the segment and those
+    below; `changed` has what this epoch changed below. `label` names the state that this attempt makes, `old_label`
+    the one it starts from. `spent` is how many seconds of the epoch are gone. `wanted` are the buckets that the change
+    may meet (None: all); `behind` those of them that earlier changes did not.
+    """
+
+    directory: StateDirectory
+    epoch: int
+    label: str
+    old_label: str
+    segment: Segment
+    relations: Mapping[str, Relation]
+    buckets: int
+    anew: bool
+    old: Mapping[str, Stored]
+    new: Mapping[str, Stored]
+    changed: Mapping[str, Changed]
+    setting: Setting = field(default_factory=Setting)
+    spent: float = 0.0
+    wanted: tuple[int, ...] | None = None
+    behind: Mapping[int, Behind] = field(default_factory=dict)
+
+    @property
+    def filtered(self) -> dict[str, tuple[int, ...]]:
+        """The columns of the segment's relations that filters are kept of."""
+        rules = (rule for stratum in self.segment.strata for rule in stratum.rules)
+        return joined_columns(rules, self.segment.relations)
+
+    @property
+    def bucket_numbers(self) -> tuple[int, ...]:
+        """The buckets that have something to do."""
+        return tuple(range(self.buckets)) if self.wanted is None else self.wanted
+
+    def kept_label(self, bucket: int) -> str:
+        """The label of the state in which an engine of the bucket would be, if a process keeps one."""
+        return self.behind[bucket].label if bucket in self.behind else self.old_label
+
+    @property
+    def always(self) -> bool:
+        """Whether the segment has something that lasts for one epoch only."""
+        return any(name in self.setting.latest for name in self.segment.relations)
+
+    def key(self, bucket: int) -> Key:
+        """The name under which a process keeps the engine of a bucket."""
+        return (self.directory.address, self.buckets, bucket, *self.segment.relations)
+
+    def cut(self, name: str, bucket: int) -> Cut | None:
+        """The part of a relation of the segment that a bucket has; None: all of it."""
+        return Cut(self.segment.pivots[name], self.buckets, bucket) if self.buckets > 1 else None
+
+    def old_bucket(self, name: str, bucket: int) -> Bucket | None:
+        """The bucket's files of the last epoch; None when the relation was cut otherwise then."""
+        stored = self.old.get(name)
+        if stored is None:
+            return Bucket()
+        cut = self.cut(name, bucket)
+        is_same = stored.is_cut(cut) if cut is not None else len(stored.buckets) == 1
+        return stored.buckets[bucket] if is_same else None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRelation:
+    """One bucket of one relation after the epoch, and the file with what came and went, if anything did.
+
+    `inspected` is a file with what an `Inspect` has to show.
+    """
+
+    bucket: Bucket
+    changes: str | None = None
+    inserted: int = 0
+    deleted: int = 0
+    inspected: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """What a task answers about one bucket, and the id of the process that now keeps its engine."""
+
+    bucket: int
+    relations: Mapping[str, BucketRelation]
+    strata: tuple[StratumReport, ...]
+    process: int
+
+
+@dataclass(slots=True)
+class Workers:
+    """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
+
+    `keepers` remembers, by what a job maintains, which process did each bucket last; `behind`, which buckets were left
+    alone since.
+    """
+
+    count: int
+    are_here: bool
+    keepers: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
+    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> set[str]:
+        """Files with changes that kept engines have still to see."""
+        missed = [each for known in self.behind.values() for bucket in known.values() for each in bucket.missed]
+        return {name for changes in missed for changed in changes.values() for name in changed.files}
+
+
+def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
+    """Runs the job's tasks as one Spark job; the outcomes by bucket. Raises the first Tidelog error of a task."""
+    found: dict[int, TaskOutcome] = {}
+    if workers.are_here:
+        keepers = workers.keepers.get(job.segment.relations, [])
+        keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+        tasks = max(len(job.bucket_numbers), workers.count)
+        found = _run(spark, tasks, partial(_claim_and_answer, ship(job), keepers))
+    missing = [bucket for bucket in job.bucket_numbers if bucket not in found]
+    if missing:
+        found |= _run(spark, len(missing), partial(_answer_for, ship(job), missing))
+    keepers = workers.keepers.get(job.segment.relations, [])
+    keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+    processes = {bucket: outcome.process for bucket, outcome in found.items()}
+    workers.keepers[job.segment.relations] = [processes.get(each, keeper) for each, keeper in enumerate(keepers)]
+    return [found[bucket] for bucket in job.bucket_numbers]
+
+
+def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | None = None) -> TaskOutcome:
+    """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called. `meet` gets the
+    engine before it begins."""
+    task = task_program(job.segment, job.relations, job.buckets, bucket, job.setting)
+    below = Below(job.directory, job.relations, task)
+    key = job.key(bucket)
+    if job.anew:
+        engine = _new_engine(job, task)
+        if meet is not None:
+            meet(engine)
+        relations, strata = _derive_anew(job, bucket, engine, below)
+        KEPT.put(key, job.label, engine)
+        return TaskOutcome(bucket, relations, strata, os.getpid())
+    operations = below.changes(job.changed)
+    is_touched = bool(operations) or job.always
+    kept = KEPT.take(key, job.kept_label(bucket))
+    engine = kept or _new_engine(job, task)
+    if meet is not None:
+        meet(engine)
+    engine.spent = job.spent
+    if kept is not None and bucket in job.behind:
+        # These changes do nothing to the bucket's rows, but its engine has to have them below it.
+        operations = [each for missed in job.behind[bucket].missed for each in below.changes(missed)] + operations
+    if kept is None and is_touched:
+        own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
+        engine.load({**below.states(job.old), **own})
+    relations, strata = _update(job, bucket, engine, operations)
+    if kept is not None or is_touched:
+        KEPT.put(key, job.label, engine)
+    return TaskOutcome(bucket, relations, strata, os.getpid())
+
+
+_REPLACING = ("bootstrap", "recompute")
+_Result = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
+
+
+def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operation]) -> _Result:
+    """Commits the changes to the loaded engine and writes what they did."""
+    outcome = None
+    if operations or job.always:
+        outcome = engine.step(operations) if job.always else engine.commit(operations)
+    if outcome is None:
+        return {name: _as_it_was(job, bucket, name) for name in job.segment.relations}, ()
+    replaced = {name for each in outcome.report.strata if each.strategy in _REPLACING for name in each.relations}
+    relations = {}
+    for name in job.segment.relations:
+        old = job.old_bucket(name, bucket)
+        if old is None or name in replaced:
+            # Cut otherwise until now, or every number is new: nothing of the old files is of use.
+            table = _whole(job, name, engine)
+            written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
+        else:
+            rows, whole = engine.count(name), partial(_whole, job, name, engine)
+            touched = engine.state_changes(name).select(_columns(job, name))
+            written = write_bucket(job.directory, job.epoch, name, old, rows, touched, whole)
+            written = _with_keys(job, name, written, touched, old.keys)
+        difference = outcome.changes.get(name)
+        if job.relations[name].weighted:
+            relations[name] = _with_weights(job, name, written, engine.weight_changes(name))
+        elif difference is None:
+            relations[name] = BucketRelation(written)
+        else:
+            relations[name] = _with_changes(job, name, written, difference.inserted(), difference.deleted())
+    return _with_inspected(job, relations, engine.inspected()), outcome.report.strata
+
+
+def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _Result:
+    """Derives everything from the facts, and writes it with its difference to what was there before."""
+    engine.spent = job.spent
+    outcome = engine.open()
+    seen = [_passing(job, engine)]
+    if job.epoch > 0 and any(_passes(job, name) for name in job.segment.relations):
+        # What passes in an epoch is what its change does, so the state before it has to be there first.
+        engine.commit(below.facts(job.old, {}))
+        outcome = engine.step(below.changes(job.changed))
+        seen = [_passing(job, engine)]
+    else:
+        loaded = engine.commit(below.facts(job.new, job.changed))
+        if loaded is not None:
+            outcome = loaded
+            seen.append(_passing(job, engine))
+    relations = {}
+    for name in job.segment.relations:
+        new = _whole(job, name, engine)
+        written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, new), new, None)
+        values = _columns(job, name)[: -len(NUMBERS)]
+        if job.relations[name].kind is Kind.STREAM:
+            relations[name] = _with_weights(job, name, written, sum_weights([each[0][name] for each in seen], values))
+        elif job.relations[name].weighted:
+            old = read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
+            relations[name] = _with_weights(job, name, written, sum_weights([new, negated(old)], values))
+        else:
+            old = read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
+            if old.num_rows:
+                relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
+            else:
+                # All rows came: the file with the state says so, too.
+                relations[name] = BucketRelation(written, next(iter(written.base), None), new.num_rows)
+    return _with_inspected(job, relations, _inspected_in_all(job, [each[1] for each in seen])), outcome.report.strata
+
+
+def _passing(job: Job, engine: LocalEngine) -> tuple[dict[str, pa.Table], Mapping[str, pa.Table]]:
+    """What the last epoch of an engine leaves no trace of in its state: what streams had, and what is inspected."""
+    streams = [name for name in job.segment.relations if job.relations[name].kind is Kind.STREAM]
+    return {name: engine.weight_changes(name) for name in streams}, engine.inspected()
+
+
+def _passes(job: Job, name: str) -> bool:
+    return job.relations[name].kind is Kind.STREAM or name in job.setting.inspected
+
+
+def _inspected_in_all(job: Job, parts: list[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """What several epochs of an engine, which are one to everybody else, have to show together."""
+    found = {}
+    for name in {name for part in parts for name in part}:
+        tables = [part[name] for part in parts if name in part]
+        values = _columns(job, name)[: -len(NUMBERS)]
+        if len(tables) > 1 and values:
+            both = pa.concat_tables(tables).group_by(values, use_threads=False)
+            sums = both.aggregate([(TOTAL, "sum"), ("_rank", "max")]).rename_columns([*values, TOTAL, "_rank"])
+            tables = [sums.filter(pc.not_equal(sums[TOTAL], 0))]
+        found[name] = tables[-1]
+    return found
+
+
+def _with_inspected(
+    job: Job, relations: dict[str, BucketRelation], inspected: Mapping[str, pa.Table]
+) -> dict[str, BucketRelation]:
+    for name, table in inspected.items():
+        file = job.directory.new_name(job.epoch, name, "inspected")
+        job.directory.write(file, table)
+        relations[name] = replace(relations[name], inspected=file)
+    return relations
+
+
+def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
+    """The old files; where the relation was cut otherwise until now, its rows in the new cut."""
+    old = job.old_bucket(name, bucket)
+    if old is None:
+        table = _old_state(job, bucket, name)
+        old = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
+    return BucketRelation(old)
+
+
+def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | None) -> Bucket:
+    """The bucket with filters of these rows, or of those that it had filters of and these."""
+    columns = job.filtered.get(name, ())
+    if job.buckets == 1 or not bucket.rows:
+        return replace(bucket, keys=None)
+    return replace(bucket, keys=write_filters(job.directory, job.epoch, name, columns, rows, old))
+
+
+def _old_state(job: Job, bucket: int, name: str) -> pa.Table:
+    return read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket), numbers=True)
+
+
+def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, deleted: pa.Table) -> BucketRelation:
+    if not inserted.num_rows and not deleted.num_rows:
+        return BucketRelation(bucket)
+    values = _columns(job, name)[: -len(NUMBERS)]
+    file = job.directory.new_name(job.epoch, name, "changes")
+    job.directory.write(file, changes_table(values, inserted, deleted))
+    return BucketRelation(bucket, file, inserted.num_rows, deleted.num_rows)
+
+
+def _with_weights(job: Job, name: str, bucket: Bucket, delta: pa.Table) -> BucketRelation:
+    """The same for a weighted relation, of which `delta` has what the epoch adds to weights."""
+    if not delta.num_rows:
+        return BucketRelation(bucket)
+    file = job.directory.new_name(job.epoch, name, "changes")
+    job.directory.write(file, delta)
+    more = sum(weight > 0 for weight in delta[TOTAL].to_pylist())
+    return BucketRelation(bucket, file, more, delta.num_rows - more)
+
+
+def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
+    """The rows whose values are not among the others; both tables have numbers beside them."""
+    values = [name for name in rows.column_names if name not in NUMBERS]
+    if not rows.num_rows or not others.num_rows:
+        return rows
+    if not values:
+        return rows.slice(0, 0)
+    return rows.join(others.select(values), values, join_type="left anti", use_threads=False)
+
+
+def _columns(job: Job, name: str) -> list[str]:
+    return [*(f"c{i}" for i in range(len(job.relations[name].columns))), *NUMBERS]
+
+
+def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
+    return engine.export_state(name).select(_columns(job, name))
+
+
+def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:
+    from tidelog.engine.local.engine import LocalEngine
+
+    asked = job.setting.asked
+    return LocalEngine(
+        task.program,
+        track_state=True,
+        limits=asked.limits,
+        strategy=asked.strategy,
+        switch=asked.switch,
+        threads=None if job.segment.plan is Plan.DRIVER else 1,  # Spark runs a task on each processor
+    )
+
+
+def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch]]) -> dict[int, TaskOutcome]:
+    answers = spark.range(0, tasks, 1, tasks).mapInArrow(function, "answer string").collect()
+    return {outcome.bucket: outcome for outcome in (_read_answer(row[0]) for row in answers)}
+
+
+def _claim_and_answer(
+    pickled: bytes, keepers: list[int | None], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    job: Job = pickle.loads(pickled)
+    folder = job.directory.local_folder(job.epoch)
+    for _ in batches:
+        wanted = job.bucket_numbers
+        for place in claimed_buckets(folder, job.label, [keepers[each] for each in wanted], partial(_is_kept, job)):
+            yield _answer(job, wanted[place])
+
+
+def _is_kept(job: Job, place: int) -> bool:
+    bucket = job.bucket_numbers[place]
+    return KEPT.has(job.key(bucket), job.kept_label(bucket))
+
+
+def _answer_for(pickled: bytes, buckets: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    job: Job = pickle.loads(pickled)
+    for batch in batches:
+        for place in batch.column(0).to_pylist():
+            yield _answer(job, buckets[place])
+
+
+def _answer(job: Job, bucket: int) -> pa.RecordBatch:
+    try:
+        answer = json.dumps(asdict(run_bucket(job, bucket)))
+    except TidelogError as error:
+        answer = json.dumps({"error": describe(error)})
+    return pa.RecordBatch.from_pydict({"answer": [answer]})
+
+
+def _read_answer(text: str) -> TaskOutcome:
+    value = json.loads(text)
+    if "error" in value:
+        raise revive(value["error"])
+    relations = {
+        name: BucketRelation(**{**found, "bucket": bucket_from_json(found["bucket"])})
+        for name, found in value["relations"].items()
+    }
+    strata = tuple(
+        StratumReport(**{**found, "relations": tuple(found["relations"]), "by_round": ()}) for found in value["strata"]
+    )
+    return TaskOutcome(value["bucket"], relations, strata, value["process"])

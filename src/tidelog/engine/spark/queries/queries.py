@@ -1,0 +1,229 @@
+"""Questions about the stored state → answers, by a local engine in the driver that holds what they need.
+
+The files have each row with its three numbers, so nothing is derived: a proof is read off as it is locally. What a
+question needs follows from the rules: all that a relation rests on for a proof, what its rules mention for `why_not`,
+what a query mentions for its rows. As long as that is little, it is loaded whole and kept for the next question, until
+the next epoch. Where it is much, only the rows are read that can matter:
+
+    why Reach("a", z)      every rule carries the first column of Reach unchanged (`pivot`), so all rows of Reach that
+                           the proof has begin with "a"
+    Reach("a", x), Big(x)  the rows of Reach that begin with "a"
+
+A stratum that frames left without numbers is searched for a proof instead (`engine.local.shortest`), and how many
+derivations its rows have is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.interface import Row
+from tidelog.engine.proof import Attempt, Proof
+from tidelog.engine.spark.plans.pivot import find_pivots
+from tidelog.engine.spark.queries.lookup import may_have
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, positional
+from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram
+from tidelog.rules.lower.query import Query
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.engine import LocalEngine
+
+WHOLE_ROWS = 1_000_000
+"""Up to this many rows, relations are loaded whole, and kept for the next question."""
+
+MOST_ROWS = 20_000_000
+"""How many rows a question may bring into the driver, at 60 to 140 bytes a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from. `read` gives a relation's rows with `_total`, or with their three numbers if it
+    `is_counted`: all of them, or those of a filter; `count` is how many there are; `facts` has, for an input relation
+    that rules derive too, the relation with the facts of users."""
+
+    read: Callable[[str, pc.Expression | None], pa.Table]
+    count: Callable[[str], int]
+    is_counted: Callable[[str], bool]
+    facts: Mapping[str, str]
+
+
+class SparkInquiry:
+    """See `engine.interface.Inquiry`; of one epoch."""
+
+    def __init__(self, program: RuleProgram, source: Source) -> None:
+        self._program = program
+        self._source = source
+        self._strata = {name: stratum for stratum in program.strata for name in stratum.relations}
+        self._kept: tuple[frozenset[str], LocalEngine] | None = None
+
+    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+        engine = self._holding(self._below([relation]), self._same_pivot(relation, row))
+        proof = engine.inquiry().prove(relation, row, shortest=shortest)
+        return None if proof is None else self._with_known_numbers(proof)
+
+    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+        engine = self._holding(self._mentioned(relation), self._same_pivot(relation, row))
+        return engine.inquiry().attempts(relation, row)
+
+    def ask(self, query: Query) -> list[Row]:
+        rules = (query.rule, *query.hidden.values())
+        atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
+        names = frozenset(atom.relation for atom in atoms)
+        return self._holding(names, {name: self._constants(name, atoms) for name in names}).inquiry().ask(query)
+
+    def rule_of(self, relation: str, row: Row) -> Rule | None:
+        """A rule that derives a row; None where there is none."""
+        return self._holding(self._mentioned(relation), {}).inquiry().rule_of(relation, row)
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        if self._kept is not None:
+            self._kept[1].close()
+            self._kept = None
+
+    # What is needed
+
+    def _below(self, relations: Iterable[str]) -> frozenset[str]:
+        """All that the relations rest on, and themselves."""
+        found: set[str] = set()
+        pending = list(relations)
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending.extend(self._reads(name))
+        return frozenset(found)
+
+    def _mentioned(self, relation: str) -> frozenset[str]:
+        """The relation, and what its rules mention; through hidden relations, which are parts of rules, also theirs."""
+        found = {relation, *self._reads(relation)}
+        pending = [name for name in found if "#" in name and name != relation]
+        while pending:
+            for name in self._reads(pending.pop()):
+                if name not in found:
+                    found.add(name)
+                    pending += [name] if "#" in name else []
+        return frozenset(found)
+
+    def _reads(self, relation: str) -> list[str]:
+        return [
+            atom.relation
+            for rule in self._strata[relation].rules
+            if rule.head.relation == relation
+            for atom in rule.atoms
+        ]
+
+    def _same_pivot(self, relation: str, row: Row) -> dict[str, pc.Expression | None]:
+        """For the relations that are derived together with one, which of their rows a proof of a row of it can have."""
+        stratum = self._strata[relation]
+        found = find_pivots(stratum.rules, self._program.relations, stratum.relations) if stratum.rules else None
+        if found is None or found.pivots is None:
+            return {}
+        pivots = found.pivots
+        value = row[pivots[relation]]
+        return {name: self._equal(name, pivots[name], value) for name in stratum.relations}
+
+    def _constants(self, relation: str, atoms: Iterable[Atom]) -> pc.Expression | None:
+        """Which rows of a relation the atoms can take, by the constants in them; None where one can take any."""
+        wanted = []
+        for atom in atoms:
+            if atom.relation == relation:
+                constants = [(i, term.value) for i, term in enumerate(atom.terms) if isinstance(term, Constant)]
+                if not constants:
+                    return None
+                wanted.append(reduce(_and, (self._equal(relation, i, value) for i, value in constants)))
+        return reduce(_or, wanted)
+
+    def _equal(self, relation: str, column: int, value: Any) -> pc.Expression:
+        return may_have(self._program.relations[relation], column, value, self._program.functions.definitions)
+
+    # What is loaded
+
+    def _holding(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
+        """An engine that has the rows of these relations: all of them where they are few, else those of the filters."""
+        if self._kept is not None and names <= self._kept[0]:
+            return self._kept[1]
+        if sum(map(self._source.count, names)) <= WHOLE_ROWS:
+            wanted = names if self._kept is None else names | self._kept[0]
+            if sum(map(self._source.count, wanted)) > WHOLE_ROWS:
+                wanted = names
+            self.release()
+            self._kept = (wanted, self._loaded(wanted, {}))
+            return self._kept[1]
+        return self._loaded(names, filters)
+
+    def _loaded(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
+        from tidelog.engine.local.engine import LocalEngine
+
+        room = MOST_ROWS
+        states = {}
+        for name in sorted(names, key=lambda name: filters.get(name) is None):
+            filter_ = filters.get(name)
+            if filter_ is None and self._source.count(name) > room:
+                raise _too_large(name, self._source.count(name))
+            states[name] = self._state(name, filter_)
+            room -= states[name].num_rows
+            if room < 0:
+                raise _too_large(name, self._source.count(name))
+        program = replace(
+            self._program, relations={name: positional(each) for name, each in self._program.relations.items()}
+        )
+        engine = LocalEngine(program, threads=1)
+        engine.load(states)
+        engine.inquiry().plan_for({name: self._source.count(name) for name in names})
+        return engine
+
+    def _state(self, name: str, filter_: pc.Expression | None) -> pa.Table:
+        """The rows of a relation in the form of `LocalEngine.load`."""
+        table = self._source.read(name, filter_)
+        values = [column for column in table.column_names if column not in NUMBERS]
+        total = table[TOTAL]
+        if not self._source.is_counted(name):
+            rank, count = (pa.repeat(pa.scalar(number, pa.int64()), table.num_rows) for number in (0, 1))
+        else:
+            rank, count = table["_rank"], table["_count"]
+        arrays = [*(table[column] for column in values), rank, count, total]
+        state = pa.Table.from_arrays(arrays, names=[*values, *NUMBERS])
+        return state.append_column("_input", self._given(name, state, values, filter_))
+
+    def _given(self, name: str, state: pa.Table, values: list[str], filter_: pc.Expression | None) -> pa.Array:
+        """For each row whether it is a fact that a user gave."""
+        if name not in self._source.facts:
+            is_given = not self._strata[name].rules
+            return pa.repeat(pa.scalar(is_given), state.num_rows)
+        facts = self._source.read(self._source.facts[name], filter_).select(values)
+        if not values:
+            return pa.repeat(pa.scalar(bool(facts.num_rows)), state.num_rows)
+        known = set(zip(*(facts[column].to_pylist() for column in values)))
+        rows = zip(*(state[column].to_pylist() for column in values))
+        return pa.array([row in known for row in rows], pa.bool_())
+
+    def _with_known_numbers(self, proof: Proof) -> Proof:
+        """Without the numbers of rows that have none."""
+        known = self._source.is_counted
+        rows = (each if known(each.relation) else replace(each, derivations=None) for each in proof.rows)
+        return replace(proof, rows=tuple(rows))
+
+
+def _and(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    return left & right
+
+
+def _or(left: pc.Expression, right: pc.Expression) -> pc.Expression:
+    return left | right
+
+
+def _too_large(relation: str, rows: int) -> UsageError:
+    return UsageError(
+        f"the question needs the rows of `{relation}` in the driver, and {rows:,} are too many for that",
+        code=Code.TOO_LARGE_TO_ASK,
+        help=f"up to {MOST_ROWS:,} rows can be read: derive those that matter into a relation, and ask there",
+    )

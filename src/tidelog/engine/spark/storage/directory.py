@@ -1,0 +1,303 @@
+"""A directory of Parquet files that a driver and its tasks share, on any file system that pyarrow knows.
+
+    manifest-000000000007.json     what counts; the highest number does (`published`)
+    epoch-5/Reach.base.….parquet   files of the state and of changes, in a folder for each epoch
+
+Files are written once, under names never used again. Here names are relative to the directory; `state` knows what they
+mean. Tasks, and the driver for small changes, read and write them with pyarrow; DataFrames are read by Spark itself. So
+both have to know the file system by the same address.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.session import is_on_this_machine
+from tidelog.engine.storage_errors import damaged, missing_file
+
+_MANIFEST = re.compile(r"manifest-(\d{12})\.json")
+_EPOCH = re.compile(r"epoch-(\d+)")
+_DRAFT = "draft."
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
+# Hadoop's names of schemes, which Spark needs, and what pyarrow calls the same store.
+SAME_STORE = {"s3a": "s3", "s3n": "s3"}
+_OBJECT_STORES = (pafs.S3FileSystem, pafs.GcsFileSystem)
+
+
+class StateDirectory:
+    """A directory of state files, on any file system that pyarrow knows. Travels to tasks as its address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address if is_address(address) else str(Path(address).absolute())
+        self.remove: Callable[[], object] = _keep
+
+    @classmethod
+    def temporary(cls) -> StateDirectory:
+        """A new directory on this machine, which goes when nothing refers to the object any more, or by `remove`."""
+        directory = cls(tempfile.mkdtemp(prefix="tidelog-"))
+        directory.remove = weakref.finalize(directory, shutil.rmtree, directory.address, ignore_errors=True)
+        return directory
+
+    def __reduce__(self) -> tuple[type[StateDirectory], tuple[str]]:
+        return StateDirectory, (self.address,)
+
+    @cached_property
+    def _opened(self) -> tuple[pafs.FileSystem, str]:
+        """Raises UsageError for an address that pyarrow cannot open."""
+        scheme = _ADDRESS.match(self.address)
+        if scheme is None:
+            return pafs.LocalFileSystem(), self.address
+        known = SAME_STORE.get(scheme[1].lower(), scheme[1].lower())
+        address = f"{known}{self.address[len(scheme[1]) :]}"
+        if known == "file":
+            address = re.sub("^file:/+", "file:///", address)
+        try:
+            filesystem, path = pafs.FileSystem.from_uri(address)
+            if not path.strip("/"):
+                raise ValueError("it has no path")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unusable(self.address, error) from error
+        return filesystem, path.rstrip("/")
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self._opened[0], pafs.LocalFileSystem)
+
+    @property
+    def local_path(self) -> Path:
+        """Where it is on this machine; only if it `is_local`."""
+        return Path(self._opened[1])
+
+    def spark_path(self, name: str) -> str:
+        """The address of a file for Spark, whose file system of choice may be another."""
+        root = self.address.rstrip("/")
+        return f"{root}/{name}" if is_address(root) else f"file://{root}/{name}"
+
+    def local_folder(self, epoch: int) -> str:
+        """The path of an epoch's folder for programs on this machine; only where the state is on its disk."""
+        return self._path(f"epoch-{epoch}")
+
+    def new_name(self, epoch: int, relation: str, kind: str) -> str:
+        """A name, never used before, for a file of this epoch."""
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", relation)
+        return f"epoch-{epoch}/{plain}.{kind}.{uuid.uuid4().hex[:12]}.parquet"
+
+    def make(self, epoch: int) -> None:
+        """Makes the directory of an epoch's files, and the state's own if need be."""
+        self._opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
+
+    def write(self, name: str, table: pa.Table) -> None:
+        """Writes a table; what is read back has the same columns, all nullable."""
+        pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
+
+    def writer(self, name: str) -> PartWriter:
+        """A file that is written piece by piece, and only if there is a row to write."""
+        return PartWriter(self._path(name), self._opened[0])
+
+    def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        """The named columns of a file; only the rows for which `where` holds, a condition on them."""
+        try:
+            return pq.read_table(
+                self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None, filters=where
+            )
+        except FileNotFoundError as error:
+            raise missing_file(self.address, name) from error
+        except (pa.ArrowInvalid, OSError) as error:
+            raise damaged(self.address, f"its file {name} cannot be read ({error})") from error
+
+    def parts(self, name: str) -> list[str]:
+        """The Parquet files that Spark wrote under a name of ours (to it, a folder)."""
+        selector = pafs.FileSelector(self._path(name), recursive=True)
+        found = self._opened[0].get_file_info(selector)
+        return sorted(
+            f"{name}/{info.base_name}"
+            for info in found
+            if info.type == pafs.FileType.File and info.base_name.startswith("part-")
+        )
+
+    def row_count(self, names: Iterable[str]) -> int:
+        """How many rows the files have; reads their footers only."""
+        filesystem = self._opened[0]
+        return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
+
+    def size(self, names: Iterable[str]) -> int:
+        """How many bytes the files take."""
+        infos = self._opened[0].get_file_info([self._path(name) for name in names])
+        return sum(info.size or 0 for info in infos)
+
+    def largest(self, names: Iterable[str], column: str) -> str | None:
+        """The largest text in a column of the files, None when it is null everywhere; reads only that column."""
+        texts = [pc.max(self.read(name, [column])[column]).as_py() for name in names]
+        return max((text for text in texts if text is not None), default=None)
+
+    def manifests(self) -> list[int]:
+        """The numbers of the manifests that are there."""
+        return [int(found[1]) for name in self.names() if (found := _MANIFEST.fullmatch(name))]
+
+    def epochs(self) -> list[int]:
+        """The epochs that have a folder."""
+        return [int(found[1]) for name in self.names() if (found := _EPOCH.fullmatch(name))]
+
+    def foreign_names(self) -> list[str]:
+        """What is in the directory and not ours."""
+        ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock|form"))
+        return sorted(name for name in self.names() if not any(each.fullmatch(name) for each in ours))
+
+    def names(self) -> list[str]:
+        """What is in the directory; nothing, if it is not there."""
+        filesystem, root = self._opened
+        return [info.base_name for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))]
+
+    def read_manifest(self, version: int) -> str:
+        """Raises FileNotFoundError where there is none of this number."""
+        with self._opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
+            return bytes(stream.read()).decode(errors="replace")
+
+    def publish(self, version: int, manifest: str, *, reaches_disk: bool = False) -> None:
+        """Makes this text the manifest of this number, in one step. Raises OSError when it cannot."""
+        filesystem = self._opened[0]
+        path = self._path(_manifest_name(version))
+        if isinstance(filesystem, _OBJECT_STORES):  # there a file appears when it is whole, and a move is a copy
+            self._write_text(path, manifest)
+            return
+        draft = self._path(f"{_DRAFT}{uuid.uuid4().hex[:12]}")
+        self._write_text(draft, manifest)
+        if reaches_disk:
+            _sync(draft)
+        filesystem.move(draft, path)
+        if reaches_disk:
+            _sync(self._opened[1])
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Puts files on the disk, with their names; only if the directory `is_local`."""
+        paths = [Path(self._path(name)) for name in names]
+        folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
+        for path in (*paths, *folders):
+            _sync(path)
+
+    def sweep_manifests(self, keep: int) -> None:
+        """Deletes all manifests and drafts but that of one number."""
+        for name in self.names():
+            if name != _manifest_name(keep) and (_MANIFEST.fullmatch(name) or name.startswith(_DRAFT)):
+                self._delete(self._path(name))
+
+    @staticmethod
+    def epoch_of(name: str) -> int:
+        """The epoch in whose folder a file is."""
+        return int(name.partition("/")[0].removeprefix("epoch-"))
+
+    def sweep(self, epoch: int, keep: Iterable[str]) -> None:
+        """Deletes the files of an epoch except those to keep; a file already gone is no error."""
+        kept = set(keep)
+        filesystem = self._opened[0]
+        folder = self._path(f"epoch-{epoch}")
+        found = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
+        files = [info.path for info in found if info.type == pafs.FileType.File]
+        kept_paths = {self._path(name) for name in kept}
+        for path in files:
+            if path not in kept_paths:
+                self._delete(path)
+        if not kept_paths.intersection(files) and filesystem.get_file_info(folder).type != pafs.FileType.NotFound:
+            filesystem.delete_dir(folder)
+
+    def _delete(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self._opened[0].delete_file(path)
+
+    def _write_text(self, path: str, text: str) -> None:
+        with self._opened[0].open_output_stream(path) as stream:
+            stream.write(text.encode())
+
+    def _path(self, name: str) -> str:
+        return f"{self._opened[1]}/{name}"
+
+
+class PartWriter:
+    """Writes tables of one schema into one file, as they come; without rows there is no file."""
+
+    def __init__(self, path: str, filesystem: pafs.FileSystem) -> None:
+        self._path = path
+        self._filesystem = filesystem
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        table = plain(table)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, filesystem=self._filesystem)
+        self._writer.write_table(table)
+        self.rows += table.num_rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address such as `s3://bucket/state` rather than a path."""
+    return _ADDRESS.match(text) is not None
+
+
+def _manifest_name(version: int) -> str:
+    return f"manifest-{version:012}.json"
+
+
+def _sync(path: str | Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def temporary_directory(spark: Any) -> StateDirectory:
+    """A directory for as long as it is used. Raises UsageError where tasks run on other machines than this."""
+    if not is_on_this_machine(spark):
+        raise UsageError(
+            "a database on a cluster needs a directory that all of its tasks can reach",
+            code=Code.UNUSABLE_DIRECTORY,
+            help="give one, for example `path='hdfs:///tidelog/reach'`",
+        )
+    return StateDirectory.temporary()
+
+
+def _unusable(address: str, error: Exception) -> UsageError:
+    said = str(error).splitlines()
+    return UsageError(
+        f"the state cannot be kept in {address}: pyarrow, which reads and writes it, cannot open this address"
+        f" ({said[0] if said else type(error).__name__})",
+        code=Code.UNUSABLE_DIRECTORY,
+        help="addresses begin with `file:`, `hdfs:`, `viewfs:`, `s3:` (or `s3a:`), `gs:` or `abfs:`; HDFS needs libhdfs"
+        " and CLASSPATH, and stores need their credentials, in the driver and in all tasks",
+    )
+
+
+def _keep() -> None:
+    """A directory that a user named is the user's."""
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with every column nullable, as Parquet readers and joins give them; it must have a column."""
+    return pa.Table.from_arrays(table.columns, names=table.column_names)

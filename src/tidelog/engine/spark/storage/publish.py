@@ -1,0 +1,116 @@
+"""The state that is in force: a directory, and the last manifest in it.
+
+A commit is one more manifest, under the next number. All files that it names are complete by then (and on the disk,
+where that is asked for); the highest number is what counts, so a commit has happened when its manifest has its name,
+and not before. Nothing else is ever replaced: so this works on file systems that cannot rename over a file (HDFS), and
+on object stores, where a file appears whole or not at all.
+
+One process writes. On a local disk a lock sees to that. Elsewhere there is none that all file systems have, so a writer
+looks before each commit whether the last manifest is its own: of two writers, one is refused at its next commit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.manifest import Basis, Manifest, expire, retire
+from tidelog.engine.storage_errors import damaged, in_use, not_a_database, not_written
+
+_log = logging.getLogger("tidelog")
+_NOTHING = Manifest(version=0, epoch=-1)
+
+
+class Published:
+    """The manifest in force. `keep_epochs` is for how many epochs files stay after the last one that needed them."""
+
+    def __init__(self, directory: StateDirectory, *, keep_epochs: int, reaches_disk: bool) -> None:
+        self.directory = directory
+        self.manifest = last_manifest(directory) or _NOTHING
+        self._keep_epochs = keep_epochs
+        self._reaches_disk = reaches_disk and directory.is_local
+
+    @property
+    def is_new(self) -> bool:
+        return not self.manifest.version
+
+    def refresh(self) -> None:
+        """Takes over what another process has published since."""
+        found = last_manifest(self.directory)
+        if found is None:
+            raise not_a_database(self.directory.address, "there is no manifest in it any more")
+        self.manifest = found
+
+    def publish(self, manifest: Manifest, changes: Iterable[str], held: Iterable[str]) -> None:
+        """Makes this the manifest in force; its number and its retired files are seen to here.
+
+        `changes` are files with what changed in the epoch, `held` those that somebody may still read. Raises UsageError
+        where another process has published meanwhile, TransactionError where it cannot be written; then nothing has
+        happened.
+        """
+        old, held = self.manifest, frozenset(held)
+        retired = expire(retire(manifest, old, changes), manifest.epoch - self._keep_epochs, held)
+        new = replace(manifest, version=old.version + 1, retired=retired)
+        self._check_ours()
+        try:
+            if self._reaches_disk:
+                self.directory.sync(new.named - old.named)
+            self.directory.publish(new.version, new.to_json(), reaches_disk=self._reaches_disk)
+        except OSError as error:
+            raise not_written(self.directory.address, error.strerror or error) from error
+        self.manifest = new
+        self._remove(old.named - new.named, held)
+
+    def take_over(self) -> None:
+        """Begins to write, and removes what a crash has left: files that no manifest names, drafts, older manifests.
+
+        The manifest is published again first. So another writer, where no lock keeps it out, cannot commit any more:
+        the files that it is writing are about to be removed. Raises as `publish` does.
+        """
+        self._check_ours()
+        if not self.is_new:
+            self.publish(self.manifest, (), ())
+        elif not self.directory.is_local:
+            return  # two that begin at the same time cannot know of one another
+        for epoch in self.directory.epochs():
+            self.directory.sweep(epoch, keep=self.manifest.named)
+        self.directory.sweep_manifests(keep=self.manifest.version)
+
+    def _check_ours(self) -> None:
+        if max(self.directory.manifests(), default=0) != self.manifest.version:
+            raise in_use(self.directory.address, "another process, which has committed since this one did")
+
+    def _remove(self, names: Iterable[str], held: frozenset[str]) -> None:
+        """Removes files that are named no longer, and what an epoch wrote for itself alone."""
+        folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
+        try:
+            for epoch in folders:
+                self.directory.sweep(epoch, keep=self.manifest.named | held)
+            self.directory.sweep_manifests(keep=self.manifest.version)
+        except OSError as error:
+            _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
+
+
+def last_manifest(directory: StateDirectory) -> Manifest | None:
+    """The manifest in force; None where there is none.
+
+    Raises DataError where it is damaged, UsageError where another version of Tidelog wrote it.
+    """
+    for _ in range(100):
+        versions = directory.manifests()
+        if not versions:
+            return None
+        try:
+            text = directory.read_manifest(max(versions))
+        except FileNotFoundError:
+            continue  # a writer has published another one meanwhile
+        return Manifest.from_json(text, directory.address)
+    raise damaged(directory.address, "its manifest cannot be read")
+
+
+def stored_basis(directory: StateDirectory) -> Basis | None:
+    """What the rows of the database in a directory were derived by; None where there is no database."""
+    found = last_manifest(directory)
+    return None if found is None else found.basis

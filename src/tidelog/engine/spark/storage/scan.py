@@ -1,0 +1,79 @@
+"""State files → DataFrames, read where they lie: no row passes through the driver.
+
+A frame has the relation's columns as `c0`, ... in the types of `encode.stored_type`. Schemas are given, not inferred:
+to look into the files first would be a job of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidelog.engine.spark.encoding.columns import stored_schema, to_frame
+from tidelog.engine.spark.encoding.nested import shown
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed, Stored
+from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
+
+
+def scan_rows(
+    spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None, numbers: bool = False
+) -> Any:
+    """The visible rows of a relation, with `numbers` also the three of a counted one."""
+    from pyspark.sql import functions as f
+
+    buckets = stored.buckets if stored is not None else ()
+    base = scan_files(spark, directory, relation, [name for bucket in buckets for name in bucket.base])
+    if relation.weighted:
+        # What is in the delta is gone from the base, whatever its weight.
+        base = base.filter(f.col(TOTAL) > 0)
+    deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    wanted = [*values, *NUMBERS] if numbers else values
+    if not deltas:
+        return base.select(*wanted)
+    delta = scan_files(spark, directory, relation, deltas)
+    live = delta.filter(f.col(TOTAL) > 0).select(*wanted)
+    # A bucket's rows are its own, so the deltas of all buckets lie over the bases of all; and the one row that a
+    # relation without columns may have is in the delta or gone.
+    rest = base.join(delta, values, "left_anti").select(*wanted) if values else None
+    return live if rest is None else rest.unionByName(live)
+
+
+def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+    """The rows that came in an epoch, or those that went."""
+    return scan_weighted(spark, directory, relation, changed, came).drop(TOTAL)
+
+
+def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+    """The rows that came in an epoch, or those that went, with what their weights have changed by as `_total`."""
+    from pyspark.sql import functions as f
+
+    rows = scan_files(spark, directory, relation, changed.files)
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    if not changed.weighted:
+        weight = f.lit(1 if came else -1).cast("long")
+        return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) == 0).select(*values, weight.alias(TOTAL))
+    return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) < 0).select(*values, TOTAL)
+
+
+def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
+    """A scanned frame in the encoding of frames; `more` are columns that come along."""
+    from pyspark.sql import functions as f
+
+    values = [to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
+    return frame.select(*values, *more)
+
+
+def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) -> Any:
+    """A scanned frame under the names of the program, and of what it has besides, as users see it."""
+    return shown(frame, relation, definitions).toDF(*(column.name for column in relation.columns), *more)
+
+
+def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:
+    """All rows of some files with their numbers, which are null where a file has none."""
+    schema = stored_schema(relation, NUMBERS)
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*(directory.spark_path(name) for name in files))

@@ -1,0 +1,129 @@
+"""Relations that are kept as plain sets (inputs, and what frames derive): changes and files → files.
+
+They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task; large
+ones by Spark, and the first load of an empty relation needs nothing at all: the file of its changes is its base.
+
+Weights that are given (to multisets) are kept in the same way: what changes is added to what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
+from tidelog.engine.spark.storage.state_files import (
+    TOTAL,
+    Bucket,
+    Changed,
+    Stored,
+    overlay,
+    read_changes,
+    read_rows,
+    read_weights,
+    signed_rows,
+    sum_weights,
+    write_bucket,
+    write_whole,
+)
+from tidelog.rules.ir import Kind, Relation
+
+MERGED_ROWS = 2_000_000
+"""Changes and relations of at most this many rows are merged in the driver."""
+
+
+def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
+    """The relation after the change, as a plain set in one bucket, whatever it was before."""
+    if relation.weighted:
+        return _add_weights(attempt, relation, old, changed)
+    had = old.rows if old is not None else 0
+    rows = had + changed.inserted - changed.deleted
+    if not had:
+        return stored_set(attempt.label, Bucket(rows, changed.files, rows))
+    if changed.inserted + changed.deleted > MERGED_ROWS or had > MERGED_ROWS:
+        return write_frame(attempt, relation, _merged(attempt, relation, old, changed))
+    table = read_changes(attempt.directory, relation, changed)
+
+    def whole() -> pa.Table:
+        merged = overlay(read_rows(attempt.directory, relation, old), table)
+        return merged.filter(pc.greater(merged[TOTAL], 0))
+
+    if old is not None and len(old.buckets) == 1:
+        written = write_bucket(attempt.directory, attempt.epoch, relation.name, old.buckets[0], rows, table, whole)
+    else:
+        written = write_whole(attempt.directory, attempt.epoch, relation.name, whole())
+    return stored_set(attempt.label, written)
+
+
+def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
+    """How many rows came and how many went, by files of changes that Spark wrote; small files need no job."""
+    if attempt.directory.row_count(files) <= MERGED_ROWS:
+        totals = [attempt.directory.read(name, [TOTAL])[TOTAL] for name in files]
+        came = sum(pc.sum(column).as_py() or 0 for column in totals)
+        return came, sum(len(column) for column in totals) - came
+    from pyspark.sql import functions as f
+
+    paths = [attempt.directory.spark_path(name) for name in files]
+    came, rows = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).agg(f.sum(TOTAL), f.count(TOTAL)).first()
+    return came, rows - came
+
+
+def count_weights(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
+    """How many rows gain weight and how many lose some, by files of weighted changes."""
+    if attempt.directory.row_count(files) <= MERGED_ROWS:
+        signs = [pc.greater(attempt.directory.read(name, [TOTAL])[TOTAL], 0) for name in files]
+        more = sum(pc.sum(column).as_py() or 0 for column in signs)
+        return more, sum(len(column) for column in signs) - more
+    from pyspark.sql import functions as f
+
+    paths = [attempt.directory.spark_path(name) for name in files]
+    gains = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).select((f.col(TOTAL) > 0).cast("long"))
+    more, rows = gains.toDF("more").agg(f.sum("more"), f.count("more")).first()
+    return more, rows - more
+
+
+def _add_weights(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
+    """The weights after a change; a stream has none between epochs."""
+    if relation.kind is Kind.STREAM:
+        return stored_set(attempt.label, Bucket())
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    delta = read_changes(attempt.directory, relation, changed)
+    if not changed.weighted:
+        # A set that is delayed has no weights of its own.
+        delta = pa.concat_tables([_weighing(rows, sign) for sign, rows in signed_rows(delta, weighted=False)])
+    before = read_weights(attempt.directory, relation, old)
+    after = sum_weights([before, delta], values)
+    return stored_set(attempt.label, write_whole(attempt.directory, attempt.epoch, relation.name, after))
+
+
+def _weighing(rows: pa.Table, sign: int) -> pa.Table:
+    place = rows.column_names.index(TOTAL)
+    return rows.set_column(place, TOTAL, pa.repeat(pa.scalar(sign, pa.int64()), rows.num_rows))
+
+
+def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
+    """A relation with just the rows of the frame, which has its columns as `c0`, ... in the stored types."""
+    from pyspark.sql import functions as f
+
+    folder = attempt.new_name(relation.name, "base")
+    frame.withColumn(TOTAL, f.lit(1).cast("long")).write.parquet(attempt.directory.spark_path(folder))
+    files = tuple(attempt.directory.parts(folder))
+    rows = attempt.directory.row_count(files)
+    return stored_set(attempt.label, Bucket(rows, files, rows))
+
+
+def stored_set(label: str, bucket: Bucket) -> Stored:
+    """A plain set in one bucket."""
+    return Stored(label, counted=False, column=None, buckets=(bucket,))
+
+
+def _merged(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Any:
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    spark, directory = attempt.spark, attempt.directory
+    went = scan_changes(spark, directory, relation, changed, came=False)
+    came = scan_changes(spark, directory, relation, changed, came=True)
+    return scan_rows(spark, directory, relation, old).join(went, values, "left_anti").unionByName(came)

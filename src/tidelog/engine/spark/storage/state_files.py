@@ -1,0 +1,303 @@
+"""The state of a database on Spark: Parquet files; a manifest says which of them count (`manifest`).
+
+A relation is cut into buckets (one, unless its stratum is decomposed). A bucket is base files and at most one delta
+file; a row of the delta stands for the row of the base with the same columns, and a `_total` of 0 says that it is gone:
+
+    visible = base without the rows of the delta + the rows of the delta with _total > 0
+
+An epoch reads the old delta, lays its own changes over it and writes a new one, or a new base when the delta would be
+a large part of it. So every bucket is read with at most one anti-join, by pyarrow in tasks and by Spark alike.
+Files are never changed, and their names never used again. An epoch becomes visible when its manifest has its name:
+before that instant nothing has happened, after it everything has.
+
+Columns are named by position (`c0`, `c1`, ...): names of the program may differ only in case, which Spark ignores, or
+be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`). Their
+types are those of `rules.stored`.
+
+Of a weighted relation `_total` is the weight. A row whose weight is negative is kept, too, but is not visible. A stream
+has no files: it is what an epoch changes, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engine.spark.plans.tasks.bucket import rows_of_bucket
+from tidelog.engine.spark.storage.directory import StateDirectory, plain
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema.stored import stored_schema
+
+TOTAL = "_total"
+NUMBERS = ("_rank", "_count", TOTAL)
+
+DELTA_SHARE = 0.2
+"""A delta larger than this part of its base is made part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible.
+
+    `keys` is the file with its filters (`join_keys`), if it has any.
+    """
+
+    rows: int = 0
+    base: tuple[str, ...] = ()
+    base_rows: int = 0
+    delta: str | None = None
+    delta_rows: int = 0
+    keys: str | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.base, *(name for name in (self.delta, self.keys) if name is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One relation; `counted` if its rows have their numbers.
+
+    `column` is the position whose value decides the bucket, None when there is only one bucket. `label` names the
+    attempt at an epoch in which the relation's stratum was last touched.
+    """
+
+    label: str
+    counted: bool
+    column: int | None
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(bucket.rows for bucket in self.buckets)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(name for bucket in self.buckets for name in bucket.files)
+
+    def is_cut(self, cut: Cut) -> bool:
+        """True when the bucket that is asked for is one of those stored."""
+        return self.column == cut.column and len(self.buckets) == cut.buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The rows of one relation that came (a positive `_total`) and went (`_total` 0) in an epoch.
+
+    Where all rows came, the files may be those of the state. If they are `weighted`, `_total` is what the weight of the
+    row has changed by, never 0.
+    """
+
+    files: tuple[str, ...]
+    inserted: int
+    deleted: int
+    weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One bucket of many, by the value of a column: a part of a relation as a task wants it."""
+
+    column: int
+    buckets: int
+    bucket: int
+
+
+def positional(relation: Relation) -> Relation:
+    """The same relation with columns named by position; whether it is functional is not for tasks to say."""
+    columns = tuple(Column(f"c{i}", column.type) for i, column in enumerate(relation.columns))
+    return replace(relation, columns=columns, functional=0)
+
+
+def read_rows(
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None = None,
+    numbers: bool = False,
+    where: pc.Expression | None = None,
+) -> pa.Table:
+    """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation.
+
+    With `where`, a condition on their values, only the rows for which it holds.
+    """
+    table = _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
+    return table.filter(pc.greater(table[TOTAL], 0)) if relation.weighted else table
+
+
+def read_weights(
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None = None,
+    numbers: bool = False,
+    where: pc.Expression | None = None,
+) -> pa.Table:
+    """All rows that have a weight, visible or not, in the form of `read_rows`."""
+    return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
+
+
+def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
+    """The rows that came (`_total` 1) and went (0); if they are weighted, with what their weights changed by."""
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    table = _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
+    came = table[TOTAL] if changed.weighted else pc.cast(pc.greater(table[TOTAL], 0), pa.int64())
+    return table.set_column(len(values), TOTAL, came)
+
+
+def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.Table:
+    """The rows that came and went, in the form of `read_changes`; the tables may have more columns than the values."""
+    parts = [
+        pa.Table.from_arrays(
+            [*(table.column(name) for name in values), pa.repeat(pa.scalar(total, pa.int64()), table.num_rows)],
+            names=[*values, TOTAL],
+        )
+        for table, total in ((came, 1), (went, 0))
+    ]
+    return pa.concat_tables(parts)
+
+
+def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
+    """What the tables, each with `_total`, come to for each row that they have; no zeros."""
+    both = pa.concat_tables([plain(table.select([*values, TOTAL])) for table in tables])
+    if values:
+        sums = both.group_by(list(values), use_threads=False).aggregate([(TOTAL, "sum")])
+        both = sums.rename_columns([*values, TOTAL])
+    elif both.num_rows:
+        both = pa.table({TOTAL: pa.array([pc.sum(both[TOTAL]).as_py()], pa.int64())})
+    return both.filter(pc.not_equal(both[TOTAL], 0))
+
+
+def negated(table: pa.Table) -> pa.Table:
+    """The table with every `_total` the other way round."""
+    place = table.column_names.index(TOTAL)
+    return table.set_column(place, TOTAL, pc.negate(table[TOTAL]))
+
+
+def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
+    """The rows of `read_changes` by what they do to the weight of a row: -1 and +1, for weights any number."""
+    if not weighted:
+        return [(sign, table.filter(pc.equal(table[TOTAL], total))) for sign, total in ((-1, 0), (+1, 1))]
+    weights = sorted(pc.unique(table[TOTAL]).to_pylist())
+    return [(weight, table.filter(pc.equal(table[TOTAL], weight))) for weight in weights if weight]
+
+
+def _read_stored(
+    directory: StateDirectory,
+    relation: Relation,
+    stored: Stored | None,
+    cut: Cut | None,
+    numbers: list[str],
+    where: pc.Expression | None,
+) -> pa.Table:
+    empty = _empty(relation, [*(f"c{i}" for i in range(len(relation.columns))), *numbers])
+    if stored is None:
+        return empty
+    if cut is not None and stored.is_cut(cut):
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty, where)
+    table = _read_buckets(directory, stored.buckets, empty, where)
+    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
+
+
+def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
+    """All rows of some state files, those with a `_total` of 0 among them, with their numbers."""
+    values = [f"c{i}" for i in range(len(relation.columns))]
+    return _read_files(directory, files, _empty(relation, [*values, *NUMBERS]))
+
+
+def _read_buckets(
+    directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table, where: pc.Expression | None
+) -> pa.Table:
+    """The visible rows of some buckets; `empty` has the columns that are wanted."""
+    tables = [empty]
+    for bucket in buckets:
+        table = _read_files(directory, bucket.base, empty, where)
+        if bucket.delta is not None:
+            merged = overlay(table, _read_files(directory, (bucket.delta,), empty, where))
+            table = merged.filter(pc.not_equal(merged[TOTAL], 0))
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _read_files(
+    directory: StateDirectory, names: Sequence[str], empty: pa.Table, where: pc.Expression | None = None
+) -> pa.Table:
+    """The rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
+    return pa.concat_tables([empty, *(_read_file(directory, name, empty, where) for name in names)])
+
+
+def _read_file(directory: StateDirectory, name: str, empty: pa.Table, where: pc.Expression | None) -> pa.Table:
+    try:
+        return directory.read(name, empty.column_names, where).cast(empty.schema)
+    except pa.ArrowNotImplementedError:  # one of those types cannot be compared with the one that is right
+        return directory.read(name, empty.column_names).cast(empty.schema).filter(where)
+
+
+def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
+    """Both tables' rows; where both have a row with the same values, the one from above."""
+    values = [name for name in below.column_names if name not in NUMBERS]
+    if not above.num_rows:
+        return below
+    if not values:
+        return above
+    rest = below.join(above.select(values), values, join_type="left anti", use_threads=False)
+    return pa.concat_tables([rest.select(above.column_names), above])
+
+
+def write_bucket(
+    directory: StateDirectory,
+    epoch: int,
+    name: str,
+    old: Bucket,
+    rows: int,
+    changed: pa.Table,
+    whole: Callable[[], pa.Table],
+) -> Bucket:
+    """The bucket after an epoch that `changed` some rows and left `rows` visible, which `whole` gives if need be.
+
+    Costs the delta so far and the change; now and then, when these are a fifth of it, the whole bucket.
+    """
+    if not changed.num_rows:
+        return old
+    if old.delta_rows + changed.num_rows > DELTA_SHARE * old.base_rows:
+        return write_whole(directory, epoch, name, whole())
+    return write_delta(directory, epoch, name, old, rows, changed)
+
+
+def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, rows: int, changed: pa.Table) -> Bucket:
+    """The bucket with `changed` rows laid over its base, and over those that lie there already."""
+    changed = plain(changed)
+    if old.delta is not None:
+        changed = overlay(directory.read(old.delta, changed.column_names), changed)
+    file = directory.new_name(epoch, name, "delta")
+    directory.write(file, changed)
+    return replace(old, rows=rows, delta=file, delta_rows=changed.num_rows)
+
+
+def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Table) -> Bucket:
+    """A bucket with just these rows, of which those with a positive `_total` are visible."""
+    if not table.num_rows:
+        return Bucket()
+    file = directory.new_name(epoch, name, "base")
+    directory.write(file, table)
+    return Bucket(pc.sum(pc.greater(table[TOTAL], 0)).as_py(), (file,), table.num_rows)
+
+
+def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
+    """The reverse of `dataclasses.asdict`."""
+    return Bucket(**{**value, "base": tuple(value["base"])})
+
+
+def stored_from_json(value: Mapping[str, Any]) -> Stored:
+    """The reverse of `dataclasses.asdict`."""
+    return Stored(**{**value, "buckets": tuple(map(bucket_from_json, value["buckets"]))})
+
+
+def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:
+    schema = stored_schema(positional(relation))
+    numbers = [pa.field(name, pa.int64()) for name in columns if name in NUMBERS]
+    return pa.schema([column.with_nullable(True) for column in schema] + numbers).empty_table()

@@ -1,0 +1,269 @@
+"""The strategy `circuit` on frames: rules are rows of a DataFrame, and one chain of joins finds the instances of all.
+
+    facts    code side rank w0 w1 …       a row, as words (`words`), of a relation in a version of the state
+    rules    (`rule_rows`)                directions, orders, signals
+    rewrites prefix level s0 s1 …         how far a body has been walked, and what its variables are
+
+Per literal of the longest body: rewrites meet the directions that lead on from their prefix (*gatekeep*), facts meet
+the orders that are asked of them (*index*), and both meet by order and key (*product*); at the end rewrites meet
+signals (*ground*). So a wave has as many joins as the longest body, whatever the number of rules, where
+`instances.Joins` has some for each rule. What is done with the instances is the same: ranks, counts, totals, waves
+(`rounds`, `waves`; `docs/decisions/0024-the-circuit-on-spark.md`).
+
+A literal is taken through a negation before it is joined, and what waits for longer bodies passes by a join with one of
+`UNITS` rows, so that the plan is a chain: nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from tidelog.engine.spark.encoding.words import Words, facts_inside, facts_of, heads_inside, types_of
+from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
+from tidelog.engine.spark.plans.frames.delta_joins import SMALL_DELTA, Reading, positions_of
+from tidelog.engine.spark.plans.frames.join_rule import LEVEL
+from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, Slots
+from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.strategies.circuit.python_step import compute
+from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
+from tidelog.rules.ir import Relation, Rule, Stratum
+
+UNITS = 64
+"""So many rows let rewrites pass, so that they stay spread over all tasks."""
+
+SMALL_FACTS = 50_000
+"""Facts of at most this many rows, counted once for each order, are sent to every task."""
+
+
+class Circuit:
+    """A `Finder` that joins rules with facts. `rules` are all that it may be asked for."""
+
+    def __init__(
+        self, spark: Any, stratum: Stratum, slots: Slots, relations: Mapping[str, Relation], rules: Sequence[Rule]
+    ) -> None:
+        self._spark = spark
+        self._stratum = stratum
+        self._slots = slots
+        self._relations = relations
+        self._words = Words(types_of(stratum, rules, relations), slots.functions.definitions)
+        read = (atom.relation for rule in rules for atom in rule.atoms)
+        self._codes = {name: code for code, name in enumerate(dict.fromkeys([*stratum.relations, *read]))}
+        self._known: dict[tuple[tuple[int, int | None, frozenset[str]], ...], tuple[RuleRows, Any]] = {}
+        self._heads = heads_inside(slots, self._words)
+        self._steady: dict[tuple[str, int], Any] = {}
+
+    def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
+        walks = [walk for rule in by_event for walk in self._walks(rule, reading)]
+        walks += [Walk(rule, None) for rule in entire]
+        if not walks:
+            return self._slots.nothing([LEVEL])
+        rows, table = self._rows(walks)
+        found = None
+        for depth in range(rows.depth):
+            found = self._taken_on(found, rows, table, depth, reading)
+        return self._grounded(found, rows, table)
+
+    def arrange(self, below: Mapping[str, Versions]) -> Mapping[str, Versions]:
+        """As they are: the facts below are kept as words."""
+        return below
+
+    def release(self) -> None:
+        release(*self._steady.values())
+        self._steady.clear()
+
+    # Rules
+
+    def _walks(self, rule: Rule, reading: Reading) -> list[Walk]:
+        inside, below = reading.inside_events(), reading.below
+        split = {name for name in below if reading.steady is None and below[name].changed is not None}
+        split |= {*self._stratum.relations} if inside is not None else set()
+        return [
+            Walk(rule, place, frozenset(split & {atom.relation for atom in rule.atoms}))
+            for place, atom, negated in positions_of(rule)
+            if (reading.events(atom.relation, negated) if atom.relation in below else inside) is not None
+        ]
+
+    def _rows(self, walks: Sequence[Walk]) -> tuple[RuleRows, Any]:
+        """The rows of some walks, and the same as a frame. Waves of a kind have the same walks."""
+        key = tuple((id(walk.rule), walk.event, walk.split) for walk in walks)
+        if key not in self._known:
+            name = ", ".join(self._stratum.relations)
+            rows = RuleRows(walks, self._codes, self._words, self._slots.functions, name)
+            self._known[key] = rows, self._spark.createDataFrame(rows.table())
+        return self._known[key]
+
+    # A literal
+
+    def _taken_on(self, rewrites: Any, rows: RuleRows, table: Any, depth: int, reading: Reading) -> Any:
+        """Rewrites (None: the root) that have been taken through one more literal."""
+        keys, word = [f"k{i}" for i in range(rows.keys)], self._words.type
+        slots = [f"s{i}" for i in range(rows.slots)]
+        left = self._gatekept(rewrites, rows, table, depth)
+        others = [name for name in left.columns if name not in ("number", *keys)]
+        if rows.has(depth, Kind.ANTI):
+            absent = self._indexed(rows, table, depth, Kind.ANTI, reading).select("number", *keys)
+            left = left.join(self._sized(absent, rows, depth, reading), ["number", *keys], "left_anti")
+            number = f"if(kind = {int(Kind.ANTI)}, {UNIT}, number) as number"
+            left = left.selectExpr(number, *keys, *others)
+        is_passed = rows.has(depth, Kind.PASS) or rows.has(depth, Kind.ANTI)
+        if rows.has(depth, Kind.JOIN):
+            facts = self._indexed(rows, table, depth, Kind.JOIN, reading)
+            if is_passed:
+                facts = facts.unionByName(self._units(rows))
+                salt = f"cast(pmod(xxhash64({', '.join(slots)}), {UNITS}) as {word})"
+                # What passes may have come through a negation, with a key of its own.
+                none = f"cast({self._words.filler!r} as {word})"
+                passing = zip(keys, [salt, *(none for _ in keys[1:])], strict=True)
+                own = [f"if(number = {UNIT}, {other}, {key}) as {key}" for key, other in passing]
+                left = left.selectExpr("number", *own, *others)
+            if depth == 0 or (depth == 1 and self._is_small(rows, reading)):
+                left = left.hint("broadcast")
+            else:
+                facts = self._sized(facts, rows, depth, reading)
+            joined = left.join(facts, ["number", *keys])
+        else:
+            joined = left.selectExpr("*", *self._no_fact(rows))
+        fact = _array("w", rows.columns)
+        bound = [f"coalesce(get({fact}, b{i}), {slot}) as {slot}" for i, slot in enumerate(slots)]
+        after = joined.selectExpr("target as prefix", "greatest(level, rank) as level", *bound)
+        steps = rows.steps.get(depth)
+        if not steps:
+            return after
+        schema = ", ".join(["prefix int", "level long", *(f"{slot} {word}" for slot in slots)])
+        return compute(after, steps, self._words, schema)
+
+    def _gatekept(self, rewrites: Any, rows: RuleRows, table: Any, depth: int) -> Any:
+        """Each rewrite with every direction that leads on from its prefix, and the key of what it looks for."""
+        ways = table.filter(f"row = {int(Row.DIRECTION)} and depth = {depth}")
+        slots = [f"s{i}" for i in range(rows.slots)]
+        named = ["kind", "target", "number", *(f"b{i}" for i in range(rows.slots))]
+        if rewrites is None:
+            nothing = [f"cast(null as {self._words.type}) as {slot}" for slot in slots]
+            return ways.selectExpr(*named, *(f"k{i}" for i in range(rows.keys)), "0L as level", *nothing)
+        met = rewrites.join(ways.withColumnRenamed("origin", "prefix").hint("broadcast"), "prefix")
+        return met.selectExpr(*named, "level", *slots, *_picked(rows.slots, rows.keys, "k"))
+
+    def _grounded(self, rewrites: Any, rows: RuleRows, table: Any) -> Any:
+        """The heads of rewrites that have come to the end of a body, in the common frame."""
+        signals = table.filter(f"row = {int(Row.SIGNAL)}").withColumnRenamed("origin", "prefix")
+        met = rewrites.join(signals.hint("broadcast"), "prefix")
+        heads = _picked(rows.slots, rows.terms, "h")
+        # No rule at hand may have the widest head.
+        width = max(len(places) for places in self._slots.places.values())
+        heads += [f"cast(null as {self._words.type}) as h{i}" for i in range(rows.terms, width)]
+        named = met.selectExpr(f"cast(target as long) as {MEMBER}", f"level as {LEVEL}", *heads)
+        return self._slots.gathered(self._heads, named, [LEVEL])
+
+    # Facts
+
+    def _indexed(self, rows: RuleRows, table: Any, depth: int, kind: Kind, reading: Reading) -> Any:
+        """Each fact under every order that is asked of it at a depth: order, key, rank and words."""
+        fact, filler = _array("w", rows.columns), f"cast({self._words.filler!r} as {self._words.type})"
+        orders = table.filter(f"row = {int(Row.ORDER)} and depth = {depth} and kind = {int(kind)}")
+        asked = [
+            name
+            for letter, count in (("y", rows.keys), ("x", rows.pairs), ("z", rows.pairs))
+            for name in _names(letter, count)
+        ]
+        orders = orders.select("code", "number", "side", *asked)
+        facts = self._facts(rows, rows.reads(depth, kind), reading)
+        equal = [f"coalesce(get({fact}, x{i}) = get({fact}, z{i}), true)" for i in range(rows.pairs)]
+        met = facts.join(orders.hint("broadcast"), "code").filter(" and ".join(["sides & side != 0", *equal]))
+        keys = [f"coalesce(get({fact}, y{i}), {filler}) as k{i}" for i in range(rows.keys)]
+        return met.selectExpr("number", *keys, "rank", *_names("w", rows.columns))
+
+    def _facts(self, rows: RuleRows, reads: set[tuple[str, bool, Side]], reading: Reading) -> Any:
+        """The rows that are read, each with its code and the version that it is of."""
+        own = self._slots.members
+        parts = []
+        sides = sorted({side for relation, _, side in reads if relation in own})
+        for side in sides:
+            frame = self._inside(reading, side)
+            columns = facts_inside(self._slots, self._words, rows.columns)
+            parts.append(frame.selectExpr(f"cast(2 * {MEMBER} as int) as code", f"{int(side)} as sides", *columns))
+        below = sorted((each for each in reads if each[0] not in own), key=lambda each: (each[0], each[1:]))
+        if below and reading.steady is not None:
+            parts.append(self._kept(rows, reading, reading.steady))
+        else:
+            parts += [self._below(rows, reading, *each) for each in below]
+        return reduce(lambda left, right: left.unionByName(right), parts)
+
+    def _inside(self, reading: Reading, side: Side) -> Any:
+        if side is Side.EVENT:
+            events = reading.inside_events()
+            assert events is not None
+            return events.rows
+        return reading.inside_front() if side is Side.FRONT else reading.inside_behind()
+
+    def _below(self, rows: RuleRows, reading: Reading, relation: str, negated: bool, side: Side) -> Any:
+        """Rows of a relation below, as facts."""
+        if side is Side.EVENT:
+            events = reading.events(relation, negated)
+            assert events is not None
+            frame = events.rows
+        else:
+            frame = (reading.front if side is Side.FRONT else reading.behind)(relation, negated)
+        columns = facts_of(self._relations[relation], self._words, rows.columns)
+        return frame.selectExpr(f"{rows.code(relation, negated)} as code", f"{int(side)} as sides", *columns)
+
+    def _kept(self, rows: RuleRows, reading: Reading, name: str) -> Any:
+        """All facts below that any depth reads, made once for all waves that read the same."""
+        key = (name, id(rows))
+        if key not in self._steady:
+            wanted = {
+                each
+                for depth in range(rows.depth)
+                for kind in (Kind.JOIN, Kind.ANTI)
+                for each in rows.reads(depth, kind)
+                if each[0] not in self._slots.members
+            }
+            parts = [self._below(rows, reading, *each) for each in sorted(wanted)]
+            self._steady[key] = cut(reduce(lambda left, right: left.unionByName(right), parts))
+        return self._steady[key]
+
+    def _units(self, rows: RuleRows) -> Any:
+        """The rows by which what has to wait passes."""
+        filler = f"cast({self._words.filler!r} as {self._words.type})"
+        keys = [f"cast(id as {self._words.type}) as k0", *(f"{filler} as k{i}" for i in range(1, rows.keys))]
+        return self._spark.range(UNITS).selectExpr(f"{UNIT} as number", *keys, *self._no_fact(rows))
+
+    def _no_fact(self, rows: RuleRows) -> list[str]:
+        return ["0L as rank", *(f"cast(null as {self._words.type}) as {name}" for name in _names("w", rows.columns))]
+
+    # Sizes
+
+    def _is_small(self, rows: RuleRows, reading: Reading) -> bool:
+        """Whether what the events have met is so little that it goes to every task."""
+        reads = rows.reads(0, Kind.JOIN)
+        if any(side is not Side.EVENT for _, _, side in reads):
+            return False
+        found = [reading.events(name, negated) for name, negated, _ in reads if name in reading.below]
+        found += [reading.inside_events()]
+        return sum(events.count for events in found if events is not None) <= SMALL_DELTA
+
+    def _sized(self, facts: Any, rows: RuleRows, depth: int, reading: Reading) -> Any:
+        """Facts, sent to every task where they are few; otherwise the side that is smaller is hashed in the tasks."""
+        reads = [each for kind in (Kind.JOIN, Kind.ANTI) for each in rows.reads(depth, kind)]
+        below = sum(
+            max(reading.below[each].old_rows, reading.below[each].new_rows)
+            for each, *_ in reads
+            if each in reading.below
+        )
+        inside = reading.inside_rows if any(each in self._slots.members for each, *_ in reads) else 0
+        is_few = (below + inside) * rows.order_count(depth) <= SMALL_FACTS
+        return facts.hint("broadcast") if is_few else facts
+
+
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{i}" for i in range(count)]
+
+
+def _array(letter: str, count: int) -> str:
+    return f"array({', '.join(_names(letter, count))})"
+
+
+def _picked(slots: int, count: int, name: str) -> list[str]:
+    """The words that rows of rules name: of the rewrite, or constants."""
+    return [f"coalesce(get({_array('s', slots)}, y{i}), k{i}) as {name}{i}" for i in range(count)]

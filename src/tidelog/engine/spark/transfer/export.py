@@ -1,0 +1,159 @@
+"""The state of a local engine → files, and what a manifest says of them; and back.
+
+Both sides keep rows with the same numbers (`exported`), so they go over as they are, and nothing is derived. One thing
+differs: on Spark the facts of an input relation that rules derive too lie apart (`separate`), and are one level lower
+there. What a stratum with such a relation counts is not what it counts on the other side, so it is derived anew; so are
+strata whose numbers Spark does not know. Weights, groups and what is still to come are the same on both sides.
+
+No Spark is needed for either way: the files are read and written here.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.transfer.export import HandedOver
+from tidelog.engine.spark.plans.split_inputs import SeparateProgram, separate
+from tidelog.engine.spark.plans.tasks.task_inputs import with_input
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.manifest import Manifest
+from tidelog.engine.spark.storage.set_relation import stored_set
+from tidelog.engine.spark.storage.state_files import (
+    NUMBERS,
+    TOTAL,
+    Changed,
+    Stored,
+    read_changes,
+    read_weights,
+    write_whole,
+)
+from tidelog.rules.ir import Kind, Relation, RuleProgram
+
+
+def write_state(state: HandedOver, program: RuleProgram, directory: StateDirectory) -> Manifest:
+    """Writes the state of a local engine of this program; the manifest names the files, and has no basis and no marks.
+
+    They are in the folder of the state's epoch, where nothing else may be.
+    """
+    directory.make(state.epoch)
+    separated = separate(program)
+    state = _with_facts_apart(state, separated)
+    label = uuid.uuid4().hex[:12]
+    stored = {}
+    for name, table in state.rows.items():
+        relation = separated.rules.relations[name]
+        is_derived = name in separated.derived
+        numbered = _positional(table, relation, NUMBERS if is_derived else (TOTAL,))
+        if not is_derived and not relation.weighted:
+            numbered = _with_total(numbered, _all(1, numbered.num_rows))
+        bucket = write_whole(directory, state.epoch, name, numbered)
+        stored[name] = Stored(label, True, None, (bucket,)) if is_derived else stored_set(label, bucket)
+    waiting = {}
+    for feed in program.feeds:
+        if not feed.latest:
+            source = separated.rules.relations[feed.source]
+            queue = state.waiting.get(feed.relation, ())
+            waiting[feed.relation] = tuple(_write_changes(each, source, state.epoch, directory) for each in queue)
+    return Manifest(1, state.epoch, relations=stored, waiting=waiting)
+
+
+def read_state(
+    manifest: Manifest, program: RuleProgram, directory: StateDirectory
+) -> tuple[HandedOver, frozenset[str]]:
+    """The state that a manifest names, for a local engine of this program, and the relations whose numbers are not
+    known."""
+    written = separate(program, manifest.relations).written
+    derived = {rule.head.relation for rule in program.rules}
+    rows, given, unknown = {}, {}, set()
+    for name, relation in program.relations.items():
+        if relation.kind is Kind.STREAM:
+            continue
+        facts = written.get(name, name)
+        stored = manifest.relations.get(name if name in derived else facts)
+        is_counted = name in derived and (stored is None or stored.counted)
+        table = read_weights(directory, relation, stored, numbers=is_counted)
+        rows[name] = _named(with_input(table, False) if is_counted else _as_facts(table, relation), relation)
+        if name in derived and facts != name:
+            given[name] = _named(read_weights(directory, relation, manifest.relations.get(facts)), relation)
+        if name in derived and (facts != name or not is_counted):
+            unknown.add(name)
+    waiting = {}
+    for feed in program.feeds:
+        if not feed.latest:
+            queue = manifest.waiting.get(feed.relation, ())
+            waiting[feed.relation] = [
+                _read_changes(each, program.relations[feed.relation], directory) for each in queue
+            ]
+    return HandedOver(manifest.epoch, rows, given, waiting), frozenset(unknown)
+
+
+def _with_facts_apart(state: HandedOver, separated: SeparateProgram) -> HandedOver:
+    """The state of an engine of the separated program."""
+    both = {name: written for name, written in separated.written.items() if written != name}
+    if not both:
+        return state
+    relations = separated.rules.relations
+    facts = {written: _as_facts(state.given[name], relations[written]) for name, written in both.items()}
+    engine = LocalEngine(separated.rules)
+    try:
+        engine.take_over(HandedOver(state.epoch, {**state.rows, **facts}, {}, state.waiting), both.keys())
+        return engine.hand_over()
+    finally:
+        engine.close()
+
+
+def _write_changes(table: pa.Table, source: Relation, epoch: int, directory: StateDirectory) -> Changed | None:
+    """What a delayed relation gets, as the changes of its source; the local engine says by how much weights change."""
+    if not table.num_rows:
+        return None
+    changes = _positional(table, source, (TOTAL,))
+    came = pc.greater(changes[TOTAL], 0)
+    inserted = pc.sum(came).as_py()
+    if not source.weighted:
+        changes = _with_total(changes, pc.cast(came, pa.int64()))
+    file = directory.new_name(epoch, source.name, "changes")
+    directory.write(file, changes)
+    return Changed((file,), inserted, table.num_rows - inserted, source.weighted)
+
+
+def _read_changes(changed: Changed | None, relation: Relation, directory: StateDirectory) -> pa.Table:
+    """The reverse."""
+    table = read_changes(directory, relation, changed or Changed((), 0, 0))
+    if changed is not None and not changed.weighted:
+        came = pc.greater(table[TOTAL], 0)
+        table = _with_total(table, pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64())))
+    return _named(table, relation)
+
+
+def _as_facts(table: pa.Table, relation: Relation) -> pa.Table:
+    """Rows with their weights as `_total`, with the numbers of facts beside them."""
+    values = table.columns[: len(relation.columns)]
+    one = _all(1, table.num_rows)
+    numbers = [_all(0, table.num_rows), one, table[TOTAL] if relation.weighted else one]
+    names = [*table.column_names[: len(values)], *NUMBERS]
+    return with_input(pa.Table.from_arrays([*values, *numbers], names=names), True)
+
+
+def _positional(table: pa.Table, relation: Relation, numbers: tuple[str, ...]) -> pa.Table:
+    """The columns and some of the numbers, in the form of `state`."""
+    values = table.columns[: len(relation.columns)]
+    names = [*(f"c{i}" for i in range(len(values))), *numbers]
+    return pa.Table.from_arrays([*values, *(table[name] for name in numbers)], names=names)
+
+
+def _named(table: pa.Table, relation: Relation) -> pa.Table:
+    """A table of `state` with the names of the relation's columns."""
+    names = [column.name for column in relation.columns]
+    return table.rename_columns([*names, *table.column_names[len(names) :]])
+
+
+def _with_total(table: pa.Table, total: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index(TOTAL), TOTAL, total)
+
+
+def _all(number: int, rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(number, pa.int64()), rows)

@@ -1,0 +1,43 @@
+"""What goes wrong inside a function of the program → an error that says so.
+
+A function that does not get by with Python's stack is run again with a deeper one; only where that is not enough either
+is it an error. Division by zero stays what it is: whoever evaluates a rule says which rule it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+from traceback import walk_tb
+from typing import Any
+
+from tidelog.deep_recursion import deeply, is_deep
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError, TidelogError
+
+FILE_NAME = "<functions>"
+
+
+def rescue(error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What `function` returns in the end, where a first try raised `error`; raises what the user is to see."""
+    if isinstance(error, RecursionError):
+        if not is_deep():
+            return deeply(function, *arguments)
+        message = "functions of the program call one another too deep"
+        raise EvaluationError(message, code=Code.RECURSION_TOO_DEEP) from None
+    if isinstance(error, TidelogError | ZeroDivisionError):
+        raise error
+    raise EvaluationError(_extern_failure(error), code=Code.EXTERN_FAILED) from error
+
+
+def _extern_failure(error: Exception) -> str:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = list(walk_tb(error.__traceback__))
+    generated = [index for index, (frame, _) in enumerate(frames) if frame.f_code.co_filename == FILE_NAME]
+    outside = frames[generated[-1] + 1 :] if generated else []
+    if not outside:
+        return f"an extern function failed: {what}"
+    frame, _ = outside[0]
+    last, line = outside[-1]
+    place = f"{PurePath(last.f_code.co_filename).name}:{line}"
+    return f"extern function `{frame.f_code.co_name}` failed: {what} ({place})"

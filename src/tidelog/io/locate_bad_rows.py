@@ -1,0 +1,88 @@
+"""A text file that did not read → its records one by one, each as a row or as a bad one, with what is wrong.
+
+Goes through the file with Python's CSV reader, so it is slow and exact; `read` asks only after Arrow has failed. The
+place is `file:line:column`, both counted from 1; the message also names the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRow
+from tidelog.io.fit import cell_fitter
+from tidelog.io.tables import columns_help
+from tidelog.io.text import MalformedRecordError, TextFile
+from tidelog.io.values import Row, UnfitError, misfit
+from tidelog.rules.ir import Relation
+from tidelog.types import StringType
+from tidelog.values import Definitions
+
+
+def locate(file: TextFile, relation: Relation, definitions: Definitions) -> DataError | None:
+    """The error for the first record or cell that is wrong; None when this reader finds nothing wrong."""
+    try:
+        for row in checked_records(file, relation, definitions):
+            if isinstance(row, BadRow):
+                return row.error
+    except DataError as error:
+        return error
+    return None
+
+
+def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRow]:
+    """Every record, in the same number and order as Arrow's reader has them.
+
+    Raises DataError for quotes that are not well formed: where the next record starts is anyone's guess then.
+    """
+    by_name = {column.name: place for place, column in enumerate(relation.columns)}
+    fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions) for name in file.names]
+    places = [by_name[name] for name in file.names]
+    # In a plain file of one text, an empty line is the empty text.
+    is_text = file.format.plain and len(places) == 1 and isinstance(relation.columns[0].type, StringType)
+    try:
+        for line, found in file.records():
+            record = [""] if not found and is_text else found
+            if not record:
+                continue
+            if len(record) != len(places):
+                yield BadRow(_wrong_length(file, relation, line, len(record)), _text(file, record))
+                continue
+            values = [None] * len(places)
+            for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
+                try:
+                    values[place] = fit(text)
+                except UnfitError as error:
+                    if error.value is text:
+                        error.value = _printable(text)
+                    wrong = misfit(f"{file.path}:{line}:{number}", relation, relation.columns[place], error)
+                    yield BadRow(wrong, _text(file, record))
+                    break
+            else:
+                yield tuple(values)
+    except MalformedRecordError as error:
+        raise DataError(
+            f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
+        ) from None
+
+
+def _text(file: TextFile, record: list[str]) -> str:
+    return _printable((file.format.delimiter or ",").join(record))
+
+
+def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> DataError:
+    wanted = len(file.names)
+    separator = "tabs" if file.format.delimiter == "\t" else "commas"
+    hint = f"; {separator} separate the cells of a .{file.format.name} file" if found == 1 else ""
+    return DataError(
+        f"{file.path}:{line}:{min(found, wanted) + 1}: the line has {found} cell{'s' if found != 1 else ''}"
+        f" where `{relation.name}` has {wanted} column{'s' if wanted != 1 else ''}",
+        code=Code.WRONG_VALUE_COUNT,
+        help=columns_help("", relation, []) + hint,
+    )
+
+
+def _printable(text: str) -> str:
+    """Undecodable bytes as `\\xff`, which is what is in the file."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,203 @@
+"""Canonical values → the plain Python objects that Arrow and JSON are made of.
+
+    Circle{.r = 2}              {"tag": "Circle", "r": 2}
+    ddlog_std::Some{.x = 1}     1
+    Set([1, 2])                 [1, 2]
+
+`rules/schema.py` has the table of forms; what is written here, `fit` reads back. JSON differs from Arrow where it can
+say things more simply: a tuple is an array, a map with text as keys an object, an integer of any size a number; a float
+that is not finite, which JSON does not have, is the text `NaN`, `inf` or `-inf`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tidelog.deep_recursion import at_any_depth
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import (
+    OPTION,
+    UNIT_FIELD,
+    arrow_schema,
+    arrow_type,
+    bare,
+    has_tag,
+    is_nullable,
+    is_plain,
+    is_recursive,
+    tag_name,
+)
+from tidelog.types import BigIntType, BitType, FloatType, NamedType, SignedType, StringType, TupleType, Type
+from tidelog.values import Definitions, Manner
+from tidelog.values.floats import float_text
+from tidelog.values.text import integer_text
+
+Form = Callable[[Any], Any]
+_Maker = Callable[[Definitions, Type], Form]
+
+
+def arrow_form(type_: Type, definitions: Definitions) -> Form:
+    """A function from a value to what `pyarrow.array` takes for `arrow_type`."""
+    form = definitions.keep(_arrow_form, type_)
+    return form if is_plain(type_) else lambda value: _deeply(form, value)
+
+
+def json_form(type_: Type, definitions: Definitions) -> Form:
+    """A function from a value to what `json.dumps` takes. Raises UsageError for a type that holds functions."""
+    arrow_type(type_, definitions)  # refuses the types that have no form
+    form = definitions.keep(_json_form, type_)
+    return lambda value: _deeply(form, value)
+
+
+def json_text(type_: Type, definitions: Definitions) -> Callable[[Any], str]:
+    """A function from a value to its JSON text, on one line."""
+    form = json_form(type_, definitions)
+    return lambda value: dump_json(form(value))
+
+
+def dump_json(document: Any) -> str:
+    """The text of what `json_form` gives, on one line, however deep it is and however long its integers are."""
+    found: str = _deeply(_dumps, document)
+    return found
+
+
+def _deeply(form: Form, value: Any) -> Any:
+    try:
+        return at_any_depth(form, value)
+    except RecursionError:
+        raise DataError("a value is nested too deeply to be written", code=Code.WRONG_VALUE) from None
+
+
+def rows_to_table(rows: Sequence[tuple[Any, ...]], relation: Relation, definitions: Definitions) -> pa.Table:
+    """The rows as a table with `arrow_schema(relation, definitions)`, which is not empty."""
+    schema = arrow_schema(relation, definitions)
+    arrays = []
+    for place, (column, field) in enumerate(zip(relation.columns, schema)):
+        form = arrow_form(column.type, definitions)
+        arrays.append(pa.array([form(row[place]) for row in rows], field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _dumps(document: Any) -> str:
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        # Python refuses to print the longest integers.
+        return json.dumps(_with_long_integers_as_text(document), ensure_ascii=False)
+
+
+def _with_long_integers_as_text(document: Any) -> Any:
+    match document:
+        case dict():
+            return {key: _with_long_integers_as_text(value) for key, value in document.items()}
+        case list():
+            return [_with_long_integers_as_text(value) for value in document]
+        case int() if not isinstance(document, bool) and document.bit_length() > 1000:
+            return integer_text(document)
+        case _:
+            return document
+
+
+def _arrow_form(definitions: Definitions, type_: Type) -> Form:
+    type_ = bare(type_, definitions)
+    if is_plain(type_):
+        return _as_text if arrow_type(type_) == pa.string() and not isinstance(type_, StringType) else _itself
+    if isinstance(type_, TupleType):
+        names = [f"_{place}" for place in range(len(type_.items))]
+        forms = [definitions.keep(_arrow_form, item) for item in type_.items]
+        if not names:
+            return lambda value: {UNIT_FIELD: True}
+        return lambda value: {name: form(item) for name, form, item in zip(names, forms, value)}
+    if is_recursive(type_, definitions):
+        form = definitions.keep(_json_form, type_)
+        return lambda value: _dumps(form(value))
+    if isinstance(type_, NamedType) and type_.name == "ddlog_std::Map":
+        key, item = _key_form(definitions, type_.arguments[0], _arrow_form), type_.arguments[1]
+        item_form = definitions.keep(_arrow_form, item)
+        return lambda value: [(key(k), item_form(v)) for k, v in value]
+    return _named_form(definitions, type_, _arrow_form)
+
+
+def _json_form(definitions: Definitions, type_: Type) -> Form:
+    type_ = bare(type_, definitions)
+    match type_:
+        case FloatType(width):
+            return lambda value: value if math.isfinite(value) else float_text(value, width)
+        case BitType() | SignedType() | BigIntType():
+            return _itself
+        case TupleType(items):
+            forms = [definitions.keep(_json_form, item) for item in items]
+            return lambda value: [form(item) for form, item in zip(forms, value)]
+        case NamedType("ddlog_std::Map", (key, item)):
+            key_form, item_form = _key_form(definitions, key, _json_form), definitions.keep(_json_form, item)
+            if isinstance(bare(key, definitions), StringType):
+                return lambda value: {k: item_form(v) for k, v in value}
+            return lambda value: [[key_form(k), item_form(v)] for k, v in value]
+        case _ if is_plain(type_):
+            return _itself
+        case _:
+            return _named_form(definitions, type_, _json_form)
+
+
+def _named_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
+    """The form of what is the same in both, but for its parts: `of` makes their forms."""
+    assert isinstance(type_, NamedType), f"{type_} has no form"
+    extern = definitions.extern(type_)
+    if extern is None:
+        return _option_form(definitions, type_, of) if type_.name == OPTION else _struct_form(definitions, type_, of)
+    inner = definitions.keep(of, extern.inner(*type_.arguments))
+    if extern.manner is Manner.SEQUENCE:
+        return lambda value: [inner(item) for item in value]
+    take = extern.take
+    assert take is not None
+    return lambda value: inner(take(value))
+
+
+def _key_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
+    """The form of a key of a map, where null is not possible."""
+    found = bare(type_, definitions)
+    if isinstance(found, NamedType) and is_nullable(found, definitions):
+        return _struct_form(definitions, found, of)
+    return definitions.keep(of, type_)
+
+
+def _option_form(definitions: Definitions, type_: NamedType, of: _Maker) -> Form:
+    if not is_nullable(type_, definitions):
+        return _struct_form(definitions, type_, of)
+    inner = definitions.keep(of, type_.arguments[0])
+    return lambda value: inner(value[1]) if value[0] else None
+
+
+def _struct_form(definitions: Definitions, type_: NamedType, of: _Maker) -> Form:
+    variants = definitions.variants(type_)
+    tag = tag_name(variants) if has_tag(variants) else None
+    # The forms of fields are made when they are needed, for a type may hold itself.
+    fields: list[list[tuple[str, int, Form]] | None] = [None] * len(variants)
+
+    def form(value: Any) -> Any:
+        index = value[0] if len(variants) > 1 else 0
+        variant, own = variants[index], fields[index]
+        if own is None:
+            own = fields[index] = [
+                (name, position, definitions.keep(of, field))
+                for position, (name, field) in enumerate(variant.fields, variant.start)
+            ]
+        parts = {name: part(value[position]) for name, position, part in own}
+        return parts if tag is None else {tag: variant.name.rpartition("::")[2], **parts}
+
+    return form
+
+
+def _as_text(value: Any) -> Any:
+    return integer_text(value)
+
+
+def _itself(value: Any) -> Any:
+    return value

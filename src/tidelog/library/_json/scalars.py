@@ -1,0 +1,94 @@
+"""Numbers and booleans as JSON sees them: their names in errors, their text, and numbers written as strings."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+from tidelog.library._json.text import JsonError
+from tidelog.library._runtime.option_result import Err
+from tidelog.library.fp import parse_d, parse_f
+from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range, wrap
+from tidelog.values.floats import float_text
+from tidelog.values.structs import Struct
+
+_NATIVE = (8, 16, 32, 64, 128)
+_DIGITS = re.compile(r"[0-9]+")
+# From where on, and down to where, a number of a width is written without an exponent.
+_PLAIN = {64: (16, -5), 32: (13, -6)}
+
+
+def native(type_: BitType | SignedType) -> BitType | SignedType | None:
+    """The machine type that holds an integer type; None for what is wider than all of them."""
+    width = next((bits for bits in _NATIVE if type_.width <= bits), None)
+    return None if width is None else type(type_)(width)
+
+
+def integer_name(type_: BitType | SignedType) -> str:
+    """A machine type as errors name it: `u8`, `i64`."""
+    return f"{'u' if isinstance(type_, BitType) else 'i'}{type_.width}"
+
+
+def float_json(value: float, width: int) -> str:
+    """The shortest text that reads as the same number, always with a fraction or an exponent; `null` if not finite."""
+    if not math.isfinite(value):
+        return "null"
+    if value == 0:
+        return "0.0"
+    sign, digits, exponent = Decimal(float_text(value, width)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits))
+    point = len(text) + exponent
+    largest, smallest = _PLAIN[width]
+    if exponent >= 0 and point <= largest:
+        plain = f"{text}{'0' * exponent}.0"
+    elif 0 < point <= largest:
+        plain = f"{text[:point]}.{text[point:]}"
+    elif smallest < point <= 0:
+        plain = f"0.{'0' * -point}{text}"
+    else:
+        plain = f"{text[0]}{'.' if len(text) > 1 else ''}{text[1:]}e{point - 1}"
+    return f"-{plain}" if sign else plain
+
+
+def parse_scalar(type_: Type, text: str) -> Any:
+    """The value that a text is; raises JsonError without a place."""
+    match type_:
+        case StringType():
+            return text
+        case BoolType():
+            if text not in ("true", "false"):
+                raise JsonError("provided string was not `true` or `false`", None)
+            return text == "true"
+        case BitType() | SignedType():
+            held = native(type_)
+            number = _integer(text, signed=isinstance(type_, SignedType))
+            low, high = integer_range(held or type_)
+            if not low <= number <= high:
+                size = "large" if number > high else "small"
+                raise JsonError(f"number too {size} to fit in target type", None)
+            return wrap(number, type_)
+        case BigIntType():
+            return _integer(text, signed=True)
+        case FloatType(width):
+            parsed: Any = parse_f(text) if width == 32 else parse_d(text)
+            kind: type[Struct] = type(parsed)
+            if kind is Err:
+                raise JsonError(parsed.err, None)
+            return parsed.res
+        case _:
+            raise JsonError(f"a value of type {type_} cannot be read from a string", None)
+
+
+def _integer(text: str, *, signed: bool) -> int:
+    if not text:
+        raise JsonError("cannot parse integer from empty string", None)
+    negative = signed and text.startswith("-")
+    digits = text[1:] if negative or text.startswith("+") else text
+    if not _DIGITS.fullmatch(digits):
+        raise JsonError("invalid digit found in string", None)
+    # Python reads no more digits than this; no machine type has so many.
+    number = int(digits) if len(digits) <= 4000 else 1 << 256
+    return -number if negative else number

@@ -1,0 +1,95 @@
+"""What marks a Python function as an extern function of the library, and what such a function may ask for.
+
+An extern function takes the values of its arguments in their order and returns a value. One with `mut` parameters
+returns a tuple: its result, and then the new value of each `mut` parameter; nothing is ever changed in place. `()` is
+the empty tuple. What cannot be (a text cut inside a character) is a ValueError, which ends the epoch.
+
+    @extern
+    def string_len(s): ...                       called as  string_len(s)
+
+    @extern(needs_types=True)
+    def hash64(runtime, type_, x): ...           called as  hash64(runtime, type_, x)
+
+The types are those of the function's type variables, in the order in which its declaration mentions them first.
+
+A `@transformer` takes relations (any iterables of rows) and functions in the order of its inputs, and returns a tuple
+with a set of rows for each output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+from tidelog.check.program import TypeDefinition
+from tidelog.types import Type
+from tidelog.values.definitions import Definitions
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_MARK = "__tidelog_extern__"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an extern function is given before its arguments: nothing, or the runtime and types."""
+
+    types: bool = False
+    transformer: bool = False
+
+
+@overload
+def extern(function: Function) -> Function: ...
+
+
+@overload
+def extern(*, needs_types: bool) -> Callable[[Function], Function]: ...
+
+
+def extern(function: Function | None = None, *, needs_types: bool = False) -> Function | Callable[[Function], Function]:
+    """Marks an extern function, and says what it needs."""
+    needs = Needs(types=needs_types)
+
+    def mark(function: Function) -> Function:
+        setattr(function, _MARK, needs)
+        return function
+
+    return mark if function is None else mark(function)
+
+
+def transformer(function: Function) -> Function:
+    """Marks an extern transformer."""
+    setattr(function, _MARK, Needs(transformer=True))
+    return function
+
+
+def needs(function: object) -> Needs | None:
+    """What a marked function needs; None for everything that is not marked."""
+    found = getattr(function, _MARK, None)
+    return found if isinstance(found, Needs) else None
+
+
+class Runtime:
+    """The program that an extern function runs in.
+
+    `definitions` says how values of its types are made and taken apart, `types` has the attributes of the types, and
+    `function` gives a function of the program, ready to be called, by its qualified name and the types of its
+    parameters. `kept` is for what extern functions derive from types once.
+    """
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        types: Mapping[str, TypeDefinition],
+        function: Callable[[str, tuple[Type, ...]], Callable[..., Any]] | None = None,
+    ) -> None:
+        self.definitions = definitions
+        self.types = types
+        self._function = function
+        self.kept: dict[Any, Any] = {}
+
+    def function(self, name: str, parameters: tuple[Type, ...]) -> Callable[..., Any]:
+        if self._function is None:
+            raise ValueError(f"function {name} cannot be called from here")
+        return self._function(name, parameters)

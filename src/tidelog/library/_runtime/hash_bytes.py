@@ -1,0 +1,127 @@
+"""A value → the bytes that stand for it in a hash, by its type.
+
+Numbers are little-endian in the width that holds them, text is UTF-8 and a byte 255, a sequence is its length and its
+items, a value of a union is the place of its constructor and its fields, and an interned value is the hash of what is
+inside. Equal values have equal bytes, on every machine; the bytes are those of the reference implementation wherever
+that does not hash addresses or hash tables, so that hashes can be compared with its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.xxhash import xxh64
+from tidelog.types import (
+    S64,
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    NamedType,
+    SignedType,
+    StringType,
+    TupleType,
+    Type,
+)
+from tidelog.values.externs import Manner
+from tidelog.values.structs import Struct, field_values
+
+SEED, SECOND_SEED = 0x23B691A751D0E108, 0x20B09801DCE5FF84
+
+_NATIVE = (8, 16, 32, 64, 128)
+
+
+def hash_bytes(runtime: Runtime, type_: Type, value: Any) -> bytes:
+    """What is hashed for a value; a ValueError for a function, which has nothing to hash."""
+    match type_:
+        case BoolType():
+            return b"\1" if value else b"\0"
+        case BitType(width) | SignedType(width):
+            native = next((bits for bits in _NATIVE if width <= bits), None)
+            return _digits(value) if native is None else _fixed(value, native)
+        case BigIntType():
+            sign = _length(2 if value > 0 else 0 if value < 0 else 1)
+            return sign + _digits(abs(value)) if value else sign
+        case FloatType(width):
+            return struct.pack("<Q", _float_word(value, width))
+        case StringType():
+            return _text(value)
+        case TupleType(items):
+            return b"".join(hash_bytes(runtime, item, each) for item, each in zip(items, value))
+        case NamedType():
+            return _named(runtime, type_, value)
+        case _:
+            raise ValueError(f"a value of type {type_} cannot be hashed")
+
+
+def _named(runtime: Runtime, type_: NamedType, value: Any) -> bytes:
+    match type_.name:
+        case "internment::Intern":
+            return _length(xxh64(hash_bytes(runtime, type_.arguments[0], value), SEED))
+        case "ddlog_std::Group":
+            key, item = type_.arguments
+            return hash_bytes(runtime, key, value.key) + _items(runtime, TupleType((item, S64)), value)
+        case "ddlog_std::Any":
+            return hash_bytes(runtime, value.type, value.value)
+        case "uuid::Uuid" | "net::ipv6::Ipv6Addr":
+            return _length(16) + bytes(value.to_bytes(16, "big"))
+        case "net::ipv4::Ipv4Addr":
+            return bytes(value.to_bytes(4, "big"))
+    extern = runtime.definitions.extern(type_)
+    if extern is None:
+        return _struct(runtime, type_, value)
+    inner = extern.inner(*type_.arguments)
+    if extern.manner is Manner.SEQUENCE:
+        return _length(len(value)) + _items(runtime, inner, value)
+    return hash_bytes(runtime, inner, extern.take(value) if extern.take else value)
+
+
+def _struct(runtime: Runtime, type_: NamedType, value: Struct) -> bytes:
+    variants = runtime.definitions.variants(type_)
+    index = value.__variant__.index
+    place = _length(index) if len(variants) > 1 else b""
+    fields = zip(variants[index].fields, field_values(value))
+    return place + b"".join(hash_bytes(runtime, field, each) for (_, field), each in fields)
+
+
+def _items(runtime: Runtime, type_: Type, values: Iterable[Any]) -> bytes:
+    return b"".join(hash_bytes(runtime, type_, each) for each in values)
+
+
+def _fixed(value: int, width: int) -> bytes:
+    return (value & ((1 << width) - 1)).to_bytes(width // 8, "little")
+
+
+def _length(number: int) -> bytes:
+    return struct.pack("<Q", number)
+
+
+def _text(value: str) -> bytes:
+    return value.encode() + b"\xff"
+
+
+def _digits(value: int) -> bytes:
+    """The digits of a natural number to the base 2**64, the lowest first."""
+    count = -(-value.bit_length() // 64)
+    return _length(count) + value.to_bytes(8 * count, "little")
+
+
+def _float_word(value: float, width: int) -> int:
+    """Sign, exponent and mantissa in one word; the mantissa of a `float` keeps its 24 bits."""
+    if value != value:
+        return 0x7FF8000000000000
+    if not value:
+        return 0
+    if width == 32:
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        sign, exponent, mantissa, fraction_bits, bias = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF, 23, 127
+    else:
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+        sign, exponent, mantissa, fraction_bits, bias = bits >> 63, bits >> 52 & 0x7FF, bits & (1 << 52) - 1, 52, 1023
+    mantissa = mantissa << 1 if exponent == 0 else mantissa | 1 << fraction_bits
+    place = (exponent - bias - fraction_bits) & 0x7FF
+    word: int = mantissa & (1 << 52) - 1 | place << 52 | (0 if sign else 1) << 63
+    return word

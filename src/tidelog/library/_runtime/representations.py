@@ -1,0 +1,133 @@
+"""How the library's extern types are held, for text, bytes and default values: see `values/externs.py`.
+
+Most are numbers or texts that only their own functions understand, and print as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tidelog.library._runtime.any_value import AnyValue, any_debug_text, any_record_text, default_any, refuse_any
+from tidelog.types import STRING, U32, U128, NamedType, Type
+from tidelog.values.externs import ExternType, Manner
+from tidelog.values.quote import quote
+
+
+def _u32() -> Type:
+    return U32
+
+
+def _u128() -> Type:
+    return U128
+
+
+def _string() -> Type:
+    return STRING
+
+
+def _strings() -> Type:
+    return NamedType("ddlog_std::Vec", (STRING,))
+
+
+def _itself(value: object) -> object:
+    return value
+
+
+def _held_as(inner: Callable[[], Type]) -> ExternType:
+    return ExternType(Manner.TRANSPARENT, inner, _itself)
+
+
+def _text(make: Callable[[str], str], default: Callable[[], str]) -> ExternType:
+    """A type whose values are texts, though not all texts are values; `make` raises ValueError for the others."""
+    return ExternType(Manner.OTHER, _string, make, _itself, default)
+
+
+# What makes values is in the modules of the types, which are imported when a program has values of them.
+
+
+def _regex(pattern: str) -> str:
+    from tidelog.library._regex.translate import BadPatternError, translate
+
+    try:
+        translate(pattern)
+    except BadPatternError as error:
+        raise ValueError(str(error)) from None
+    return pattern
+
+
+def _any_text() -> str:
+    return ""
+
+
+def _url(text: str) -> str:
+    from tidelog.library._url.text import parse_url
+
+    return str(parse_url(text))
+
+
+def _local_url() -> str:
+    return "http://127.0.0.1/"
+
+
+def _time(text: str) -> str:
+    from tidelog.library._time.moment import read_time, time_text
+
+    return time_text(read_time(text))
+
+
+def _midnight() -> str:
+    return "00:00:00.000000000"
+
+
+def _date(text: str) -> str:
+    from tidelog.library._time.moment import date_text, read_date
+
+    return date_text(read_date(text))
+
+
+def _first_date() -> str:
+    return "0000-01-01"
+
+
+def _zoned(text: str) -> str:
+    from tidelog.library._time.moment import read_zoned, zoned_text
+    from tidelog.library._time.parse import BadTextError, parse_rfc3339
+
+    try:
+        return zoned_text(parse_rfc3339(text))
+    except BadTextError:
+        return zoned_text(read_zoned(text))
+
+
+def _zoned_record(value: str) -> str:
+    from tidelog.library._time.moment import read_zoned, rfc3339_text
+
+    return quote(rfc3339_text(read_zoned(value)))
+
+
+def _first_moment() -> str:
+    return "0000-01-01T00:00:00+00:00"
+
+
+LIBRARY_TYPES: Mapping[str, ExternType] = {
+    "ddlog_std::Any": ExternType(
+        Manner.OTHER,
+        _string,
+        refuse_any,
+        any_record_text,
+        default=default_any,
+        record_text=any_record_text,
+        debug_text=any_debug_text,
+        typed=AnyValue,
+    ),
+    "net::ipv4::Ipv4Addr": _held_as(_u32),
+    "net::ipv6::Ipv6Addr": _held_as(_u128),
+    "regex::Regex": _text(_regex, _any_text),
+    "regex::RegexSet": _held_as(_strings),
+    "time::Date": _text(_date, _first_date),
+    "time::Time": _text(_time, _midnight),
+    "time::TzDateTime": replace(_text(_zoned, _first_moment), record_text=_zoned_record),
+    "url::Url": _text(_url, _local_url),
+    "uuid::Uuid": _held_as(_u128),
+}

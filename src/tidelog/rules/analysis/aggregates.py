@@ -1,0 +1,336 @@
+"""Groups of which only aggregates are read → those aggregates, so that they can be kept up to date value by value.
+
+    Best(s, g.min(), g.count_distinct()) :- Sale(s, p), var g = p.group_by(s).
+
+    G(s, g) :- group of M(s, _).                 G(s, a#0, a#1) :- a#0 = min, a#1 = count of M(s, _).
+    Best(s, e#0, e#1) :- G(s, g),          →     Best(s, e#0, e#1) :- G(s, a#0, a#1),
+        e#0 = g.min(), e#1 = g.count_distinct().     e#0 = a#0, e#1 = a#1.
+
+Known are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and `arg_min`,
+`arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`).
+Where anything else is done with a group, it stays a group, and so does one inside recursion. What the aggregates read
+of a value must not fail where the rule would not have come to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from tidelog.check import typed
+from tidelog.check.rule.same_rule import RuleKey, structure_key
+from tidelog.components import strongly_connected
+from tidelog.deep_recursion import deeply
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.functions.scalar import compile_scalar
+from tidelog.rules.ir import (
+    Aggregate,
+    AggregateKind,
+    Assign,
+    Column,
+    Condition,
+    Literal,
+    Negative,
+    Positive,
+    Relation,
+    Rule,
+    Term,
+    Unfold,
+    Variable,
+    Wildcard,
+)
+from tidelog.rules.lower.inline import inline
+from tidelog.types import FunctionType, NamedType, TupleType, Type
+
+_OF_ALL = {
+    "ddlog_std::group_count_distinct": AggregateKind.COUNT,
+    "ddlog_std::group_min": AggregateKind.MIN,
+    "ddlog_std::group_first": AggregateKind.MIN,
+    "ddlog_std::group_max": AggregateKind.MAX,
+}
+_OF_EACH = {
+    "group::count": AggregateKind.COUNT_IF,
+    "group::sum_of": AggregateKind.SUM,
+    "group::arg_min": AggregateKind.ARG_MIN,
+    "group::arg_max": AggregateKind.ARG_MAX,
+}
+# With duplicates, what else is in the instance of the body says which value comes first.
+_ORDERED = ("ddlog_std::group_first", "group::arg_min", "group::arg_max", "ddlog_std::string_join")
+_MOST_CALLS = 8  # of small functions inside one another
+
+Relations = Mapping[str, Relation]
+
+
+class _StaysGroupError(Exception):
+    """Something is done with the group that is no aggregate."""
+
+
+def aggregate(
+    relations: Relations, rules: Sequence[Rule], functions: CompiledFunctions, others: Sequence[Rule] = ()
+) -> tuple[dict[str, Relation], tuple[Rule, ...]]:
+    """The relations and rules with aggregates wherever a group is not needed; `others` are rules to be left as they
+    are. What the rules call is compiled already."""
+    from tidelog.rules.show import show_rule
+
+    grouping = {rule.head.relation: rule for rule in rules if rule.group is not None and not rule.group.weighted}
+    if not grouping:
+        return dict(relations), tuple(rules)
+    inside = _in_recursion((*rules, *others))
+    readers: dict[str, list[Rule]] = {name: [] for name in grouping}
+    for rule in rules:
+        for atom in rule.positives:
+            if atom.relation in readers:
+                readers[atom.relation].append(rule)
+    changed_relations, changed = dict(relations), {rule.id: rule for rule in rules}
+    for name, rule in grouping.items():
+        if name in inside:
+            continue
+        try:
+            # One of these rules may read several groups, if one group is made of another.
+            found = _Uses(rule, functions)
+            reading = [deeply(found.rewritten, changed[reader.id]) for reader in readers[name]]
+        except _StaysGroupError:
+            continue
+        made = found.grouping()
+        changed[rule.id] = replace(made, text=show_rule(made))
+        for reader in reading:
+            reader = found.with_all(reader)
+            changed[reader.id] = replace(reader, text=show_rule(reader)) if "#" in reader.head.relation else reader
+        columns = relations[name].columns[: len(found.keys)]
+        kept = tuple(Column(f"a{place}", each.variable.type) for place, each in enumerate(found.aggregates))
+        changed_relations[name] = replace(relations[name], columns=(*columns, *kept))
+    return changed_relations, tuple(changed.values())
+
+
+def _in_recursion(rules: Sequence[Rule]) -> set[str]:
+    """The relations that depend on themselves."""
+    graph: dict[str, list[str]] = {}
+    for rule in rules:
+        read = [atom.relation for atom in rule.atoms]
+        graph.setdefault(rule.head.relation, []).extend(read)
+        for name in read:
+            graph.setdefault(name, [])
+    return {name for component in strongly_connected(graph) if len(component) > 1 for name in component}
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where in a rule an expression stands: whether it is evaluated for every group, and behind how many inlined
+    calls."""
+
+    always: bool
+    calls: int = 0
+
+
+class _Uses:
+    """What the rules behind one group do with it."""
+
+    def __init__(self, rule: Rule, functions: CompiledFunctions) -> None:
+        assert rule.group is not None
+        self._rule = rule
+        self._group = rule.group
+        self._functions = functions
+        self.keys = tuple(term for term in rule.group.atom.terms if isinstance(term, Variable))
+        self._has_duplicates = len(rule.group.atom.terms) > len(self.keys) + 1
+        self._found: dict[RuleKey, Aggregate] = {}
+        self._name = ""
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return tuple(self._found.values())
+
+    def rewritten(self, rule: Rule) -> Rule:
+        """A rule behind the group, reading aggregates. Raises _StaysGroupError where it does anything else with it."""
+        (atom,) = (each for each in rule.positives if each.relation == self._rule.head.relation)
+        variable = atom.terms[-1]
+        if not isinstance(variable, Variable):
+            return rule
+        self._name = variable.name
+        if variable in rule.head.terms or atom.terms[:-1] != self.keys:
+            raise _StaysGroupError
+        body: list[Literal] = []
+        always = True
+        for literal in rule.body:
+            match literal:
+                case Assign(expression=expression) | Condition(expression) | Unfold(expression=expression):
+                    changed = self._changed(expression, _At(always))
+                    body.append(literal if changed is expression else replace(literal, expression=changed))
+                    always = always and isinstance(literal, Assign)
+                case Positive(read) if read is atom:
+                    body.append(literal)
+                case _:
+                    if variable in _terms(literal):
+                        raise _StaysGroupError
+                    body.append(literal)
+                    always = False
+        return replace(rule, body=tuple(body))
+
+    def grouping(self) -> Rule:
+        """The rule that groups, with the aggregates that were found."""
+        terms = (*self.keys, *(each.variable for each in self.aggregates))
+        head = replace(self._rule.head, terms=terms)
+        return replace(self._rule, head=head, body=(replace(self._group, aggregates=self.aggregates),))
+
+    def with_all(self, rule: Rule) -> Rule:
+        """A rewritten rule with an atom that has a term for every aggregate."""
+        read = {name for literal in rule.body for name in _read(literal)}
+        terms = [each.variable if each.variable.name in read else Wildcard() for each in self.aggregates]
+
+        def widened(literal: Literal) -> Literal:
+            if isinstance(literal, Positive) and literal.atom.relation == self._rule.head.relation:
+                return Positive(replace(literal.atom, terms=(*self.keys, *terms)))
+            return literal
+
+        return replace(rule, body=tuple(map(widened, rule.body)))
+
+    def _changed(self, node: typed.Expression, at: _At) -> typed.Expression:
+        """The expression with a variable in the place of each aggregate."""
+        if self._name not in typed.variables(node):
+            return node
+        if isinstance(node, typed.Var | typed.Closure):
+            raise _StaysGroupError
+        if isinstance(node, typed.Call):
+            found = self._call(node, at)
+            if found is not None:
+                return found
+        conditional = replace(at, always=False)
+        match node:
+            case typed.IfElse() | typed.Match():
+                first = True
+
+                def each(child: typed.Expression) -> typed.Expression:
+                    nonlocal first
+                    here, first = at if first else conditional, False
+                    return self._changed(child, here)
+
+                return _rebuilt(node, each)
+            case typed.Binary(op="and" | "or" | "=>"):
+                return replace(node, left=self._changed(node.left, at), right=self._changed(node.right, conditional))
+            case typed.For() | typed.SetPlace() | typed.Return() | typed.Try():
+                raise _StaysGroupError
+            case _:
+                return _rebuilt(node, lambda child: self._changed(child, at))
+
+    def _call(self, node: typed.Call, at: _At) -> typed.Expression | None:
+        """What a call with the group somewhere in its arguments becomes; None where its arguments have to be seen."""
+        callees = self._functions.callees
+        id_, _ = callees.resolve(node.function, node.type_arguments)
+        name = callees.function(id_).name
+        given = node.arguments
+        if self._has_duplicates and name in _ORDERED:
+            raise _StaysGroupError
+        match given:
+            case (first,) if self._is_group(first) and name in _OF_ALL:
+                return self._kept(_OF_ALL[name], node, None, at)
+            case (first,) if self._is_group(first) and name == "ddlog_std::group_key":
+                return self._key(node)
+            case (first, function) if self._is_group(first) and name in _OF_EACH:
+                return self._kept(_OF_EACH[name], node, function, at)
+            case (typed.Call() as inner, typed.Lit(separator)) if name == "ddlog_std::string_join":
+                return self._joined(node, inner, str(separator), at)
+        if not any(map(self._is_group, given)):
+            return None
+        inlined = inline(node, callees) if at.calls < _MOST_CALLS else None
+        if inlined is None:
+            raise _StaysGroupError
+        return self._changed(inlined, replace(at, calls=at.calls + 1))
+
+    def _joined(self, node: typed.Call, inner: typed.Call, separator: str, at: _At) -> typed.Expression | None:
+        """The text of a vector that is made of the group and of nothing else."""
+        callees = self._functions.callees
+        name = callees.function(callees.resolve(inner.function, inner.type_arguments)[0]).name
+        match name, inner.arguments:
+            case "ddlog_std::group_to_vec", (first,) if self._is_group(first):
+                return self._kept(AggregateKind.JOIN, node, None, at, separator)
+            case "group::map", (first, function) if self._is_group(first):
+                return self._kept(AggregateKind.JOIN, node, function, at, separator)
+        return None
+
+    def _is_group(self, node: typed.Expression) -> bool:
+        return isinstance(node, typed.Var) and node.name == self._name
+
+    def _key(self, node: typed.Call) -> typed.Expression:
+        """The group's own key, from the variables that it is made of."""
+        keys = tuple(typed.Var(key.name, key.type, node.span) for key in self.keys)
+        if self._group.plain:
+            return keys[0]
+        if not isinstance(node.type, TupleType) or len(node.type.items) != len(keys):
+            raise _StaysGroupError
+        return typed.MakeTuple(keys, node.type, node.span)
+
+    def _kept(
+        self, kind: AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
+    ) -> typed.Expression:
+        """The variable of an aggregate, which is shared with whoever asks for the same."""
+        value = _value_type(self._group.variable.type)
+        parameter, of = _applied(function, value)
+        if of is not None:
+            self._functions.require_for(of)
+            if typed.variables(of) - {parameter.name, *(key.name for key in self.keys)}:
+                raise _StaysGroupError
+            if (typed.may_fail(of) and not at.always) or self._functions.has_side_effects(of):
+                raise _StaysGroupError
+        names = (parameter.name, *(key.name for key in self.keys))
+        read = None if of is None else compile_scalar(of, names, self._functions)
+        found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
+        known = self._found.setdefault(aggregate_key(found, self.keys), found)
+        return typed.Var(known.variable.name, known.variable.type, node.span)
+
+
+def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
+    """What an aggregate is, whatever the names of its variables and of the group's keys."""
+    names = (aggregate.parameter.name, *(key.name for key in keys))
+    return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
+
+
+def _value_type(group: Type) -> Type:
+    assert isinstance(group, NamedType)
+    return group.arguments[1]
+
+
+def _applied(function: typed.Expression | None, value: Type) -> tuple[Variable, typed.Expression | None]:
+    """What a function makes of one value, as an expression over that value; None for the value itself."""
+    parameter = Variable("value#", value)
+    if function is None:
+        return parameter, None
+    assert isinstance(function.type, FunctionType)
+    given, made = typed.Var(parameter.name, value, function.span), function.type.result
+    match function:
+        case typed.Closure(parameters=(only,), body=body) if not only.mutable and _is_plain(body):
+            parameter = Variable(only.name, value)
+            is_itself = isinstance(body, typed.Var) and body.name == only.name
+            return parameter, None if is_itself else body
+        case typed.FunctionValue(function=id_, type_arguments=type_arguments):
+            return parameter, typed.Call(id_, type_arguments, (given,), made, function.span)
+        case _:
+            return parameter, typed.CallValue(function, (given,), made, function.span)
+
+
+def _is_plain(body: typed.Expression) -> bool:
+    """Whether the body of a closure means the same outside of it."""
+    return not any(isinstance(node, typed.Return | typed.Try | typed.SetPlace) for node in typed.walk(body))
+
+
+def _terms(literal: Literal) -> tuple[Term, ...]:
+    return literal.atom.terms if isinstance(literal, Positive | Negative) else ()
+
+
+def _read(literal: Literal) -> frozenset[str]:
+    """The variables that a literal's expression reads."""
+    if isinstance(literal, Assign | Condition | Unfold):
+        return typed.variables(literal.expression)
+    return frozenset()
+
+
+def _rebuilt(node: typed.Expression, each: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
+    """The node with other children: those of its fields that are expressions, in their order."""
+
+    def of(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(of, part))
+        if isinstance(part, typed.Arm):
+            return replace(part, body=each(part.body))
+        return each(part) if isinstance(part, typed.Expression) else part
+
+    return replace(node, **{field.name: of(getattr(node, field.name)) for field in fields(node)})

@@ -1,0 +1,65 @@
+"""The warnings of a program → those that still stand, now that its rules are known.
+
+A `group_by` in a recursion is warned of as soon as it is seen (`check.recursion`). Where the recursion is monotone
+(`rules.monotone`) there is nothing to warn of; elsewhere the warning also shows what is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidelog.check.program import TypedProgram
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.report import Diagnostic, Label
+from tidelog.diagnostics.spans import Span
+from tidelog.rules.analysis.expression_direction import NotMonotoneError
+from tidelog.rules.analysis.monotone import find_monotone
+from tidelog.rules.ir import RuleProgram, Stratum
+from tidelog.rules.lower.program import Options, lower
+
+_NOTE = "where groups give nothing but a `min` or `max` that only gets better, changes are followed instead"
+
+
+def judge_groups(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
+    """The program with the warnings that still stand."""
+    if not any(warning.code is Code.GROUP_IN_CYCLE for warning in typed.warnings):
+        return typed
+    return replace(typed, warnings=tuple(_judged(typed.warnings, rules)))
+
+
+def judge_unlowered(typed: TypedProgram) -> TypedProgram:
+    """The same for a program that may lack what it needs to run."""
+    if not typed.warnings:
+        return typed
+    try:
+        return judge_groups(typed, lower(typed, Options(), to_run=False))
+    except (ProgramError, UsageError):
+        return typed
+
+
+def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diagnostic]:
+    for warning in warnings:
+        stratum = _stratum_of(warning.span, rules) if warning.code is Code.GROUP_IN_CYCLE else None
+        if stratum is None:
+            yield warning
+            continue
+        try:
+            find_monotone(stratum, rules.relations)
+        except NotMonotoneError as found:
+            label = Label(found.span, found.text)
+            yield replace(warning, labels=(*warning.labels, label), notes=(*warning.notes, _NOTE))
+
+
+def _stratum_of(span: Span, rules: RuleProgram) -> Stratum | None:
+    """The recursive stratum of the group that stands here."""
+    for stratum in rules.strata:
+        for rule in stratum.rules if stratum.recursive else ():
+            if rule.group is not None and _is_within(rule.group.atom.span, span):
+                return stratum
+    return None
+
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return inner.source is outer.source and outer.start <= inner.start and inner.end <= outer.end

@@ -1,0 +1,318 @@
+"""A recursive stratum with groups → whether its `min`s and `max`es only ever get better, and then what to run.
+
+    Candidate(m, d + l) :- Best(n, d), Edge(n, m, l).
+    Best(n, m)          :- Candidate(n, c), var m = c.group_by(n).min().
+
+Every group of the stratum is asked for nothing but its `min` (or its `max`). Columns that hold such a value, or what is
+made of one, are *costs*. The stratum is monotone when better costs in the body of a rule never make its head worse and
+never take it away: costs go through expressions with a bend (`rules.bend`) and lasting conditions, and nothing joins on
+them, groups by them, negates them or compares them for equality. And costs go round in a circle only through groups:
+a copy of a cost that is no longer the best must not keep itself.
+
+Then the rounds X(i + 1) = F(X(i)) climb, and where they rest is the least fixpoint, however it is reached
+(`docs/decisions/0028-min-and-max-in-recursion.md`). To run, the group is a relation of keys and best values: its rows
+are of the members that were the best when they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from tidelog.check import typed
+from tidelog.diagnostics.spans import Span
+from tidelog.rules.analysis.expression_direction import FALLS, RISES, STAYS, Bends, NotMonotoneError
+from tidelog.rules.ir import (
+    Assign,
+    Atom,
+    Condition,
+    Constant,
+    Kind,
+    Negative,
+    Positive,
+    Relation,
+    Rule,
+    Stratum,
+    Unfold,
+    Variable,
+    Wildcard,
+)
+from tidelog.types import BitType, SignedType, Type
+
+_BENDS = {
+    "ddlog_std::min(Group<'K, 'V>)": FALLS,
+    "ddlog_std::group_min": FALLS,
+    "ddlog_std::max(Group<'K, 'V>)": RISES,
+    "ddlog_std::group_max": RISES,
+}
+_BEST = "best#"
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A group: for each key, which is the first `keys` columns of `members`, the best of their last one, `value`.
+
+    In the rules to run, `relation` has the key and that value.
+    """
+
+    relation: str
+    members: str
+    keys: int
+    value: int
+    type: Type
+    smallest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSum:
+    """`cost` plus the addends, all variables of one rule; whoever runs it sees to it that the type has room."""
+
+    cost: Variable
+    addends: tuple[Variable, ...]
+    type: Type
+    falls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MonotoneRule:
+    """A rule to run, with its sums; their addends are assigned at the end of its body."""
+
+    rule: Rule
+    sums: tuple[WatchedSum, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Monotone:
+    """What to run. `costs` are the columns of costs, but for the groups: each relation after those that it reads."""
+
+    rules: tuple[MonotoneRule, ...]
+    bests: tuple[Best, ...]
+    costs: Mapping[str, frozenset[int]]
+
+
+def find_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> Monotone:
+    """What to run for a recursive stratum with groups. Raises NotMonotoneError at the first thing that is in the way.
+
+    Linear in the size of the stratum, times the columns that costs reach.
+    """
+    return _Search(stratum, relations).result()
+
+
+def is_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> bool:
+    """Whether `find_monotone` finds what to run."""
+    try:
+        find_monotone(stratum, relations)
+    except NotMonotoneError:
+        return False
+    return True
+
+
+class _Search:
+    def __init__(self, stratum: Stratum, relations: Mapping[str, Relation]) -> None:
+        self._inside = frozenset(stratum.relations)
+        self._relations = relations
+        self._groups = {rule.head.relation: rule for rule in stratum.rules if rule.group is not None}
+        self._rules = [rule for rule in stratum.rules if rule.group is None]
+        self._bends: dict[str, int] = {}
+        self._costs: dict[str, dict[int, int]] = {name: {} for name in stratum.relations}
+
+    def result(self) -> Monotone:
+        self._refuse_kinds()
+        rules = [self._with_best(rule) for rule in self._rules]
+        bests = tuple(self._best(name, rule) for name, rule in self._groups.items())
+        self._spread(rules)
+        for best in bests:
+            self._require_key(best)
+        found = [self._bends_of(rule) for rule in rules]
+        self._refuse_mixtures(found)
+        return Monotone(tuple(map(_watched, rules, found)), bests, self._order(rules))
+
+    def _refuse_kinds(self) -> None:
+        for rule in (*self._rules, *self._groups.values()):
+            if self._relations[rule.head.relation].kind is not Kind.SET:
+                raise NotMonotoneError(rule.head.span, "this is not a set")
+            if rule.group is not None and rule.group.weighted:
+                raise NotMonotoneError(rule.group.atom.span, "the weights of this group are read")
+            if rule.group is not None and rule.group.aggregates is not None:
+                raise NotMonotoneError(rule.group.atom.span, "this group was in no recursion when its rule came")
+
+    # Groups as their best values
+
+    def _with_best(self, rule: Rule) -> Rule:
+        """The rule with the best value in the place of each group that it reads."""
+        body = list(rule.body)
+        for place, literal in enumerate(rule.body):
+            if isinstance(literal, Positive) and literal.atom.relation in self._groups:
+                atom = literal.atom
+                group = atom.terms[-1]
+                assert isinstance(group, Variable)
+                type_ = self._value_type(atom.relation)
+                best = Variable(f"{_BEST}{place}", type_)
+                body[place] = Positive(replace(atom, terms=(*atom.terms[:-1], best)))
+                for other, each in enumerate(body):
+                    if isinstance(each, Condition | Assign | Unfold) and group.name in typed.variables(each.expression):
+                        body[other] = replace(each, expression=self._asked(each.expression, atom, group.name, best))
+        return replace(rule, body=tuple(body))
+
+    def _asked(self, expression: typed.Expression, atom: Atom, group: str, best: Variable) -> typed.Expression:
+        """The expression with a variable in the place of `min(group)` or `max(group)`."""
+
+        def exchange(node: Any) -> Any:
+            if isinstance(node, typed.Call) and node.function in _BENDS:
+                (argument,) = node.arguments
+                if isinstance(argument, typed.Var) and argument.name == group:
+                    bend = _BENDS[node.function]
+                    if self._bends.setdefault(atom.relation, bend) != bend:
+                        raise NotMonotoneError(node.span, "both `min` and `max` of this group are asked for")
+                    return typed.Var(best.name, best.type, node.span)
+            if isinstance(node, typed.Var) and node.name == group:
+                raise NotMonotoneError(expression.span, "the group is asked for more than its `min` or `max`")
+            if isinstance(node, tuple):
+                return tuple(map(exchange, node))
+            if is_dataclass(node) and not isinstance(node, Span | type):
+                parts = {each.name: exchange(getattr(node, each.name)) for each in fields(node)}
+                return type(node)(**parts)
+            return node
+
+        return exchange(expression)  # type: ignore[no-any-return]
+
+    def _value_type(self, group: str) -> Type:
+        literal = self._groups[group].group
+        assert literal is not None
+        return self._relations[literal.atom.relation].columns[-1].type
+
+    def _best(self, name: str, rule: Rule) -> Best:
+        literal = rule.group
+        assert literal is not None
+        bend = self._bends.get(name)
+        if bend is None:
+            raise NotMonotoneError(literal.atom.span, "neither `min` nor `max` of this group is asked for")
+        members = literal.atom.relation
+        keys = sum(isinstance(term, Variable) for term in literal.atom.terms)
+        self._costs[name][keys] = bend
+        self._costs[members][len(literal.atom.terms) - 1] = bend
+        return Best(name, members, keys, len(literal.atom.terms) - 1, self._value_type(name), bend == FALLS)
+
+    # Where costs go
+
+    def _spread(self, rules: list[Rule]) -> None:
+        """Finds the columns that costs reach."""
+        before = -1
+        while before != (before := sum(map(len, self._costs.values()))):
+            for rule in rules:
+                bends, columns = self._bends_of(rule), self._costs[rule.head.relation]
+                for column, term in enumerate(rule.head.terms):
+                    bend = bends.of.get(term.name, STAYS) if isinstance(term, Variable) else STAYS
+                    if bend and columns.setdefault(column, bend) != bend:
+                        raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
+
+    def _bends_of(self, rule: Rule) -> Bends:
+        """The bends of a rule's variables, as far as costs have come."""
+        bends = Bends(self._read_costs(rule))
+        for assign in _in_order(rule):
+            bends.of[assign.variable.name] = bends.bend(assign.expression)
+        for literal in rule.body:
+            match literal:
+                case Condition(expression):
+                    bends.require_lasting(expression)
+                case Unfold(expression=expression) if bends.reads(expression):
+                    raise NotMonotoneError(expression.span, "the value is taken apart here")
+                case _:
+                    pass
+        return bends
+
+    def _read_costs(self, rule: Rule) -> dict[str, int]:
+        """The variables that stand in columns of costs."""
+        found: dict[str, int] = {}
+        assigned = {literal.variable.name for literal in rule.body if isinstance(literal, Assign)}
+        spans: dict[str, list[Span]] = {}
+        for literal in rule.body:
+            if not isinstance(literal, Positive | Negative):
+                continue
+            atom = literal.atom
+            columns = self._costs.get(atom.relation, {})
+            for column, term in enumerate(atom.terms):
+                if isinstance(term, Variable):
+                    spans.setdefault(term.name, []).append(atom.span)
+                    if column in columns:
+                        found[term.name] = columns[column]
+                elif isinstance(term, Constant) and column in columns:
+                    raise NotMonotoneError(atom.span, "the value is compared with a constant here")
+                else:
+                    assert isinstance(term, Constant | Wildcard)
+        for name in found:
+            if len(spans[name]) > 1 or name in assigned:
+                raise NotMonotoneError(spans[name][-1], "the value is joined on here")
+        self._refuse_computed_joins(rule, found, spans)
+        return found
+
+    def _refuse_computed_joins(self, rule: Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
+        """A value made of costs must not be looked up, either."""
+        made = set(costs)
+        for assign in _in_order(rule):
+            if typed.variables(assign.expression) & made:
+                made.add(assign.variable.name)
+                if assign.variable.name in spans:
+                    raise NotMonotoneError(spans[assign.variable.name][0], "what is made of the value is joined on")
+
+    def _require_key(self, best: Best) -> None:
+        if any(column < best.keys for column in self._costs[best.members]):
+            literal = self._groups[best.relation].group
+            assert literal is not None
+            raise NotMonotoneError(literal.atom.span, "the key of this group is made of a value that gets better")
+
+    def _refuse_mixtures(self, found: list[Bends]) -> None:
+        """Beside a sum of fixed width, nothing else may be done to costs: nobody would know how far they go."""
+        sums = [each for bends in found for each in bends.sums if isinstance(each.type, BitType | SignedType)]
+        others = [span for bends in found for span in bends.others]
+        if sums and others:
+            raise NotMonotoneError(
+                others[0], f"a sum of type {sums[0].type} beside this may run over; `bigint` has no end"
+            )
+
+    def _order(self, rules: list[Rule]) -> dict[str, frozenset[int]]:
+        """The columns of costs, each relation after those that it reads; groups, which begin anew, are left out."""
+        with_costs = {name for name, columns in self._costs.items() if columns and name not in self._groups}
+        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(with_costs, ()))
+        for rule in rules:
+            if rule.head.relation in with_costs:
+                sorter.add(
+                    rule.head.relation, *(atom.relation for atom in rule.positives if atom.relation in with_costs)
+                )
+        try:
+            return {name: frozenset(self._costs[name]) for name in sorter.static_order()}
+        except CycleError as error:
+            cycle = error.args[1]
+            # Each name of the cycle is read by the next.
+            rule, atom = next(
+                (rule, atom)
+                for rule in rules
+                for atom in rule.positives
+                if rule.head.relation == cycle[1] and atom.relation == cycle[0]
+            )
+            raise NotMonotoneError(atom.span, "the value goes round here without a group") from None
+
+
+def _in_order(rule: Rule) -> list[Assign]:
+    """The assignments of a rule, each after those that it reads; they may be written in another order."""
+    waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, Assign)}
+    sorter: TopologicalSorter[str] = TopologicalSorter(
+        {name: typed.variables(literal.expression) & waiting.keys() for name, literal in waiting.items()}
+    )
+    return [waiting[name] for name in sorter.static_order()]
+
+
+def _watched(rule: Rule, bends: Bends) -> MonotoneRule:
+    """The rule, with the addends of its sums as variables."""
+    sums: list[WatchedSum] = []
+    body = list(rule.body)
+    for each in bends.sums:
+        addends = []
+        for expression in each.addends:
+            variable = Variable(f"addend#{len(body)}", expression.type)
+            body.append(Assign(variable, expression))
+            addends.append(variable)
+        sums.append(WatchedSum(Variable(each.cost.name, each.cost.type), tuple(addends), each.type, each.falls))
+    return MonotoneRule(replace(rule, body=tuple(body)), tuple(sums))

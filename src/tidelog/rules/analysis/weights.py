@@ -1,0 +1,140 @@
+"""Which relations have to know how often each of their rows is derived.
+
+A multiset and a stream do. So does whatever an `Inspect` shows, and the members of a group if somebody reads the
+weights of its values. And so do the relations below these from which weights come: internal ones that are not
+recursive. Everywhere else a relation is a set, and the weight of a row in it is 1.
+
+The weight of a row is the sum over the rule instances that derive it of the product of the weights in their bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tidelog.check import program, typed
+from tidelog.rules.ir import Feed, Inspection, Kind, Relation, Role, Rule, Stratum
+from tidelog.types import NamedType, Type, parts
+
+_GROUP = "ddlog_std::Group"
+
+
+def with_weights(
+    relations: Mapping[str, Relation],
+    rules: Sequence[Rule],
+    strata: Sequence[Stratum],
+    feeds: Iterable[Feed],
+    inspections: Iterable[Inspection],
+) -> dict[str, Relation]:
+    """The relations, those that have to know their weights marked as `weighted`; who stays is the very object."""
+    wanted = [name for name, relation in relations.items() if relation.kind is not Kind.SET]
+    wanted += [inspection.relation for inspection in inspections]
+    wanted += [rule.group.atom.relation for rule in rules if rule.group is not None and rule.group.weighted]
+    weighted = _weighed(wanted, relations, rules, strata, feeds) if wanted else set()
+    return {
+        name: relation if relation.weighted == (name in weighted) else replace(relation, weighted=name in weighted)
+        for name, relation in relations.items()
+    }
+
+
+def _weighed(
+    wanted: list[str],
+    relations: Mapping[str, Relation],
+    rules: Sequence[Rule],
+    strata: Sequence[Stratum],
+    feeds: Iterable[Feed],
+) -> set[str]:
+    """What is `wanted`, and what its weights come from."""
+    recursive = {name for stratum in strata if stratum.recursive for name in stratum.relations}
+    sources = {feed.relation: feed for feed in feeds}
+    below: dict[str, set[str]] = {}
+    for rule in rules:
+        below.setdefault(rule.head.relation, set()).update(atom.relation for atom in rule.positives)
+    # One row for each key of another relation, or what a transformer makes: there all weights are 1.
+    made_whole = {rule.head.relation for rule in rules if rule.group is not None or rule.transform is not None}
+    weighted: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in weighted or name in recursive:
+            continue
+        weighted.add(name)
+        feed = sources.get(name)
+        for source in below.get(name, set()) if feed is None else {feed.source}:
+            if relations[source].role in (Role.INTERNAL, Role.HIDDEN) and source not in made_whole:
+                wanted.append(source)
+        # What is delayed has the weights of its source.
+        wanted += [each.relation for each in sources.values() if each.source == name]
+    return weighted
+
+
+def reads_weights(
+    literals: Sequence[program.Literal], heads: Sequence[program.Atom], functions: Mapping[str, program.Function]
+) -> bool:
+    """Whether what stands behind a `group_by` may look at the weights of the group's values."""
+    expressions: list[typed.Expression] = []
+    for literal in literals:
+        match literal:
+            case program.FlatMap(pattern, expression):
+                if _is_group(expression.type) and _takes_weight(pattern, ()):
+                    return True
+                expressions.append(expression)
+            case program.Condition(expression) | program.Inspect(expression):
+                expressions.append(expression)
+            case program.Assign(expression=expression) | program.Destructure(expression=expression):
+                expressions.append(expression)
+            case program.GroupBy(value=value):
+                expressions.append(value)
+            case program.Positive(atom) | program.Negative(atom):
+                expressions += [term for term in atom.terms if not isinstance(term, program.Wild | typed.Pattern)]
+    for head in heads:
+        terms = [term for term in head.terms if not isinstance(term, program.Wild | typed.Pattern)]
+        if any(_holds_group(term.type) for term in terms):
+            return True
+        expressions += terms
+    return any(_reads(expression) for expression in _reached(expressions, functions))
+
+
+def _reached(
+    expressions: Sequence[typed.Expression], functions: Mapping[str, program.Function]
+) -> Iterator[typed.Expression]:
+    """The expressions, and the bodies of all functions that they can reach."""
+    pending = list(expressions)
+    seen: set[str] = set()
+    while pending:
+        expression = pending.pop()
+        yield expression
+        for node in typed.walk(expression):
+            if isinstance(node, typed.Call | typed.FunctionValue) and node.function not in seen:
+                seen.add(node.function)
+                body = functions[node.function].body
+                if body is not None:
+                    pending.append(body)
+
+
+def _reads(expression: typed.Expression) -> bool:
+    return any(
+        isinstance(node, typed.For) and _is_group(node.iterable.type) and _takes_weight(node.pattern, (node.body,))
+        for node in typed.walk(expression)
+    )
+
+
+def _takes_weight(pattern: typed.Pattern, bodies: Sequence[typed.Expression]) -> bool:
+    """Whether the pattern for a pair of value and weight binds the weight to something that is read."""
+    if isinstance(pattern, typed.AnyPattern):
+        return False
+    if not isinstance(pattern, typed.TuplePattern):
+        return True
+    weight = pattern.items[1]
+    if isinstance(weight, typed.AnyPattern):
+        return False
+    if isinstance(weight, typed.BindPattern) and bodies:
+        return any(weight.name in typed.variables(body) for body in bodies)
+    return True
+
+
+def _is_group(type_: Type) -> bool:
+    return isinstance(type_, NamedType) and type_.name == _GROUP
+
+
+def _holds_group(type_: Type) -> bool:
+    return _is_group(type_) or any(_holds_group(part) for part in parts(type_))

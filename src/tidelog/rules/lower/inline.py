@@ -1,0 +1,110 @@
+"""A call of a small function → the expression that it stands for.
+
+    function mean(g: Group<'K, u64>): u64 { g.sum_of(|x| x) / (g.count_distinct() as u64) }
+
+    m.group_by(k).mean()    →    m.group_by(k).sum_of(|x| x) / (m.group_by(k).count_distinct() as u64)
+
+So what a function does with a group is seen where the group is made. Small is a function whose body is one expression
+without statements, called with variables, literals and functions: nothing is evaluated more often than before that
+could be noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+from tidelog.check import typed
+from tidelog.check.program import Function
+from tidelog.diagnostics.spans import Span
+from tidelog.functions.callees import Callees
+from tidelog.types import Type
+from tidelog.values import substitute
+
+_SIMPLE = (typed.Var, typed.Lit, typed.Closure, typed.FunctionValue)
+_STATEMENTS = (
+    typed.Declare,
+    typed.SetPlace,
+    typed.For,
+    typed.Break,
+    typed.Continue,
+    typed.Return,
+    typed.Try,
+    typed.Match,
+    typed.Block,
+)
+
+
+def inline(call: typed.Call, callees: Callees) -> typed.Expression | None:
+    """The body of the function with the arguments in the place of its parameters; None where it is not a small one."""
+    id_, type_arguments = callees.resolve(call.function, call.type_arguments)
+    function = callees.function(id_)
+    body = function.body
+    while isinstance(body, typed.Block) and len(body.expressions) == 1:
+        (body,) = body.expressions
+    if body is None or not _is_small(function, body, call):
+        return None
+    meaning = dict(zip(function.type_parameters, type_arguments))
+    arguments = {parameter.name: given for parameter, given in zip(function.parameters, call.arguments)}
+    found = cast(typed.Expression, _rewritten(body, meaning, arguments))
+    return replace(found, span=call.span)
+
+
+def _is_small(function: Function, body: typed.Expression, call: typed.Call) -> bool:
+    if any(parameter.mutable for parameter in function.parameters) or function.attributes:
+        return False
+    if not all(isinstance(given, _SIMPLE) for given in call.arguments):
+        return False
+    # The body of a closure is left as it is, whatever is in it.
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _STATEMENTS):
+            return False
+        pending += () if isinstance(node, typed.Closure) else typed.children(node)
+    given = {name for each in call.arguments for name in typed.variables(each)}
+    return not given & _declared(body)
+
+
+def _declared(expression: typed.Expression) -> set[str]:
+    """The variables that are declared inside an expression."""
+    names: set[str] = set()
+    for node in typed.walk(expression):
+        match node:
+            case typed.Closure(parameters=parameters):
+                names.update(each.name for each in parameters)
+            case typed.Declare(pattern=pattern) | typed.For(pattern=pattern):
+                names.update(each.name for each in typed.bindings(pattern))
+            case typed.Match(arms=arms):
+                names.update(each.name for arm in arms for each in typed.bindings(arm.pattern))
+            case _:
+                pass
+    return names
+
+
+def _rewritten(node: Any, meaning: Mapping[str, Type], arguments: Mapping[str, typed.Expression]) -> Any:
+    """A node with its type variables and some of its variables replaced."""
+    if isinstance(node, typed.Var) and node.name in arguments:
+        return arguments[node.name]
+    if isinstance(node, Type):
+        return substitute(node, meaning)
+    if isinstance(node, tuple):
+        return tuple(_rewritten(each, meaning, arguments) for each in node)
+    if not is_dataclass(node) or isinstance(node, type | Span):
+        return node
+    left_out = ("captured",) if isinstance(node, typed.Closure) else ()
+    changes = {
+        each.name: _rewritten(getattr(node, each.name), meaning, arguments)
+        for each in fields(node)
+        if each.name not in left_out
+    }
+    made = replace(node, **changes)
+    return replace(made, captured=captured_by(made)) if isinstance(made, typed.Closure) else made
+
+
+def captured_by(closure: typed.Closure) -> tuple[typed.Var, ...]:
+    """The variables that a closure takes from its surroundings, in the order of mention."""
+    free = typed.variables(closure)
+    found = {node.name: node for node in typed.walk(closure) if isinstance(node, typed.Var) and node.name in free}
+    return tuple(found.values())

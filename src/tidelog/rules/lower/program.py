@@ -1,0 +1,332 @@
+"""`TypedProgram` → `RuleProgram`: the flat rules that engines run.
+
+    Next(x, y + 1) :- Step(x, y), Step(x + 1, 2 * 3), not Step(y, _).
+
+    Next(x, e#1) :- Step(x, y), var e#0 = x + 1, Step(e#0, 6), not Step#0(y), var e#1 = y + 1.
+    Step#0(a) :- Step(a, _).
+
+An expression in an atom gets a variable of its own, with a `#` in its name. It is computed before the atom; where it
+reads a variable that the same atom binds, the atom binds both and a condition compares them. Expressions without
+variables become constants. A pattern in an atom is a variable that is taken apart behind it. A negated atom with
+wildcards stands on a hidden projection of its relation to the columns that it names, shared by all rules; one with
+patterns, on a hidden relation of what the patterns let through. What stands before a `group_by` or an `Inspect` becomes
+the body of a hidden relation of its own. `R-1` and `S'` are hidden relations that the engine feeds. Hidden rules come
+after the rules of the program.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tidelog.check import program, typed
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.report import diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.functions.compile_functions import CompiledFunctions, compile_functions
+from tidelog.functions.scalar import ScalarFunction, compile_scalar
+from tidelog.library._runtime.registry import library_externs
+from tidelog.library._runtime.representations import LIBRARY_TYPES
+from tidelog.rules.analysis.aggregates import aggregate
+from tidelog.rules.analysis.shared_groups import share_groups
+from tidelog.rules.analysis.weights import reads_weights, with_weights
+from tidelog.rules.ir import (
+    Assign,
+    Atom,
+    Column,
+    Condition,
+    Feed,
+    Group,
+    Index,
+    Inspection,
+    Kind,
+    Literal,
+    Negative,
+    Positive,
+    Relation,
+    Role,
+    Rule,
+    RuleProgram,
+    Stratum,
+    Term,
+    Transform,
+    Unfold,
+    Variable,
+    Wildcard,
+)
+from tidelog.rules.lower.body import RuleLowering
+from tidelog.rules.lower.singleton import with_singleton
+from tidelog.rules.stratify import stratify
+from tidelog.values import Definitions
+
+_WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
+_ROLES = {"input": Role.INPUT, "output": Role.OUTPUT, "": Role.INTERNAL}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a program is compiled.
+
+    `externs` are the Python functions of extern functions, by their qualified names. With `keep_duplicates` a group
+    has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
+    """
+
+    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    keep_duplicates: bool = False
+    output_internal: bool = False
+
+
+def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> RuleProgram:
+    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation and, where it is
+    `to_run`, UsageError when an extern function that a rule needs has no Python function."""
+    source = with_singleton(source, always=options.output_internal)
+    externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
+    functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
+    refuse_locations(source.rules)
+    lowering = Lowering(source, functions, options)
+    for rule in source.rules:
+        lowering.add(rule)
+    indexes = {index.name: lowering.index(index) for index in source.indexes.values()}
+    for application in source.applications:
+        lowering.apply(application, externs)
+    relations, rules = lowering.finish()
+    # Now, and not in the epoch that first needs it: what is missing is missing from the start.
+    if to_run:
+        functions.require_for(*expressions_of(rules))
+        relations, rules = share_groups(*aggregate(relations, rules, functions), functions)
+    feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
+    return assemble(relations, rules, stratify(relations, rules), functions, indexes, feeds, inspections)
+
+
+def assemble(
+    relations: Mapping[str, Relation],
+    rules: tuple[Rule, ...],
+    strata: tuple[Stratum, ...],
+    functions: CompiledFunctions,
+    indexes: Mapping[str, Index],
+    feeds: tuple[Feed, ...],
+    inspections: tuple[Inspection, ...],
+) -> RuleProgram:
+    """The program of these rules, where relations know their weights if they have to."""
+    _refuse_given_weights(relations, strata)
+    weighted = with_weights(relations, rules, strata, feeds, inspections)
+    return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
+
+
+def expressions_of(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
+    """What a Python function may have to be compiled for."""
+    for rule in rules:
+        for literal in rule.body:
+            if isinstance(literal, Condition | Assign | Unfold):
+                yield literal.expression
+
+
+class Lowering:
+    def __init__(self, source: program.TypedProgram, functions: CompiledFunctions, options: Options) -> None:
+        self._source = source
+        self.functions = functions
+        self.options = options
+        self._relations = {relation.name: self._relation(relation) for relation in source.relations.values()}
+        self._rules: list[Rule] = []
+        self._first_id = 0
+        self._hidden: list[tuple[Atom, tuple[Literal, ...], Span]] = []
+        self._projections: set[str] = set()
+        self.feeds: dict[str, Feed] = {}
+        self.inspections: list[Inspection] = []
+
+    def add(self, rule: program.Rule) -> None:
+        """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
+        flat = RuleLowering(self, rule.heads[0].relation)
+        for place, literal in enumerate(rule.body):
+            if isinstance(literal, program.GroupBy):
+                flat.group(literal, reads_weights(rule.body[place + 1 :], rule.heads, self._source.functions))
+            else:
+                flat.add(literal)
+        asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
+        for head in rule.heads:
+            body, atom = flat.finish(head)
+            self._rules.append(Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
+
+    def index(self, index: program.Index) -> Index:
+        """An index on the relation itself where its atom only names columns, else on a hidden relation of what fits."""
+        target = self._relations[index.atom.relation]
+        names = [term.name if isinstance(term, typed.Var) else None for term in index.atom.terms]
+        keys = tuple(names.index(column.name) for column in index.columns if column.name in names)
+        plain = len(keys) == len(index.columns) and all(
+            isinstance(term, typed.Var | program.Wild) for term in index.atom.terms
+        )
+        columns = tuple(Column(column.name, column.type) for column in index.columns)
+        if plain:
+            row = tuple(range(len(target.columns)))
+            return Index(index.name, target.name, target.name, keys, columns, row, index.span)
+        flat = RuleLowering(self, target.name)
+        terms = flat.positive(index.atom, whole=True)
+        count = len(columns)
+        name = f"{target.name}#index_{index.name}"
+        variables = tuple(Variable(column.name, column.type) for column in columns)
+        self.hide(name, (*columns, *target.columns), (*variables, *terms), flat.body)
+        row = tuple(range(count, count + len(target.columns)))
+        return Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
+
+    def apply(self, application: program.Apply, externs: Mapping[str, Callable[..., Any]]) -> None:
+        """Each output reads a hidden relation that holds what the transformer makes."""
+        found = externs.get(application.transformer)
+        if found is None:
+            raise UsageError(
+                f"extern transformer `{application.transformer}` has no Python function",
+                code=Code.MISSING_EXTERN,
+                help=f'give it when the program is compiled: externs={{"{application.transformer}": ...}}',
+            )
+        inputs: list[Atom | ScalarFunction] = []
+        for given in application.inputs:
+            if isinstance(given, str):
+                wild = (Wildcard(),) * len(self._relations[given].columns)
+                inputs.append(Atom(given, wild, application.span))
+            else:
+                inputs.append(compile_scalar(given, (), self.functions))
+        for place, output in enumerate(application.outputs):
+            columns = self._relations[output].columns
+            variables = tuple(Variable(column.name, column.type) for column in columns)
+            name = self.fresh_name(output, "apply")
+            made = Transform(application.transformer, found, tuple(inputs), place, application.span)
+            self.hide(name, columns, variables, (made,))
+            self._relations[name] = replace(self._relations[name], explicit=self._relations[output].explicit)
+            body = (Positive(Atom(name, variables, application.span)),)
+            head = Atom(output, variables, application.span)
+            self._rules.append(Rule(self._next_id(), head, body, application.span.text, application.span))
+
+    def fed(self, atom: program.Atom) -> str:
+        """The relation that an atom reads: what it names, or a hidden one that the engine feeds."""
+        if not atom.delay and not atom.latest:
+            return atom.relation
+        name = f"{atom.relation}'" if atom.latest else f"{atom.relation}-{atom.delay}"
+        if name not in self.feeds:
+            source = self._relations[atom.relation]
+            kind = Kind.MULTISET if atom.latest else source.kind
+            self._relations[name] = Relation(name, source.columns, Role.HIDDEN, source.span, kind)
+            self.feeds[name] = Feed(name, atom.relation, atom.delay, atom.latest)
+            if atom.latest:
+                # The rule says that the stream comes first.
+                variables = tuple(Variable(column.name, column.type) for column in source.columns)
+                body = (Positive(Atom(source.name, variables, source.span)),)
+                self._hidden.append((Atom(name, variables, source.span), body, source.span))
+        return name
+
+    def inspect(self, name: str, expression: typed.Expression) -> None:
+        """Shows the changes of a hidden relation."""
+        # A rule with several `Inspect`s has several such variables, with numbers behind their names.
+        read = {node.name: node.type for node in typed.walk(expression) if isinstance(node, typed.Var)}
+        weights = tuple(each for each in read if each.partition("#")[0] == _WEIGHT)
+        times = tuple(each for each in read if each.partition("#")[0] == _TIME)
+        names = (*(column.name for column in self._relations[name].columns), *weights, *times)
+        function = compile_scalar(expression, names, self.functions)
+        self.inspections.append(Inspection(name, function, bool(weights), read[times[0]] if times else None))
+
+    def declared(self, name: str) -> program.Relation:
+        return self._source.relations[name]
+
+    def _relation(self, relation: program.Relation) -> Relation:
+        role = _ROLES[relation.role]
+        if role is Role.INTERNAL and self.options.output_internal:
+            role = Role.OUTPUT
+        key = relation.key
+        return Relation(
+            relation.name,
+            tuple(Column(column.name, column.type) for column in relation.columns),
+            role,
+            relation.span,
+            Kind(relation.kind),
+            relation.value,
+            relation.explicit,
+            None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
+            None if key is None else key.expression.type,
+            functional=_functional(relation),
+        )
+
+    def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
+        """Adds a hidden relation with its only rule."""
+        span = self._relations[name.split("#", 1)[0]].span
+        read = [literal.atom.relation for literal in body if isinstance(literal, Positive | Group)]
+        is_stream = any(self._relations[relation].kind is Kind.STREAM for relation in read)
+        kind = Kind.STREAM if is_stream else Kind.SET
+        self._relations[name] = Relation(name, columns, Role.HIDDEN, span, kind)
+        atom = Atom(name, terms, _span_of(body, span))
+        self._hidden.append((atom, body, atom.span))
+
+    def fresh_name(self, relation: str, kind: str) -> str:
+        """A name for a hidden relation made for one place in the program."""
+        return f"{relation}#{kind}{len(self._hidden)}"
+
+    def projection(self, atom: Atom) -> Atom:
+        """The atom without its wildcards, on the hidden relation that has only the other columns."""
+        kept = [place for place, term in enumerate(atom.terms) if not isinstance(term, Wildcard)]
+        columns = tuple(self._relations[atom.relation].columns[place] for place in kept)
+        name = f"{atom.relation}#{'_'.join(map(str, kept))}"
+        if name not in self._projections:
+            self._projections.add(name)
+            variables = tuple(Variable(column.name, column.type) for column in columns)
+            terms: list[Term] = [Wildcard()] * len(atom.terms)
+            for place, variable in zip(kept, variables):
+                terms[place] = variable
+            self.hide(name, columns, variables, (Positive(Atom(atom.relation, tuple(terms), atom.span)),))
+        return Atom(name, tuple(atom.terms[place] for place in kept), atom.span)
+
+    def finish(self) -> tuple[Mapping[str, Relation], tuple[Rule, ...]]:
+        from tidelog.rules.show import show_rule
+
+        for head, body, span in self._hidden:
+            rule = Rule(self._next_id(), head, body, "", span)
+            self._rules.append(replace(rule, text=show_rule(rule)))
+        return self._relations, tuple(self._rules)
+
+    def _next_id(self) -> int:
+        return self._first_id + len(self._rules)
+
+
+def _functional(relation: program.Relation) -> int:
+    """Of how many of its first columns a relation is declared to be a function; 0 where it is not."""
+    asked = (each.value for each in relation.attributes if each.name == "functional")
+    return next((value for value in asked if isinstance(value, int)), 0)
+
+
+def refuse_locations(rules: Iterable[program.Rule]) -> None:
+    """Raises ProgramError for heads whose rows belong to another place."""
+    elsewhere = [head.location for rule in rules for head in rule.heads if head.location is not None]
+    if elsewhere:
+        raise ProgramError(
+            tuple(
+                diagnostic(Code.NOT_YET, "`@` in a head cannot be run yet", place.span, "no engine sends rows away")
+                for place in elsewhere
+            )
+        )
+
+
+def _refuse_given_weights(relations: Mapping[str, Relation], strata: tuple[Stratum, ...]) -> None:
+    """Raises ProgramError for input multisets inside recursion, where a row has no weight to add to."""
+    recursive = (relations[name] for stratum in strata if stratum.recursive for name in stratum.relations)
+    wrong = [each for each in recursive if each.kind is Kind.MULTISET and each.role is Role.INPUT]
+    if wrong:
+        raise ProgramError(
+            tuple(
+                diagnostic(
+                    Code.NOT_YET,
+                    f"`{relation.name}` is an input multiset that depends on itself, which cannot be run yet",
+                    relation.span,
+                    "rows of a recursive relation have no weights",
+                    help="derive into another relation: `Derived(x) :- Given(x).`",
+                )
+                for relation in wrong
+            )
+        )
+
+
+def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:
+    for literal in body:
+        if isinstance(literal, Positive | Negative | Group):
+            return literal.atom.span
+        if isinstance(literal, Transform):
+            return literal.span
+    return otherwise

@@ -1,0 +1,86 @@
+"""A typed query → flat rules beside those of its program.
+
+    Edge(x, y), not Edge(y, _)        ?(x, y) :- Edge(x, y), not Edge#0(y).       Edge#0(a) :- Edge(a, _).
+
+The query becomes the body of a rule for a relation of its own, whose columns are the query's variables in the order in
+which they are bound; those that begin with `_` are left out. What has to be hidden is hidden as in `lower`, but for the
+query alone: the program does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidelog.check import program
+from tidelog.check.program import Function
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.rules.analysis.weights import reads_weights
+from tidelog.rules.ir import Atom, Column, Relation, Role, Rule, RuleProgram, Variable
+from tidelog.rules.lower.body import RuleLowering
+from tidelog.rules.lower.program import Lowering, Options
+
+NAME = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`rule` derives the answer, a relation with the columns of `answer`; `hidden` are the rules of the relations that
+    only the query has, by their names. `relations` are all that they read, and themselves."""
+
+    rule: Rule
+    answer: Relation
+    hidden: Mapping[str, Rule]
+    relations: Mapping[str, Relation]
+    functions: CompiledFunctions
+
+
+def lower_query(
+    rule: program.Rule,
+    missing: Mapping[str, Function],
+    source: program.TypedProgram,
+    rules: RuleProgram,
+) -> Query:
+    """The flat rules of a checked query; `missing` are the functions that the program does not have."""
+    functions = rules.functions.extended(missing)
+    lowering = _QueryLowering(source, rules, functions, Options(), rule)
+    flat = RuleLowering(lowering, NAME)
+    for place, literal in enumerate(rule.body):
+        if isinstance(literal, program.GroupBy):
+            weighted = reads_weights(rule.body[place + 1 :], (), {**source.functions, **missing})
+            flat.group(literal, weighted)
+        else:
+            flat.add(literal)
+    variables = tuple(each for each in flat.variables() if not each.name.startswith("_"))
+    return lowering.query(flat, variables, rule)
+
+
+class _QueryLowering(Lowering):
+    """Lowers beside the relations of a program, as they have been lowered already."""
+
+    def __init__(
+        self,
+        source: program.TypedProgram,
+        rules: RuleProgram,
+        functions: CompiledFunctions,
+        options: Options,
+        rule: program.Rule,
+    ) -> None:
+        self._source = source
+        self.functions = functions
+        self.options = options
+        self._relations = {**rules.relations, NAME: Relation(NAME, (), Role.HIDDEN, rule.span)}
+        self._rules = []
+        self._first_id = 0
+        self._hidden = []
+        self._projections = set()
+        self.feeds = {}
+        self.inspections = []
+
+    def query(self, flat: RuleLowering, variables: tuple[Variable, ...], rule: program.Rule) -> Query:
+        columns = tuple(Column(variable.name, variable.type) for variable in variables)
+        answer = Relation(NAME, columns, Role.HIDDEN, rule.span)
+        join = next((str(each.value) for each in rule.attributes if each.name == "join"), "")
+        asked = Rule(-1, Atom(NAME, variables, rule.span), flat.body, rule.span.text, rule.span, join)
+        hidden = {head.relation: Rule(-1, head, body, rule.span.text, span, join) for head, body, span in self._hidden}
+        return Query(asked, answer, hidden, {**self._relations, NAME: answer}, self.functions)

@@ -1,0 +1,124 @@
+"""A program of flat rules, with some of its rules replaced: only those that come are lowered.
+
+What stays is what it was, object by object, so that an engine can see what changed. Rules that come are numbered behind
+all others. What they have to hide gets names that no other rule has; projections and delays are shared as in `lower`.
+A hidden relation that nothing reads any more goes, with its rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from tidelog.check import program
+from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.rules.analysis.aggregates import aggregate
+from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
+from tidelog.rules.lower import singleton
+from tidelog.rules.lower.program import Lowering, Options, assemble, expressions_of, refuse_locations
+from tidelog.rules.rule_changes.restratify import restratify
+
+
+def change_rules(
+    rules: RuleProgram,
+    source: program.TypedProgram,
+    options: Options,
+    added: Mapping[str, program.Rule],
+    removed: Collection[int],
+) -> tuple[RuleProgram, list[tuple[int, ...]]]:
+    """The program without the flat rules of these ids and with the typed rules, and the ids that each of those got.
+
+    `source` is the typed program with all that the new rules need; the keys of `added` are the names under which they
+    hide what has to be hidden, the same whenever they are added. Raises ProgramError when there is a cycle through
+    negation, UsageError when an extern function has no Python function.
+    """
+    refuse_locations(added.values())
+    functions = _functions(rules, source)
+    lowering = _AddedRules(source, rules, functions, options)
+    ids = [lowering.add_named(name, rule) for name, rule in added.items()]
+    if singleton.NAME in source.relations and singleton.NAME not in rules.relations:
+        lowering.add_named("singleton", singleton.the_fact(source.relations[singleton.NAME]))
+    relations, new = lowering.finish()
+    functions.require_for(*expressions_of(new))
+    gone = [rule for rule in rules.rules if rule.id in removed]
+    before = tuple([rule for rule in rules.rules if rule.id not in removed])
+    relations, new = aggregate(relations, new, functions, before)
+    kept = (*before, *new)
+    inspections = (*rules.inspections, *lowering.inspections)
+    alive: Collection[str] = relations.keys()
+    if any(relation.role is Role.HIDDEN for relation in _changed(relations, rules.relations, gone)):
+        alive = _alive(relations, kept, [index.relation for index in rules.indexes.values()])
+    if len(alive) < len(relations):
+        relations = {name: relation for name, relation in relations.items() if name in alive}
+        kept = tuple(rule for rule in kept if rule.head.relation in alive)
+    changed = assemble(
+        relations,
+        kept,
+        restratify(rules.strata, relations, kept, new, gone),
+        functions,
+        rules.indexes,
+        tuple(feed for feed in lowering.feeds.values() if feed.relation in alive),
+        tuple(inspection for inspection in inspections if inspection.relation in alive),
+    )
+    return changed, ids
+
+
+def _functions(rules: RuleProgram, source: program.TypedProgram) -> CompiledFunctions:
+    functions = rules.functions
+    types = {name: each for name, each in source.types.items() if name not in functions.definitions.types}
+    more = {id_: each for id_, each in source.functions.items() if not functions.callees.knows(id_)}
+    if not types and not more:
+        return functions
+    return functions.grown(more, functions.definitions.extended(types) if types else functions.definitions)
+
+
+def _changed(after: Mapping[str, Relation], before: Mapping[str, Relation], gone: Sequence[Rule]) -> list[Relation]:
+    """The relations that are new, and those that rules read which are gone."""
+    new = [relation for name, relation in after.items() if name not in before] if len(after) > len(before) else []
+    return [*new, *(before[atom.relation] for rule in gone for atom in rule.atoms)]
+
+
+def _alive(relations: Mapping[str, Relation], rules: Sequence[Rule], indexed: Sequence[str]) -> set[str]:
+    """The relations that the user declared, and the hidden ones that something reads."""
+    reads: dict[str, list[str]] = {}
+    for rule in rules:
+        reads.setdefault(rule.head.relation, []).extend(atom.relation for atom in rule.atoms)
+    waiting = [name for name, relation in relations.items() if relation.role is not Role.HIDDEN]
+    waiting += indexed
+    alive: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in alive:
+            alive.add(name)
+            waiting += reads.get(name, ())
+    return alive
+
+
+class _AddedRules(Lowering):
+    """Lowers rules beside those of a program, as they have been lowered already."""
+
+    def __init__(
+        self, source: program.TypedProgram, rules: RuleProgram, functions: CompiledFunctions, options: Options
+    ) -> None:
+        super().__init__(
+            replace(source, relations={n: r for n, r in source.relations.items() if n not in rules.relations}),
+            functions,
+            options,
+        )
+        self._source = source
+        self._relations = {**rules.relations, **self._relations}
+        self._first_id = max((rule.id for rule in rules.rules), default=-1) + 1
+        self._projections = {name for name, each in rules.relations.items() if each.role is Role.HIDDEN}
+        self.feeds = {feed.relation: feed for feed in rules.feeds}
+        self._name = ""
+        self._before = 0
+
+    def add_named(self, name: str, rule: program.Rule) -> tuple[int, ...]:
+        """Adds a rule that hides what it has to under names of its own; the ids of its flat rules."""
+        self._name, self._before = name, len(self._hidden)
+        first = self._next_id()
+        self.add(rule)
+        return tuple(range(first, self._next_id()))
+
+    def fresh_name(self, relation: str, kind: str) -> str:
+        return f"{relation}#{kind}{self._name}.{len(self._hidden) - self._before}"

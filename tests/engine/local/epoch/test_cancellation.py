@@ -1,0 +1,131 @@
+"""Ctrl-C during a long epoch stops it, and the database is as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from time import perf_counter, sleep
+
+import pyarrow as pa
+import pytest
+
+from tidelog.compile_program import compile_program
+from tidelog.diagnostics.spans import Source
+from tidelog.engine.interface import Operation
+from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.epoch.cancellation import Interrupts
+
+# Counts to four thousand million: it would run for hours.
+ENDLESS = """
+input relation Start(n: u32)
+output relation Count(n: u32)
+Count(n) :- Start(n).
+Count(n + 1) :- Count(n).
+"""
+
+
+def start(number: int) -> list[Operation]:
+    return [Operation("Start", 1, pa.table({"n": pa.array([number], pa.uint32())}))]
+
+
+def interrupt_soon() -> None:
+    sleep(0.7)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_ends_a_long_epoch_and_undoes_it() -> None:
+    engine = LocalEngine(compile_program(Source("<test>", ENDLESS)).rules)
+    engine.open()
+    handler = signal.getsignal(signal.SIGINT)
+    operations = start(0)  # before the alarm: Arrow may import pandas for it, which must not be interrupted
+    alarm = threading.Thread(target=interrupt_soon)
+    alarm.start()
+    began = perf_counter()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        engine.commit(operations)
+    alarm.join()
+    assert "while the rule `Count(n + 1) :- Count(n).` at <test>:5:1 was running" in caught.value.__notes__[0]
+    assert perf_counter() - began > 0.5
+    assert (engine.count("Start"), engine.count("Count")) == (0, 0)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_an_interrupt_inside_nested_blocks_waits_for_the_outermost() -> None:
+    inner, outer = Interrupts(), Interrupts()
+    passed = []
+
+    def work() -> None:
+        with outer.held():
+            with inner.held():
+                os.kill(os.getpid(), signal.SIGINT)
+                passed.append("inner")
+            passed.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert passed == ["inner", "outer"]
+    inner.check()
+
+
+def test_the_inner_of_two_nested_blocks_can_take_the_interrupt() -> None:
+    inner, outer = Interrupts(), Interrupts()
+
+    def work() -> None:
+        with inner.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            inner.check()
+
+    with outer.held():
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        outer.check()
+
+
+def test_an_interrupt_is_not_lost_when_the_block_fails_and_does_not_wait_for_the_next() -> None:
+    interrupts = Interrupts()
+
+    def fail() -> None:
+        with interrupts.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ValueError
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fail()
+    assert isinstance(caught.value.__context__, ValueError)
+    with interrupts.held():
+        interrupts.check()
+
+
+def test_another_thread_does_not_take_the_interrupt_of_the_main_one() -> None:
+    main, other = Interrupts(), Interrupts()
+    raised: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            with other.held():
+                other.check()
+        except BaseException as error:
+            raised.append(error)
+
+    def work() -> None:
+        with main.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+            main.check()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert raised == []
+
+
+def test_a_handler_that_is_no_function_stays() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interrupts().held():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,82 @@
+"""The Spark engine without Spark: its tasks run in this process, one after the other.
+
+All that a task does is the same, down to the pickled job and the answer as text; only the scheduling is missing. So
+hundreds of random programs can go through the task plans in the time that Spark needs for a few.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+from unittest import mock
+
+from tidelog.engine.spark.epoch import run_epoch
+from tidelog.engine.spark.plans import choose_plan
+from tidelog.engine.spark.plans.tasks import task
+from tidelog.engine.spark.plans.tasks.engine_cache import KEPT
+from tidelog.engine.spark.plans.tasks.task import Job, TaskOutcome, Workers, run_bucket
+from tidelog.engine.spark.plans.tasks.task_context import ship
+
+ALWAYS, NEVER = -1, 1 << 60
+
+
+class NoSpark:
+    """Stands for a session with three cores. Whatever needs a real one fails."""
+
+    class conf:  # noqa: N801
+        @staticmethod
+        def get(name: str, default: Any = None) -> Any:
+            return "local[3]" if name == "spark.master" else default
+
+    class sparkContext:  # noqa: N801
+        """Jobs are not tagged: there are none."""
+
+        @staticmethod
+        def addJobTag(tag: str) -> None:  # noqa: N802
+            pass
+
+        removeJobTag = cancelJobsWithTag = addJobTag  # noqa: N815
+
+
+def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], list[TaskOutcome]]:
+    """A stand-in for `run_tasks`; before each bucket, `forget` says whether the process has lost its engines."""
+
+    def run(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
+        sent: Job = pickle.loads(ship(job))
+        outcomes = []
+        for bucket in job.bucket_numbers:
+            if forget():
+                KEPT._engines.clear()
+            outcomes.append(task._read_answer(json.dumps(asdict(run_bucket(sent, bucket)))))
+        return outcomes
+
+    return run
+
+
+@contextmanager
+def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
+    """Runs tasks in this process, where half of them find no engine. `limit` gives, for each choice of a plan, the
+    rows above which to decompose: `ALWAYS`, `NEVER`, or in between."""
+    chosen = choose_plan.Chooser.choose
+
+    def choose_with_limit(
+        chooser: choose_plan.Chooser, rows: Mapping[str, int], after: choose_plan.Segment | None = None, **more: Any
+    ) -> choose_plan.Segment | None:
+        rows_limit = limit()
+        with (
+            mock.patch.object(choose_plan, "SINGLE_TASK_ROWS", rows_limit),
+            mock.patch.object(choose_plan, "RECURSIVE_SINGLE_TASK_ROWS", rows_limit),
+        ):
+            return chosen(chooser, rows, after, **more)
+
+    dice = random.Random(seed)
+    with (
+        mock.patch.object(choose_plan.Chooser, "choose", choose_with_limit),
+        mock.patch.object(run_epoch, "run_tasks", run_tasks_here(lambda: dice.random() < 0.5)),
+    ):
+        yield

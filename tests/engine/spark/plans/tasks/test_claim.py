@@ -1,0 +1,42 @@
+"""Tasks share the buckets of a job: each is done once, where its engine is kept if that process comes in time."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tidelog.engine.spark.plans.tasks.claim import PATIENCE, claimed_buckets
+
+
+def test_every_bucket_is_claimed_once_however_many_tasks_there_are(tmp_path: Path) -> None:
+    def task(_: int) -> list[int]:
+        return list(claimed_buckets(str(tmp_path), "label", [None] * 20, lambda bucket: False))
+
+    with ThreadPoolExecutor(6) as pool:
+        claimed = [bucket for task_buckets in pool.map(task, range(6)) for bucket in task_buckets]
+    assert sorted(claimed) == list(range(20))
+
+
+def test_a_task_begins_with_what_its_process_keeps(tmp_path: Path) -> None:
+    keepers = [None, os.getpid(), None, os.getpid()]
+    assert list(claimed_buckets(str(tmp_path), "label", keepers, lambda bucket: bucket == 3)) == [3, 0, 1, 2]
+
+
+def test_a_bucket_kept_elsewhere_is_left_alone_for_a_moment_and_then_taken(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert list(claimed_buckets(str(tmp_path), "label", [-1, None], lambda bucket: False)) == [1, 0]
+    assert time.monotonic() - started >= PATIENCE
+
+
+def test_a_task_ends_at_once_when_all_is_claimed(tmp_path: Path) -> None:
+    (tmp_path / "claim.label.0").touch()
+    started = time.monotonic()
+    assert list(claimed_buckets(str(tmp_path), "label", [-1], lambda bucket: False)) == []
+    assert time.monotonic() - started < PATIENCE
+
+
+def test_another_attempt_has_claims_of_its_own(tmp_path: Path) -> None:
+    for label in ("first", "second"):
+        assert list(claimed_buckets(str(tmp_path), label, [None], lambda bucket: False)) == [0]

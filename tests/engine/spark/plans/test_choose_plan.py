@@ -1,0 +1,87 @@
+"""Which plan a stratum gets, which strata share a job, and what users may ask for."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.spark.programs import EDGES, LINEAR, NON_LINEAR, rules_of
+
+from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.plans.choose_plan import FRAMES_ROWS, Chooser, Plan, Segment, show_choice
+from tidelog.rules.ir import RuleProgram
+
+MANY = 1_000_000
+
+
+def segments_of(program: RuleProgram, rows: dict[str, int], plans: dict[str, str] | None = None) -> list[Segment]:
+    chooser = Chooser(program, plans)
+    found = [chooser.choose(rows)]
+    while found[-1] is not None:
+        found.append(chooser.choose(rows, after=found[-1]))
+    return [segment for segment in found if segment is not None]
+
+
+def test_a_large_recursion_with_a_pivot_is_decomposed_and_a_small_one_is_not() -> None:
+    program = rules_of(LINEAR)
+    (large,) = segments_of(program, {"Edge": MANY})
+    assert (large.plan, dict(large.pivots)) == (Plan.DECOMPOSED, {"Reach": 0})
+    (small,) = segments_of(program, {"Edge": 10})
+    assert small.plan is Plan.SINGLE_TASK
+
+
+def test_without_a_pivot_a_single_task_serves_until_there_are_too_many_rows() -> None:
+    program = rules_of(NON_LINEAR)
+    (segment,) = segments_of(program, {"Edge": MANY})
+    assert segment.plan is Plan.SINGLE_TASK
+    (segment,) = segments_of(program, {"Edge": 10, "Reach": FRAMES_ROWS})
+    assert segment.plan is Plan.FRAMES
+
+
+def test_rows_of_unrelated_relations_do_not_matter() -> None:
+    program = rules_of(NON_LINEAR + "input relation Other(x: u32)")
+    (segment,) = segments_of(program, {"Edge": 10, "Other": 10 * FRAMES_ROWS})
+    assert segment.plan is Plan.SINGLE_TASK
+
+
+def test_small_strata_share_one_job() -> None:
+    program = rules_of(NON_LINEAR + "output relation Loop(x: u32)\nLoop(x) :- Reach(x, x).")
+    (segment,) = segments_of(program, {"Edge": 10})
+    assert segment.relations == ("Reach", "Loop")
+
+
+def test_decomposed_strata_share_a_job_only_with_a_pivot_in_common() -> None:
+    program = rules_of(LINEAR + "output relation Back(x: u32, y: u32)\nBack(x, y) :- Reach(x, y), Reach(y, x).")
+    first, second = segments_of(program, {"Edge": MANY})
+    assert (first.relations, second.relations) == (("Reach",), ("Back",))
+    program = rules_of(LINEAR + "output relation Out(x: u32)\nOut(x) :- Reach(x, _).")
+    (segment,) = segments_of(program, {"Edge": MANY})
+    assert dict(segment.pivots) == {"Reach": 0, "Out": 0}
+
+
+def test_a_wish_decides_and_keeps_its_stratum_apart() -> None:
+    text = LINEAR + "output relation Out(x: u32)\nOut(x) :- Reach(x, _)."
+    first, second = segments_of(rules_of(text), {"Edge": MANY}, {"Reach": "frames"})
+    assert (first.plan, second.plan) == (Plan.FRAMES, Plan.SINGLE_TASK)
+    (segment,) = segments_of(rules_of(LINEAR), {"Edge": MANY}, {"Reach": "single task"})
+    assert segment.plan is Plan.SINGLE_TASK
+
+
+@pytest.mark.parametrize(
+    ("plans", "says"),
+    [
+        ({"Edge": "frames"}, "`Edge`, which is no relation that rules derive"),
+        ({"Reach": "fast"}, "there is no plan 'fast'"),
+        ({"Reach": "driver"}, "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'"),
+        ({"Reach": "decomposed"}, "`Reach` cannot be decomposed"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_an_error(plans: dict[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        Chooser(rules_of(NON_LINEAR), plans)
+
+
+def test_the_choice_can_be_shown() -> None:
+    assert show_choice(rules_of(LINEAR)) == (
+        "decomposed, because every rule carries `x` of `Reach` unchanged\n  Reach by x (2 rules, recursive)"
+    )
+    assert show_choice(rules_of(LINEAR), rows={"Edge": 3}).startswith("single task, because 3 rows are few")
+    assert show_choice(rules_of(EDGES)) == "no rules, no jobs"
