@@ -22,7 +22,7 @@ output relation P(x: u32, y: u32)
 
 @dataclass
 class Told:
-    """Estimates from a table; all rows 1000, all buckets 10 unless it says otherwise."""
+    """Statistics from a table; all rows 1000, all buckets 10 unless it says otherwise."""
 
     buckets: dict[tuple[str, Keys], float] = field(default_factory=dict)
     there: set[tuple[str, Keys]] = field(default_factory=set)

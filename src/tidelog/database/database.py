@@ -119,8 +119,8 @@ class Database:
         from tidelog.database.queries.explain import explanation, row_not_there
 
         name, values = self._row_of(relation, row)
-        with self._session.inquiry() as inquiry:
-            proof = inquiry.prove(name, values, shortest=shortest)
+        with self._session.queries() as queries:
+            proof = queries.prove(name, values, shortest=shortest)
         if proof is None:
             raise row_not_there(self._session.program, name, values)
         return explanation(proof, self._session.program)
@@ -133,8 +133,8 @@ class Database:
         from tidelog.database.queries.why_not import why_not
 
         name, values = self._row_of(relation, row)
-        with self._session.inquiry() as inquiry:
-            attempts = inquiry.attempts(name, values)
+        with self._session.queries() as queries:
+            attempts = queries.attempts(name, values)
         return why_not(name, values, attempts, self._session.program)
 
     def query(self, text: str) -> Answer:
@@ -150,8 +150,8 @@ class Database:
 
         rules = self._session.known_rules()
         query = compile_query(text, rules.typed, rules.rules)
-        with self._session.inquiry() as inquiry:
-            found = inquiry.ask(query)
+        with self._session.queries() as queries:
+            found = queries.ask(query)
         return answer(query, found)
 
     def rules(self) -> list[str]:

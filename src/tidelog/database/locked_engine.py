@@ -18,8 +18,8 @@ from tidelog.database.transactions.listeners import Listeners
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport, Follower, Inquiry
-from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.interface import Engine, EpochReport, Follower, Queries
+from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.io.tables import is_spark_frame
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
@@ -83,19 +83,19 @@ class Session:
             yield self._engine
 
     @contextmanager
-    def inquiry(self) -> Iterator[Inquiry]:
+    def queries(self) -> Iterator[Queries]:
         """For questions about the committed state, for this block alone. Raises UsageError as `engine` does, and where
         the engine answers none."""
         with self.engine() as engine:
-            yield engine.inquiry()
+            yield engine.queries()
 
-    def holding_interrupts(self) -> AbstractContextManager[None]:
+    def holding_cancellation(self) -> AbstractContextManager[None]:
         """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
 
-        The local engine looks for interrupts on its own. Spark does not: there a job is stopped at once, as long as the
+        The local engine looks for cancellation on its own. Spark does not: there a job is stopped at once, as long as the
         epoch is not about to be published.
         """
-        return Interrupts().held(later=self.engine_name != "local")
+        return Cancellation().held(later=self.engine_name != "local")
 
     def begin(self, transaction: object) -> None:
         """Makes the transaction the open one. Raises TransactionError when there is one already, or in a callback."""

@@ -28,10 +28,10 @@ __all__ = [
     "EpochReport",
     "Follower",
     "Hook",
-    "Inquiry",
     "NewRules",
     "Operation",
     "Outcome",
+    "Queries",
     "Row",
     "StratumReport",
 ]
@@ -93,7 +93,7 @@ class Outcome:
     report: EpochReport
 
 
-class Inquiry(Protocol):
+class Queries(Protocol):
     """Answers questions about the committed state; what it is told and says are Python values."""
 
     def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
@@ -162,7 +162,7 @@ class Engine(Protocol):
 
     def contains(self, relation: str, row: Row) -> bool: ...
 
-    def inquiry(self) -> Inquiry:
+    def queries(self) -> Queries:
         """For questions, until the next epoch. Raises UsageError where the engine answers none."""
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:

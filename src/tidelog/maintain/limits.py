@@ -57,12 +57,12 @@ def positive(name: str, value: object) -> float:
     raise UsageError(f"`{name}` is {value!r}; it must be a number above 0", code=Code.BAD_LIMIT)
 
 
-class Interrupt(Protocol):
+class CancellationCheck(Protocol):
     def check(self) -> None:
         """Raises when somebody wants the epoch to end."""
 
 
-class NoInterrupt:
+class NeverCancelled:
     """For an epoch that nobody can end."""
 
     def check(self) -> None:
@@ -70,13 +70,13 @@ class NoInterrupt:
 
 
 class Watch:
-    """Looks at the limits and at interrupts while an epoch runs.
+    """Looks at the limits and at cancellation while an epoch runs.
 
     `stratum` is what the epoch is at; `written` gives the rule of the program that a rule is part of; `pardoned`, the
     seconds so far that nobody has to answer for, such as those in which kernels were loaded.
     """
 
-    def __init__(self, limits: Limits, interrupt: Interrupt) -> None:
+    def __init__(self, limits: Limits, interrupt: CancellationCheck) -> None:
         self.limits = limits
         self._interrupt = interrupt
         self.on_round: Callable[[int], None] | None = None

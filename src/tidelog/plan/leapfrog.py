@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.plan.statistics import Estimates, Keys, Order
+from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.plan.variant import Delta, Leap, Part, Step, Variant, bound_columns, plan_variant, positions_of
 from tidelog.rules.ir import Atom, Positive, Rule, Variable, Wildcard
 
@@ -81,14 +81,14 @@ class LeapfrogPlan:
     """
 
     def __init__(
-        self, rule: Rule, core: Collection[int], estimates: Estimates, *, forced: bool, first: str | None = None
+        self, rule: Rule, core: Collection[int], statistics: Statistics, *, forced: bool, first: str | None = None
     ) -> None:
         positions = positions_of(rule)
         self._tries: dict[int, _Trie] = {}
         for place, literal in enumerate(rule.body):
             if place in core and isinstance(literal, Positive):
                 self._tries[place] = _Trie(literal.atom, positions[place])
-        self._estimates = estimates
+        self._statistics = statistics
         self._forced = forced
         self._first = first
         self._prefixes = 1.0
@@ -142,9 +142,9 @@ class LeapfrogPlan:
         """How many values the column is expected to have below what is known, and whether anything is known."""
         known, columns = self._known(trie, bound), len(trie.atom.terms)
         relation = trie.atom.relation
-        rows = self._estimates.bucket(relation, known, columns) if known else self._estimates.rows(relation)
+        rows = self._statistics.bucket(relation, known, columns) if known else self._statistics.rows(relation)
         within = tuple(sorted({*known, column}))
-        each = 1.0 if len(within) == columns else self._estimates.bucket(relation, within, columns)
+        each = 1.0 if len(within) == columns else self._statistics.bucket(relation, within, columns)
         return max(rows / max(each, 1.0), 1.0), bool(known)
 
     def _take(
@@ -173,7 +173,7 @@ class LeapfrogPlan:
         self._prefixes *= fewest
         if done and self._first is not None:
             # There is one for each row of a literal that is bound, at least: most of them are met somewhere.
-            bound_rows = min(self._estimates.rows(self._tries[each].atom.relation) for each in done)
+            bound_rows = min(self._statistics.rows(self._tries[each].atom.relation) for each in done)
             self._prefixes = max(self._prefixes, bound_rows)
         self.cost += self._prefixes
         return (term if isinstance(term, Variable) else None), done
@@ -183,7 +183,7 @@ def _is_same(variable: Variable, term: object) -> bool:
     return isinstance(term, Variable) and term.name == variable.name
 
 
-def plan_leapfrog(rule: Rule, delta: Delta, estimates: Estimates, growing: Collection[str]) -> Variant:
+def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Collection[str]) -> Variant:
     """The steps for a delta at one position, by leapfrog where that is called for.
 
     It is where the rule says so, or where its body is cyclic. Relations that are derived together with the rule's head
@@ -192,14 +192,14 @@ def plan_leapfrog(rule: Rule, delta: Delta, estimates: Estimates, growing: Colle
     """
     core, forced = _joined_by_leapfrog(rule, growing)
     if not core:
-        return plan_variant(rule, delta, estimates)
+        return plan_variant(rule, delta, statistics)
     atoms = [literal.atom for literal in (rule.body[place] for place in core) if isinstance(literal, Positive)]
     names = dict.fromkeys(term.name for atom in atoms for term in atom.terms if isinstance(term, Variable))
     firsts: tuple[str | None, ...] = (None,)
     if delta.atom is None and names:
         firsts = tuple(names)[:MOST_TRIED]
-    plans = [LeapfrogPlan(rule, core, estimates, forced=forced, first=first) for first in firsts]
-    variants = [plan_variant(rule, delta, estimates, plan) for plan in plans]
+    plans = [LeapfrogPlan(rule, core, statistics, forced=forced, first=first) for first in firsts]
+    variants = [plan_variant(rule, delta, statistics, plan) for plan in plans]
     return min(zip(plans, variants), key=lambda planned: planned[0].cost)[1]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from tidelog.plan.statistics import Estimates, Keys, Order
+from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.plan.variant import (
     Antijoin,
     DeltaKind,
@@ -35,7 +35,7 @@ COVERED = 0.9
 
 
 def with_complements(
-    variant: Variant, estimates: Estimates, growing: Collection[str], *, asked: bool = False
+    variant: Variant, statistics: Statistics, growing: Collection[str], *, asked: bool = False
 ) -> Variant:
     """The variant with negated literals in its leapfrog joins where that wins; all that can be, where the rule `asked`
     for leapfrog joins. Relations in `growing` are given no tries."""
@@ -45,7 +45,7 @@ def with_complements(
     for step in variant.steps:
         if isinstance(step, Antijoin):
             at = steps.index(step)
-            joined = _Place(variant, steps[:at], estimates, growing).joined(step, asked=asked)
+            joined = _Place(variant, steps[:at], statistics, growing).joined(step, asked=asked)
             if joined is not None:
                 place, leap = joined
                 steps[place] = leap
@@ -56,8 +56,10 @@ def with_complements(
 class _Place:
     """The last join before a negated literal, and what is known before it."""
 
-    def __init__(self, variant: Variant, steps: Sequence[Step], estimates: Estimates, growing: Collection[str]) -> None:
-        self._estimates = estimates
+    def __init__(
+        self, variant: Variant, steps: Sequence[Step], statistics: Statistics, growing: Collection[str]
+    ) -> None:
+        self._statistics = statistics
         self._growing = growing
         self._place = max((at for at, step in enumerate(steps) if isinstance(step, Join | Leap | Take)), default=-1)
         self._join = steps[self._place] if self._place >= 0 else None
@@ -105,7 +107,9 @@ class _Place:
         """How many rows a part is expected to have below what is known."""
         relation, known = part.atom.relation, part.order.columns[: part.level]
         keys: Keys = tuple(sorted(known))
-        return self._estimates.bucket(relation, keys, len(part.atom.terms)) if keys else self._estimates.rows(relation)
+        return (
+            self._statistics.bucket(relation, keys, len(part.atom.terms)) if keys else self._statistics.rows(relation)
+        )
 
 
 def _binds(step: Step) -> Collection[str]:

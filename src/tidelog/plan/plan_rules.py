@@ -16,7 +16,7 @@ from functools import partial
 
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.negation import with_complements
-from tidelog.plan.statistics import Estimates, Keys, Order
+from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.plan.variant import Delta, Join, Leap, Step, Variant, deltas
 from tidelog.rules.ir import Rule
 
@@ -25,10 +25,10 @@ UPKEEP = 2.0
 
 
 def plan_rules(
-    rules: Sequence[Rule], estimates: Estimates, runs: Callable[[Rule, Delta], bool] = lambda *_: True
+    rules: Sequence[Rule], statistics: Statistics, runs: Callable[[Rule, Delta], bool] = lambda *_: True
 ) -> list[Variant]:
     """The variants of all rules that are to run, in the order of the rules and of `deltas`."""
-    wanted = _Wanted(estimates)
+    wanted = _Wanted(statistics)
     variants = []
     growing = {rule.head.relation for rule in rules}
     for rule in rules:
@@ -57,25 +57,25 @@ def _probes(variant: Variant) -> list[Join]:
 
 
 class _Wanted:
-    """Estimates in which the arrangements that earlier variants want count as existing."""
+    """Statistics in which the arrangements that earlier variants want count as existing."""
 
-    def __init__(self, estimates: Estimates) -> None:
-        self._estimates = estimates
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
         self._keys: dict[str, set[Keys]] = {}
 
     def rows(self, relation: str) -> float:
-        return self._estimates.rows(relation)
+        return self._statistics.rows(relation)
 
     def bucket(self, relation: str, keys: Keys, columns: int) -> float:
-        return self._estimates.bucket(relation, keys, columns)
+        return self._statistics.bucket(relation, keys, columns)
 
     def setup(self, relation: str, keys: Keys) -> float:
-        if keys in self._keys.get(relation, ()) or keys in self._estimates.arranged(relation):
+        if keys in self._keys.get(relation, ()) or keys in self._statistics.arranged(relation):
             return 0.0
-        return UPKEEP + self._estimates.setup(relation, keys)
+        return UPKEEP + self._statistics.setup(relation, keys)
 
     def arranged(self, relation: str) -> Collection[Keys]:
-        return self._keys.get(relation, set()) | set(self._estimates.arranged(relation))
+        return self._keys.get(relation, set()) | set(self._statistics.arranged(relation))
 
     def add(self, variant: Variant) -> None:
         for step in _probes(variant):
@@ -93,7 +93,7 @@ class _Wanted:
     def _coarsened(self, step: Step) -> Step:
         assert isinstance(step, Join)
         relation, columns = step.atom.relation, len(step.atom.terms)
-        if step.keys in self._estimates.arranged(relation):
+        if step.keys in self._statistics.arranged(relation):
             return step
         limit = UPKEEP + self.bucket(relation, step.keys, columns)
         fewer = [

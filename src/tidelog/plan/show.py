@@ -22,15 +22,15 @@ from dataclasses import replace
 from tidelog.check.show_expression import show_expression, show_value
 from tidelog.plan.plan_rules import arrangements, plan_rules, tries
 from tidelog.plan.shared import Shared, shared_steps
-from tidelog.plan.statistics import Estimates, FromSizes, Keys
+from tidelog.plan.statistics import FromSizes, Keys, Statistics
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram, Term, Unfold, Variable, Wildcard
 from tidelog.rules.show import show_atom, show_rule
 
 
-def show_plan(program: RuleProgram, estimates: Estimates | None = None) -> str:
-    """The plans of all rules, stratum by stratum; without estimates every relation counts as equally large."""
-    known = estimates or FromSizes(lambda _: 1000)
+def show_plan(program: RuleProgram, statistics: Statistics | None = None) -> str:
+    """The plans of all rules, stratum by stratum; without statistics every relation counts as equally large."""
+    known = statistics or FromSizes(lambda _: 1000)
     parts, planned = [], list[Variant]()
     for number, stratum in enumerate(program.strata):
         if not stratum.rules:

@@ -20,7 +20,7 @@ class Order:
     columns: Keys
 
 
-class Estimates(Protocol):
+class Statistics(Protocol):
     """What is known about the relations now, or expected of them."""
 
     def rows(self, relation: str) -> float:
@@ -38,7 +38,7 @@ class Estimates(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FromSizes:
-    """Estimates from the numbers of rows alone: each column tells an equal share of what there is to tell."""
+    """Statistics from the numbers of rows alone: each column tells an equal share of what there is to tell."""
 
     sizes: Callable[[str], int]
 

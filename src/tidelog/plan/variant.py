@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Protocol
 
 from tidelog.check import typed
-from tidelog.plan.statistics import Estimates, Keys, Order
+from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -157,7 +157,7 @@ class Leaps(Protocol):
         """The steps, with the leapfrog joins that were chosen."""
 
 
-def plan_variant(rule: Rule, delta: Delta, estimates: Estimates, leaps: Leaps | None = None) -> Variant:
+def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps | None = None) -> Variant:
     """The steps for a delta at one position."""
     positions = positions_of(rule)
     bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
@@ -169,7 +169,7 @@ def plan_variant(rule: Rule, delta: Delta, estimates: Estimates, leaps: Leaps | 
             steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
             waiting.remove(ready)
             continue
-        ready, keys, rows = _cheapest(rule.body, waiting, bound, estimates)
+        ready, keys, rows = _cheapest(rule.body, waiting, bound, statistics)
         leap = None if leaps is None else leaps.choose(waiting, bound, rows)
         if leap is None:
             steps.append(_join(rule.body[ready], positions[ready], keys, bound))
@@ -215,29 +215,29 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
 
 
 def _cheapest(
-    body: tuple[Literal, ...], waiting: list[int], bound: set[str], estimates: Estimates
+    body: tuple[Literal, ...], waiting: list[int], bound: set[str], statistics: Statistics
 ) -> tuple[int, Keys, float]:
     """The positive literal to join next, the columns to look its rows up by, and how many rows it looks at."""
     found = []
     for index in waiting:
         literal = body[index]
         if isinstance(literal, Positive):
-            rows, keys = _access(literal.atom, bound, estimates)
+            rows, keys = _access(literal.atom, bound, statistics)
             is_product = not keys and len(literal.atom.terms) > 0
             found.append((is_product, rows, index, keys))
     _, rows, index, keys = min(found)
     return index, keys, rows
 
 
-def _access(atom: Atom, bound: set[str], estimates: Estimates) -> tuple[float, Keys]:
+def _access(atom: Atom, bound: set[str], statistics: Statistics) -> tuple[float, Keys]:
     """The best way to the rows of a literal: how many rows it looks at, and by which columns."""
     known, columns = bound_columns(atom.terms, bound), len(atom.terms)
     if not known or len(known) == columns:
-        rows = estimates.rows(atom.relation)
+        rows = statistics.rows(atom.relation)
         return (min(rows, 1.0) if len(known) == columns else rows), known
-    ways = [known, *(keys for keys in estimates.arranged(atom.relation) if set(keys) < set(known))]
+    ways = [known, *(keys for keys in statistics.arranged(atom.relation) if set(keys) < set(known))]
     return min(
-        (estimates.bucket(atom.relation, keys, columns) + estimates.setup(atom.relation, keys), keys) for keys in ways
+        (statistics.bucket(atom.relation, keys, columns) + statistics.setup(atom.relation, keys), keys) for keys in ways
     )
 
 

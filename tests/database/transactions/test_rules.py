@@ -366,12 +366,12 @@ def test_endless_changes_of_rules_take_no_more_memory() -> None:
         rule = "Far(x, g.first()) :- Edge(x, y), not Reach(y, _), var g = y.group_by(x)."
         change(db, add=rule)
         with db._session.engine() as engine:
-            stores = len(engine._desk.stores)  # type: ignore[attr-defined]
+            stores = len(engine._catalog.stores)  # type: ignore[attr-defined]
         for _ in range(20):
             change(db, remove=rule)
             change(db, add=rule)
         with db._session.engine() as engine:
-            assert len(engine._desk.stores) == stores  # type: ignore[attr-defined]
+            assert len(engine._catalog.stores) == stores  # type: ignore[attr-defined]
             assert len(engine._laid.numbers) == 6  # type: ignore[attr-defined]
 
 

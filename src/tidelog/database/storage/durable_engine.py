@@ -204,7 +204,7 @@ class DurableEngine(LocalEngine):
             return
         if self._is_open and self._writer is not None:
             self._wait()
-            if self._pace.is_due_at_close(sum(map(len, self._desk.stores))):
+            if self._pace.is_due_at_close(sum(map(len, self._catalog.stores))):
                 self._snapshot()
         self.abandon()
         if self._writer is not None:

@@ -150,7 +150,7 @@ class Transaction:
         writes, self._writes = self._writes, {}
         self._state = _State.ROLLED_BACK
         try:
-            with self._session.holding_interrupts():
+            with self._session.holding_cancellation():
                 changes = self._changes = self._apply(writes)
                 self._state = _State.COMMITTED
         finally:

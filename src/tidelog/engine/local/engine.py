@@ -19,7 +19,7 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
 from tidelog.engine.local.epoch.inserted_rows import Arrived
 from tidelog.engine.local.epoch.net_operations import Facts, decoded, net, split
@@ -28,9 +28,9 @@ from tidelog.engine.local.epoch.rule_changes import RuleChange, connect
 from tidelog.engine.local.execution.threads import Team, processors
 from tidelog.engine.local.kernels.memory import seconds_loading
 from tidelog.engine.local.queries.lookup import find_line, look_up
-from tidelog.engine.local.queries.queries import LocalInquiry
-from tidelog.engine.local.runtime import LaidOut
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.queries.queries import LocalQueries
+from tidelog.engine.local.runtime import Runtime
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.choose_strategy import kind_of
@@ -77,22 +77,22 @@ class LocalEngine:
         self.on_stratum: Callable[[StratumState, str], None] | None = None
         self._values = values or Values()
         self.spent = 0.0
-        self._interrupts = Interrupts()
-        self._watch = Watch(limits or Limits(), self._interrupts)
+        self._cancellation = Cancellation()
+        self._watch = Watch(limits or Limits(), self._cancellation)
         self._watch.written = self._written
         self._watch.pardoned = seconds_loading
-        self._desk = Desk([])
+        self._catalog = Catalog([])
         self._capture: Capture | None = None
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
-        self._team = self._desk.helpers = Team(self._asked.threads or processors())
+        self._team = self._catalog.helpers = Team(self._asked.threads or processors())
         self._switch = Switch(self._asked.switch, clock)
         self._arrived: WeakSet[Arrived] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
-        numbers = dict(zip(names, self._desk.add([len(each.columns) for each in program.relations.values()])))
+        numbers = dict(zip(names, self._catalog.add([len(each.columns) for each in program.relations.values()])))
         strata = [self._stratum(stratum, program, numbers) for stratum in program.strata]
-        tables = Tables(program, self._desk, numbers)
+        tables = Tables(program, self._catalog, numbers)
         connect(strata, tables)
         self._laid = self._lay_out(program, numbers, strata, tables)
 
@@ -107,7 +107,7 @@ class LocalEngine:
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
         kind = kind_of(stratum, program, self._asked.strategy)
-        return kind(stratum, program, numbers, self._desk, self._values, self._watch, self._team)
+        return kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._team)
 
     def _lay_out(
         self,
@@ -115,9 +115,9 @@ class LocalEngine:
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         tables: Tables,
-        before: LaidOut | None = None,
-    ) -> LaidOut:
-        laid = LaidOut(program, self._desk, self._values, numbers, strata, tables, before)
+        before: Runtime | None = None,
+    ) -> Runtime:
+        laid = Runtime(program, self._catalog, self._values, numbers, strata, tables, before)
         if self._track_state:
             laid.inspector.take = laid.exported.take_inspected
         return laid
@@ -127,8 +127,8 @@ class LocalEngine:
     def open(self) -> Outcome:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
-        with self._interrupts.held():
-            return self._epoch(started, self._laid.agenda.all(), None, anew=True)
+        with self._cancellation.held():
+            return self._epoch(started, self._laid.scheduler.all(), None, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -167,8 +167,8 @@ class LocalEngine:
         even_if_empty: bool,
     ) -> Outcome | None:
         started = perf_counter()
-        with self._interrupts.held():
-            self._laid.inquiry.release()
+        with self._cancellation.held():
+            self._laid.queries.release()
             self._laid.reclaim.before_an_epoch()
             if rules is None:
                 facts, given = self._net(operations)
@@ -181,16 +181,16 @@ class LocalEngine:
 
     def _net(self, operations: Sequence[Operation]) -> tuple[Facts, dict[str, Bag]]:
         laid = self._laid
-        return net(operations, laid.program, laid.numbers, laid.weighted, laid.agenda.net, self._values)
+        return net(operations, laid.program, laid.numbers, laid.weighted, laid.scheduler.net, self._values)
 
     def _run_epoch(self, started: float, facts: Facts, given: dict[str, Bag], before_keeping: Hook) -> Outcome:
         for name, bag in self._laid.delays.due().items():
             self._feed(name, bag, facts, given)
         for number, rows in facts.items():
-            self._laid.agenda.home(number).facts[number] = rows
+            self._laid.scheduler.home(number).facts[number] = rows
         for name, bag in given.items():
             self._laid.weighted[name].given = bag
-        return self._epoch(started, self._laid.agenda.touched(facts), before_keeping, anew=False)
+        return self._epoch(started, self._laid.scheduler.touched(facts), before_keeping, anew=False)
 
     def _feed(self, name: str, bag: Bag, facts: Facts, given: dict[str, Bag]) -> None:
         """What comes to a delayed relation in this epoch."""
@@ -204,7 +204,7 @@ class LocalEngine:
     ) -> Outcome:
         """An epoch that begins with other rules; if it fails, everything is as it was."""
         before = self._laid
-        change = RuleChange(self._desk, before.program, before.strata, before.numbers, before.tables, program)
+        change = RuleChange(self._catalog, before.program, before.strata, before.numbers, before.tables, program)
         try:
             strata = change.strata(self._stratum)
             change.connect()
@@ -219,7 +219,7 @@ class LocalEngine:
             change.undo()
             raise
         change.keep()
-        self._laid.agenda.rules_are_kept()
+        self._laid.scheduler.rules_are_kept()
         return outcome
 
     def table(self, relation: str) -> pa.Table:
@@ -255,7 +255,7 @@ class LocalEngine:
         return find_line(self._store(relation), np.array([*words, 0], dtype=np.int64)) >= 0
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
-        words = self._laid.agenda.home(self._laid.numbers[relation]).given_to(relation)
+        words = self._laid.scheduler.home(self._laid.numbers[relation]).given_to(relation)
         rows = self._values.words_to_rows(words[:, :-1], self.program.relations[relation])
         return list(zip(rows, words[:, -1].tolist()))
 
@@ -270,25 +270,25 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """What the epochs have cost, and what the state takes."""
-        return self._laid.profiler.profile(self.epoch, self._desk, self._laid.numbers)
+        return self._laid.profiler.profile(self.epoch, self._catalog, self._laid.numbers)
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does, or it is being committed."""
-        return self._interrupts.cancel()
+        return self._cancellation.cancel()
 
     def follow(self, tell: Follower | None) -> None:
         """See `Engine.follow`."""
         self.on_stratum, self._watch.on_round = (None, None) if tell is None else follow(self.program, tell)
 
-    def inquiry(self) -> LocalInquiry:
-        return self._laid.inquiry
+    def queries(self) -> LocalQueries:
+        return self._laid.queries
 
     def close(self) -> None:
         """Gives the memory back, and ends the threads."""
-        self._laid.inquiry.release()
+        self._laid.queries.release()
         self._team.close()
-        self._desk.close()
-        self._desk = Desk([])
+        self._catalog.close()
+        self._catalog = Catalog([])
         self._laid.strata = []
 
     # Snapshots
@@ -308,7 +308,7 @@ class LocalEngine:
         pools = self._values.interned(column.type for relation in self._laid.relations for column in relation.columns)
         self._capture = Capture(
             self.epoch,
-            self._desk,
+            self._catalog,
             self._laid.numbers,
             self._laid.strata,
             bags_of(self._laid.weighted, self._laid.tables, self._laid.strata, self._laid.delays),
@@ -322,9 +322,9 @@ class LocalEngine:
 
     def restore(self, image: Image) -> None:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
-        load_stores(image, self._desk, self._laid.numbers)
-        self._desk.resized.update(self._laid.numbers.values())
-        fill_tables(image.bags(WEIGHTS), self._desk, self._laid.numbers, self._laid.tables)
+        load_stores(image, self._catalog, self._laid.numbers)
+        self._catalog.resized.update(self._laid.numbers.values())
+        fill_tables(image.bags(WEIGHTS), self._catalog, self._laid.numbers, self._laid.tables)
         for stratum in self._laid.strata:
             stratum.instances = image.instances[min(stratum.relations)]
             stratum.resume(image.bags(GIVEN))
@@ -362,7 +362,7 @@ class LocalEngine:
         unknown = begin_anew(self._laid.strata, anew, given)
         if unknown:
             with self.replaying():
-                self._epoch(perf_counter(), self._laid.agenda.beginning_with(unknown), None, anew=False)
+                self._epoch(perf_counter(), self._laid.scheduler.beginning_with(unknown), None, anew=False)
         self._laid.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
@@ -376,12 +376,12 @@ class LocalEngine:
         """
         held = [number for each in self._laid.strata if not each.joins for number in each.relation_numbers]
         weights = self._laid.exported.load(states, held)
-        fill_tables(weights, self._desk, self._laid.numbers, self._laid.tables)
+        fill_tables(weights, self._catalog, self._laid.numbers, self._laid.tables)
         for stratum in self._laid.strata:
             totals = [each.totals_of(each.lines()).sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
-        self._desk.resized.update(self._laid.numbers.values())
+        self._catalog.resized.update(self._laid.numbers.values())
         self.epoch = epoch
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
@@ -405,7 +405,7 @@ class LocalEngine:
 
     def _epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, *, anew: bool) -> Outcome:
         """Brings the strata to the next epoch and commits."""
-        with self._interrupts.running():
+        with self._cancellation.running():
             self._watch.begin(self.spent)
             return self._held_epoch(started, strata, before_keeping, anew)
 
@@ -418,12 +418,12 @@ class LocalEngine:
                 begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
             )
             self._laid.functions.check(
-                [number for each in self._laid.agenda.visited for number in each.relation_numbers]
+                [number for each in self._laid.scheduler.visited for number in each.relation_numbers]
             )
             changes = self._changes()
             if self._track_state:
-                self._laid.exported.collect(self._laid.agenda.visited)
-            self._interrupts.pass_the_last_stop()
+                self._laid.exported.collect(self._laid.scheduler.visited)
+            self._cancellation.pass_the_last_stop()
             self._laid.inspector.show(self.epoch + 1, self._store)
             for table in self._laid.tables.values():
                 table.pull()
@@ -433,11 +433,11 @@ class LocalEngine:
             self._undo()
             raise
         if self._capture is not None:
-            self._capture.before_keeping(self._laid.agenda.visited)
+            self._capture.before_keeping(self._laid.scheduler.visited)
         self._laid.delays.keep()
         for table in self._laid.tables.values():
             table.keep()
-        for stratum in self._laid.agenda.visited:
+        for stratum in self._laid.scheduler.visited:
             stratum.keep()
         self.epoch += 1
         report = EpochReport(
@@ -446,16 +446,16 @@ class LocalEngine:
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            *self.sizes(self._laid.agenda.visited),
+            *self.sizes(self._laid.scheduler.visited),
         )
         self._laid.profiler.note(report)
         return Outcome(changes, report)
 
     def _undo(self) -> None:
         """Goes back to the last commit; what was to be done in this epoch is forgotten."""
-        for stratum in self._laid.agenda.visited:
+        for stratum in self._laid.scheduler.visited:
             stratum.drop()
-            self._desk.resized.update(stratum.relation_numbers)
+            self._catalog.resized.update(stratum.relation_numbers)
         for stratum in self._laid.strata:
             stratum.facts = {}
         for weighted in self._laid.weighted.values():
@@ -473,7 +473,9 @@ class LocalEngine:
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
-        for place in sorted(self._laid.places[name] for each in self._laid.agenda.visited for name in each.relations):
+        for place in sorted(
+            self._laid.places[name] for each in self._laid.scheduler.visited for name in each.relations
+        ):
             relation = self._laid.relations[place]
             if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
@@ -492,4 +494,4 @@ class LocalEngine:
         return table_to_bag(table, self.program.relations[relation], self._values)
 
     def _store(self, relation: str) -> Store:
-        return self._desk.stores[self._laid.numbers[relation]]
+        return self._catalog.stores[self._laid.numbers[relation]]

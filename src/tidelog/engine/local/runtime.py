@@ -1,4 +1,4 @@
-"""A program laid out on a desk: its strata, and all that looks at the program as a whole.
+"""A program laid out on a catalog: its strata, and all that looks at the program as a whole.
 
 A change of rules lays the program out anew and takes over what stays; the epoch that begins with it may fail, and then
 the old layout is put back. So nothing that an old one has is changed before the epoch is kept.
@@ -12,12 +12,12 @@ from tidelog.engine.local.encoding.reclaim import Reclaim
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.epoch.delays import Delays, Inspector
 from tidelog.engine.local.epoch.functional_dependencies import Functions
-from tidelog.engine.local.epoch.scheduler import Agenda
+from tidelog.engine.local.epoch.scheduler import Scheduler
 from tidelog.engine.local.metrics.profiler import Profiler
 from tidelog.engine.local.metrics.relation_sizes import Sizes
 from tidelog.engine.local.queries.committed_view import Committed
-from tidelog.engine.local.queries.queries import LocalInquiry
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.queries.queries import LocalQueries
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.weighted_table import Tables
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
@@ -25,19 +25,19 @@ from tidelog.engine.local.transfer.arrow_state import StateTables
 from tidelog.rules.ir import Role, RuleProgram
 
 
-class LaidOut:
-    """The strata of a program over the stores that have these `numbers` on the desk; `before` is the layout with other
+class Runtime:
+    """The strata of a program over the stores that have these `numbers` on the catalog; `before` is the layout with other
     rules that it takes the place of."""
 
     def __init__(
         self,
         program: RuleProgram,
-        desk: Desk,
+        catalog: Catalog,
         values: Values,
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         tables: Tables,
-        before: LaidOut | None = None,
+        before: Runtime | None = None,
     ) -> None:
         self.program = program
         self.numbers = numbers
@@ -47,19 +47,19 @@ class LaidOut:
         self.relations = list(program.relations.values())
         self.places = {each.name: place for place, each in enumerate(self.relations)}
         self.weighted = {each.relations[0]: each for each in strata if isinstance(each, WeightedStratum)}
-        self.functions = Functions(program, desk, numbers, values)
-        self.agenda = Agenda(strata, desk)
+        self.functions = Functions(program, catalog, numbers, values)
+        self.scheduler = Scheduler(strata, catalog)
         self.put_in_place()
         declared = {numbers[each.name]: each.name for each in self.relations if each.role is not Role.HIDDEN}
         sizes, reclaim, profiler = (None, None, None) if before is None else before._goes_on()
-        self.sizes: Sizes = Sizes(declared, desk, sizes)
+        self.sizes: Sizes = Sizes(declared, catalog, sizes)
         self.delays = Delays(program, tables)
         self.inspector = Inspector(program, tables, values)
-        self.reclaim: Reclaim = Reclaim(program, numbers, desk, tables, self.delays, values, strata, reclaim)
+        self.reclaim: Reclaim = Reclaim(program, numbers, catalog, tables, self.delays, values, strata, reclaim)
         weights = {name: tables[name] for name in self.weighted}
-        self.inquiry = LocalInquiry(Committed(program, desk, numbers, values, weights), strata)
+        self.queries = LocalQueries(Committed(program, catalog, numbers, values, weights), strata)
         self.profiler: Profiler = Profiler(program, strata, profiler)
-        self.exported = StateTables(program, desk, numbers, values, self.weighted)
+        self.exported = StateTables(program, catalog, numbers, values, self.weighted)
         if before is not None:
             self.inspector.is_silent = before.inspector.is_silent
             self.reclaim.go_on(before.reclaim)
@@ -69,7 +69,7 @@ class LaidOut:
         self._values.definitions = self.program.functions.definitions
         for stratum in self.strata:
             stratum.program = self.program
-            stratum.read_above = self.agenda.read
+            stratum.read_above = self.scheduler.read
 
     def _goes_on(self) -> tuple[Sizes, Reclaim, Profiler]:
         """What is not made anew for other rules, but of what there is."""

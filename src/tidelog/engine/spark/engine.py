@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, Inquiry, NewRules, Operation, Outcome, Row
-from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, NewRules, Operation, Outcome, Queries, Row
+from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.cancellation import Jobs
@@ -48,7 +48,7 @@ from tidelog.engine.spark.plans.split_inputs import separate
 from tidelog.engine.spark.plans.tasks.task import Workers
 from tidelog.engine.spark.plans.tasks.task_context import Setting, without_keys
 from tidelog.engine.spark.queries.lookup import look_up
-from tidelog.engine.spark.queries.queries import Source, SparkInquiry
+from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.session import (
     LaterSession,
     active_session,
@@ -150,7 +150,7 @@ class SparkEngine:
         )
         self._frames = Frames(Switch(self._asked.switch), KeptStates(), self._asked.strategy)
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
-        self._inquiry: SparkInquiry | None = None
+        self._queries: SparkQueries | None = None
         self._profiler = Profiler()
         self._jobs = Jobs(self._spark)
         self._tell: Follower | None = None
@@ -270,11 +270,11 @@ class SparkEngine:
     def contains(self, relation: str, row: Row) -> bool:
         return bool(self._found(relation, tuple(range(len(row))), row).num_rows)
 
-    def inquiry(self) -> Inquiry:
-        if self._inquiry is None:
+    def queries(self) -> Queries:
+        if self._queries is None:
             source = Source(self._read, self.count, self._is_counted, self._facts_of_users())
-            self._inquiry = SparkInquiry(self.program, source)
-        return self._inquiry
+            self._queries = SparkQueries(self.program, source)
+        return self._queries
 
     def profile(self) -> Profile:
         sizes = {name: self._directory.size(stored.files) for name, stored in self._relations_stored.items()}
@@ -343,7 +343,7 @@ class SparkEngine:
         return look_up(self._directory, declared, stored, columns, key, self._setting.definitions)
 
     def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
-        """See `inquiry.Source`."""
+        """See `queries.Source`."""
         declared, stored = self._relations[relation], self._stored(relation)
         read = read_weights if declared.weighted else read_rows
         return read(self._directory, declared, stored, numbers=self._is_counted(relation), where=where)
@@ -357,9 +357,9 @@ class SparkEngine:
         return stored is not None and stored.counted
 
     def _forget_questions(self) -> None:
-        if self._inquiry is not None:
-            self._inquiry.release()
-            self._inquiry = None
+        if self._queries is not None:
+            self._queries.release()
+            self._queries = None
 
     def _check_program(self, basis: Basis) -> None:
         """Raises UsageError where the state is of another program."""
@@ -451,8 +451,8 @@ class SparkEngine:
 
     def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
         held = [*self._workers.needed, *(name for changes in self._changes for name in changes.files)]
-        with Interrupts().held():
-            Interrupts.begin_holding()  # and not only here: the transaction has to know what has happened
+        with Cancellation().held():
+            Cancellation.begin_holding()  # and not only here: the transaction has to know what has happened
             self._state.publish(manifest, changed, held)
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:

@@ -14,7 +14,7 @@ from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.local.epoch.cancellation import Cancellation
 
 # Counts to four thousand million: it would run for hours.
 ENDLESS = """
@@ -52,7 +52,7 @@ def test_an_interrupt_ends_a_long_epoch_and_undoes_it() -> None:
 
 
 def test_an_interrupt_inside_nested_blocks_waits_for_the_outermost() -> None:
-    inner, outer = Interrupts(), Interrupts()
+    inner, outer = Cancellation(), Cancellation()
     passed = []
 
     def work() -> None:
@@ -69,7 +69,7 @@ def test_an_interrupt_inside_nested_blocks_waits_for_the_outermost() -> None:
 
 
 def test_the_inner_of_two_nested_blocks_can_take_the_interrupt() -> None:
-    inner, outer = Interrupts(), Interrupts()
+    inner, outer = Cancellation(), Cancellation()
 
     def work() -> None:
         with inner.held():
@@ -83,22 +83,22 @@ def test_the_inner_of_two_nested_blocks_can_take_the_interrupt() -> None:
 
 
 def test_an_interrupt_is_not_lost_when_the_block_fails_and_does_not_wait_for_the_next() -> None:
-    interrupts = Interrupts()
+    cancellation = Cancellation()
 
     def fail() -> None:
-        with interrupts.held():
+        with cancellation.held():
             os.kill(os.getpid(), signal.SIGINT)
             raise ValueError
 
     with pytest.raises(KeyboardInterrupt) as caught:
         fail()
     assert isinstance(caught.value.__context__, ValueError)
-    with interrupts.held():
-        interrupts.check()
+    with cancellation.held():
+        cancellation.check()
 
 
 def test_another_thread_does_not_take_the_interrupt_of_the_main_one() -> None:
-    main, other = Interrupts(), Interrupts()
+    main, other = Cancellation(), Cancellation()
     raised: list[BaseException] = []
 
     def look() -> None:
@@ -124,7 +124,7 @@ def test_another_thread_does_not_take_the_interrupt_of_the_main_one() -> None:
 def test_a_handler_that_is_no_function_stays() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with Interrupts().held():
+        with Cancellation().held():
             os.kill(os.getpid(), signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:

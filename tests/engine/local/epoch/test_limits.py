@@ -16,8 +16,8 @@ from tests.engine.local.run import Rows, Running
 
 import tidelog
 from tidelog.diagnostics.errors import EvaluationError, UsageError
-from tidelog.engine.local.epoch.cancellation import Interrupts
-from tidelog.maintain.limits import Limits, NoInterrupt, Watch
+from tidelog.engine.local.epoch.cancellation import Cancellation
+from tidelog.maintain.limits import Limits, NeverCancelled, Watch
 from tidelog.maintain.options import Maintenance
 
 COUNT = """
@@ -363,7 +363,7 @@ def test_a_trace_is_not_evaluated_to_its_end_after_the_deadline() -> None:
 
 
 def test_time_that_is_pardoned_does_not_count() -> None:
-    watch = Watch(Limits(deadline=0.2), NoInterrupt())
+    watch = Watch(Limits(deadline=0.2), NeverCancelled())
     pardoned = [0.0]
     watch.pardoned = lambda: pardoned[0]
     watch.begin()
@@ -393,16 +393,16 @@ def test_an_interrupt_has_a_note_of_the_rule() -> None:
 
 
 def test_an_epoch_that_is_being_committed_cannot_be_cancelled() -> None:
-    interrupts = Interrupts()
-    with interrupts.running():
-        interrupts.pass_the_last_stop()
-        assert not interrupts.cancel()
-    with interrupts.running():
-        assert interrupts.cancel()
+    cancellation = Cancellation()
+    with cancellation.running():
+        cancellation.pass_the_last_stop()
+        assert not cancellation.cancel()
+    with cancellation.running():
+        assert cancellation.cancel()
         with pytest.raises(EvaluationError) as caught:
-            interrupts.pass_the_last_stop()
+            cancellation.pass_the_last_stop()
         assert caught.value.code == "E608"
-    assert not interrupts.cancel()
+    assert not cancellation.cancel()
     run = Running(COPY)
     answers = []
     operations = [tidelog.engine.interface.Operation("A", 1, some(0, 3))]

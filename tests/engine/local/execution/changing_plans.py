@@ -9,7 +9,7 @@ from itertools import count
 from unittest import mock
 
 from tidelog.engine.local.execution.plan_cache import PlannedStratum
-from tidelog.engine.local.execution.statistics import StoreEstimates
+from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.strata import joins
 
 
@@ -28,8 +28,8 @@ def changing_plans(seed: int) -> Iterator[None]:
         mock.patch.object(joins, "REPLAN_WAVE", 0),
         mock.patch.object(joins, "REPLAN_INSTANCES", 0),
         mock.patch.object(PlannedStratum, "_size_class", size_class),
-        mock.patch.object(StoreEstimates, "rows", rows),
-        mock.patch.object(StoreEstimates, "bucket", rows),
-        mock.patch.object(StoreEstimates, "setup", return_value=0.0),
+        mock.patch.object(StoreStatistics, "rows", rows),
+        mock.patch.object(StoreStatistics, "bucket", rows),
+        mock.patch.object(StoreStatistics, "setup", return_value=0.0),
     ):
         yield

@@ -11,7 +11,7 @@ import tidelog
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.execution import plan_cache
-from tidelog.engine.local.execution.statistics import StoreEstimates
+from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.kernels.entry_points import insert_facts
 from tidelog.engine.local.kernels.layout import LIVE
 from tidelog.engine.local.strata import joins
@@ -35,7 +35,7 @@ def opened(text: str, strategy: str = "elastic") -> LocalEngine:
 def bucket(rows: list[tuple[int, int]], keys: tuple[int, ...]) -> float:
     engine = opened(PAIRS)
     engine.commit([Operation("A", 1, rows)])
-    return StoreEstimates(engine._desk, {"A": 0}, [0]).bucket("A", keys, 2)
+    return StoreStatistics(engine._catalog, {"A": 0}, [0]).bucket("A", keys, 2)
 
 
 def test_the_rows_of_a_key_are_counted_where_all_are_looked_at() -> None:
@@ -59,26 +59,26 @@ def test_a_relation_that_is_still_empty_counts_as_larger_than_what_its_rules_rea
     engine = opened(CLOSURE)
     engine.commit([Operation("Edge", 1, [(i, i) for i in range(100)])])
     numbers = {"Edge": 0, "Reach": 1}
-    engine._desk.replace(1)
-    estimates = StoreEstimates(engine._desk, numbers, [0])
-    assert estimates.rows("Reach") > estimates.rows("Edge") == 100
-    assert estimates.bucket("Reach", (0,), 2) > 1
+    engine._catalog.replace(1)
+    statistics = StoreStatistics(engine._catalog, numbers, [0])
+    assert statistics.rows("Reach") > statistics.rows("Edge") == 100
+    assert statistics.bucket("Reach", (0,), 2) > 1
 
 
 def test_a_relation_that_is_filled_anew_counts_as_before_until_it_has_more_rows() -> None:
     engine = opened(CLOSURE)
     engine.commit([Operation("Edge", 1, [(i, i + 1) for i in range(4)])])
     numbers = {"Edge": 0, "Reach": 1}
-    old = engine._desk.replace(1)
-    estimates = StoreEstimates(engine._desk, numbers, [0])
-    estimates.expect({1: old})
-    assert estimates.rows("Reach") == 10
-    assert estimates.bucket("Reach", (0,), 2) == pytest.approx(3)  # the rows of 0 to 3 are 4, 3, 2 and 1
-    fresh = engine._desk.stores[1]
+    old = engine._catalog.replace(1)
+    statistics = StoreStatistics(engine._catalog, numbers, [0])
+    statistics.expect({1: old})
+    assert statistics.rows("Reach") == 10
+    assert statistics.bucket("Reach", (0,), 2) == pytest.approx(3)  # the rows of 0 to 3 are 4, 3, 2 and 1
+    fresh = engine._catalog.stores[1]
     fresh.make_room(50)
-    insert_facts(engine._desk.S, 1, np.array([(0, i) for i in range(50)], dtype=np.int64), 0)
-    assert estimates.rows("Reach") == 50
-    assert estimates.bucket("Reach", (0,), 2) == pytest.approx(50)
+    insert_facts(engine._catalog.S, 1, np.array([(0, i) for i in range(50)], dtype=np.int64), 0)
+    assert statistics.rows("Reach") == 50
+    assert statistics.bucket("Reach", (0,), 2) == pytest.approx(50)
 
 
 # Edges or open nodes first: that is a choice.
@@ -99,13 +99,13 @@ def test_plans_follow_the_rows_of_an_epoch_that_makes_many(strategy: str, monkey
     engine.commit([Operation("Open", 1, [(i,) for i in range(100)]), Operation("Edge", 1, GROWN[:4])])
     expected: list[float] = []
 
-    def watched(rules: Any, estimates: StoreEstimates, *more: Any) -> Any:
-        expected.append(estimates.rows("Reach"))
-        return plan_rules(rules, estimates, *more)
+    def watched(rules: Any, statistics: StoreStatistics, *more: Any) -> Any:
+        expected.append(statistics.rows("Reach"))
+        return plan_rules(rules, statistics, *more)
 
     monkeypatch.setattr(plan_cache, "plan_rules", watched)
     engine.commit([Operation("Edge", 1, GROWN[4:])])
-    assert engine._desk.stores[engine._laid.numbers["Reach"]].line[LIVE] == 5050
+    assert engine._catalog.stores[engine._laid.numbers["Reach"]].line[LIVE] == 5050
     assert expected[0] == 10
     assert expected[-1] > 600
 
@@ -127,9 +127,9 @@ def test_a_small_update_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None
 def test_updates_after_a_bootstrap_build_no_arrangement() -> None:
     engine = opened(CLOSURE)
     engine.commit([Operation("Edge", 1, [(i, i + 1) for i in range(60)])])
-    reach = engine._desk.stores[engine._laid.numbers["Reach"]]
+    reach = engine._catalog.stores[engine._laid.numbers["Reach"]]
     built = list(reach.arranged())
     assert sorted(built) == [(0,), (1,)]
     engine.commit([Operation("Edge", -1, [(59, 60)])])
-    assert engine._desk.stores[engine._laid.numbers["Reach"]] is reach
+    assert engine._catalog.stores[engine._laid.numbers["Reach"]] is reach
     assert reach.arranged() == built

@@ -113,7 +113,7 @@ def test_repeats_count_against_the_room_in_the_totals() -> None:
     """A relation becomes wide before what a few rows of a buffer stand for could outgrow 31 bits."""
     engine = LocalEngine(tidelog.compile(PROGRAM).stages.rules, track_state=True)
     engine.open()
-    first = next(store for store in engine._desk.stores if store.columns == 1)
+    first = next(store for store in engine._catalog.stores if store.columns == 1)
     first.line[k.COUNT_ROOM] = 50
     engine.commit([Operation(LEFT, +1, [(1, y) for y in range(30)]), Operation(RIGHT, +1, [(y, 1) for y in range(30)])])
     assert totals(engine, "First", 1) == {(1,): 30}

@@ -56,7 +56,7 @@ def test_a_scan_tree_counts_the_rows_before_a_page_while_rows_come_and_go() -> N
             rows.add(row)
     for row in [*rows][: len(rows) * 2 // 3]:
         relation.remove(row)
-    lines, number = relation.desk.A, relation.number
+    lines, number = relation.catalog.A, relation.number
     directory = relation.store.arrangements[number].directory.array  # type: ignore[union-attr]
     counts = directory[: int(lines[number, k.PAGE_COUNT]), 1]
     assert len(counts) > 4
@@ -71,7 +71,7 @@ def test_a_run_ends_where_the_first_word_is_missing(holes: int) -> None:
     words = set(range(-900, 2100)) - set(rng.sample(range(-900, 2100), holes))
     relation = Relation((0, 1), [(group, word) for group in (3, 4) for word in words])
     places: Words = np.zeros((2, k.ITERATOR_WORDS), dtype=np.int64)
-    lines, trie = relation.desk.A, relation.number
+    lines, trie = relation.catalog.A, relation.number
     for word in rng.sample(sorted(words), 60):
         iterators.open_root(lines, trie, places, 0)
         iterators.seek_lub(lines, trie, 0, places, 0, 3)
@@ -181,7 +181,7 @@ def test_what_is_left_of_a_new_day_is_found_by_counts() -> None:
     facts = nearly_done(range(3), tasks, 9, rng)
     engine = opened(RULE, facts)
     assert any(
-        isinstance(each, Trie) for each in engine._desk.stores[engine._laid.numbers["Done"]].arrangements.values()
+        isinstance(each, Trie) for each in engine._catalog.stores[engine._laid.numbers["Done"]].arrangements.values()
     )
     for day in (7, 8):
         done = [(day, x) for x in range(tasks) if rng.random() > 0.001]

@@ -50,7 +50,7 @@ def engine_of(db: Database) -> LocalEngine:
 
 def asked(db: Database, text: str) -> _QueryRows:
     known = db._session.known_rules()
-    return _QueryRows(compile_query(text, known.typed, known.rules), engine_of(db).inquiry()._committed)
+    return _QueryRows(compile_query(text, known.typed, known.rules), engine_of(db).queries()._committed)
 
 
 def plan(db: Database, text: str) -> list[str]:
@@ -128,7 +128,7 @@ def test_division_by_zero_in_a_query_that_leaps_is_the_error_it_always_is(db: Da
 
 def test_tries_of_queries_are_given_back_before_the_next_epoch(db: Database) -> None:
     engine = engine_of(db)
-    store = engine._desk.stores[engine._laid.numbers["E"]]
+    store = engine._catalog.stores[engine._laid.numbers["E"]]
     before = set(store.arrangements)
     first = db.query(TRIANGLES).rows
     assert set(store.arrangements) > before

@@ -12,7 +12,7 @@ from tidelog.engine.local.execution.threads import Team
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage import resize_index as module
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.engine.local.storage.resize_index import enlarge
 
@@ -64,16 +64,16 @@ def test_slots_are_found_after_growth(kind: str, late_room: int, threads: int, m
     monkeypatch.setattr(module, "_LATE_ROOM", late_room)
     monkeypatch.setattr(module, "_PIECE", 16)
     rng = np.random.default_rng([threads, late_room, *kind.encode()])
-    desk = Desk([1])
-    desk.helpers = team = Team(threads)
+    catalog = Catalog([1])
+    catalog.helpers = team = Team(threads)
     for size, larger in [(16, 17), (16, 64), (100, 150), (1000, 1001), (1000, 1500), (1024, 2048), (3000, 20_000)]:
         hashes = HASHES[kind](rng, size * 3 // 4)
         slots = Growing(np.int64, size)
         slots.array[:] = filled(hashes, size)
         assert_holds(slots.array, hashes)
         slots.resize(larger)
-        desk.S[0, k.SLOTS], desk.S[0, k.SLOT_COUNT] = slots.address, larger
-        enlarge(desk, 0, slots.array, size)
+        catalog.S[0, k.SLOTS], catalog.S[0, k.SLOT_COUNT] = slots.address, larger
+        enlarge(catalog, 0, slots.array, size)
         assert_holds(slots.array, hashes)
     team.close()
 
@@ -93,8 +93,8 @@ def test_most_slots_move_without_being_taken_out(monkeypatch: pytest.MonkeyPatch
     slots = Growing(np.int64, size)
     slots.array[:] = filled(hashes, size)
     slots.resize(size * 3 // 2)
-    desk = Desk([1])
-    desk.S[0, k.SLOTS], desk.S[0, k.SLOT_COUNT] = slots.address, len(slots)
-    enlarge(desk, 0, slots.array, size)
+    catalog = Catalog([1])
+    catalog.S[0, k.SLOTS], catalog.S[0, k.SLOT_COUNT] = slots.address, len(slots)
+    enlarge(catalog, 0, slots.array, size)
     assert_holds(slots.array, hashes)
     assert taken_out[0] <= 1.1 * module.SHARED_SLOTS

@@ -16,7 +16,7 @@ from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import arrange, entry_points
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strategies.counting import kernel
 
 JOIN = """
@@ -108,7 +108,7 @@ def test_the_last_operation_on_a_row_counts() -> None:
 def test_closing_gives_the_memory_back() -> None:
     made = engine(JOIN)
     made.commit([Operation("A", 1, table("kv", [(i, i) for i in range(100)]))])
-    store = weakref.ref(made._desk.stores[0])
+    store = weakref.ref(made._catalog.stores[0])
     made.close()
     assert store() is None
 
@@ -126,24 +126,24 @@ def test_tables_without_columns_have_rows() -> None:
 
 def test_places_that_buckets_have_left_are_used_by_others() -> None:
     """Keys that grow one after the other: each leaves places behind that the next ones need."""
-    desk = Desk([2])
-    store = desk.stores[0]
+    catalog = Catalog([2])
+    store = catalog.stores[0]
     store.arrange((0,))
     (number,) = store.arrangements
     per_key, keys = 64, 100
     for start in range(0, keys * per_key, 16):
         batch = np.array([[row // per_key, row % per_key] for row in range(start, start + 16)], dtype=np.int64)
         store.make_room(len(batch))
-        entry_points.insert_facts(desk.S, 0, batch, 0)
+        entry_points.insert_facts(catalog.S, 0, batch, 0)
         scratch = np.empty(k.PIECE, dtype=np.int64)
-        while (full := int(kernel.arrange_pending(desk.S, desk.A, 0, scratch))) >= 0:
+        while (full := int(kernel.arrange_pending(catalog.S, catalog.A, 0, scratch))) >= 0:
             store.grow_arrangement(full)
-        desk.S[0, k.PENDING_COUNT] = 0
+        catalog.S[0, k.PENDING_COUNT] = 0
     for key in (0, 1, keys - 1):
         lines = store.bucket((0,), np.array([key]))
         assert sorted(store.columns_of(lines)[:, 1].tolist()) == list(range(per_key))
     # Without reuse each key would have left 2 + 3 + 4 + 6 + … + 48 places.
-    left_behind = desk.A[number, k.POOL_USED] - k.POOL_LISTS - keys * per_key
+    left_behind = catalog.A[number, k.POOL_USED] - k.POOL_LISTS - keys * per_key
     assert left_behind < 200
 
 
@@ -186,7 +186,7 @@ def test_an_index_may_have_any_number_of_slots(monkeypatch: pytest.MonkeyPatch) 
         held = held | set(batch) if sign > 0 else held - set(batch)
         assert rows(made.table("A")) == held
         assert all(made.contains("A", row) == (row in held) for row in batch)
-        sizes.add(int(made._desk.S[0, k.SLOT_COUNT]))
+        sizes.add(int(made._catalog.S[0, k.SLOT_COUNT]))
     assert len(sizes) > 5
     assert any(size & (size - 1) for size in sizes)
 

@@ -22,7 +22,7 @@ from tidelog.engine.local.encoding.words import Pool, Values, Words
 from tidelog.engine.local.epoch.changes import LocalChanges
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -44,7 +44,7 @@ class Reclaim:
         self,
         program: RuleProgram,
         numbers: Mapping[str, int],
-        desk: Desk,
+        catalog: Catalog,
         tables: Tables,
         delays: Delays,
         values: Values,
@@ -53,7 +53,7 @@ class Reclaim:
     ) -> None:
         """`known` is that of the program before other rules."""
         self._strata = strata
-        self._desk = desk
+        self._catalog = catalog
         self._tables = tables
         self._delays = delays
         self._values = values
@@ -103,7 +103,7 @@ class Reclaim:
 
     def _sizes(self) -> dict[Pool, int]:
         """For each pool what it costs to look at all words that may hold its ids."""
-        rows = {name: len(self._desk.stores[self._numbers[name]]) for name in self._columns}
+        rows = {name: len(self._catalog.stores[self._numbers[name]]) for name in self._columns}
         for name, bag in self._bags():
             rows[name] += len(bag) * _WORDS_PER_PYTHON_ROW
         for changes in self._changes:
@@ -118,7 +118,7 @@ class Reclaim:
         marks: _Marks = {pool: pool.marks() for pool in due}
         for name, columns in self._columns.items():
             if any(pool in marks for _, pool in columns):
-                for rows in _live_rows(self._desk.stores[self._numbers[name]]):
+                for rows in _live_rows(self._catalog.stores[self._numbers[name]]):
                     self._mark(name, rows, marks)
         for name, bag in self._bags():
             self._mark(name, np.array(list(bag), dtype=np.int64).reshape(len(bag), -1), marks)

@@ -1,4 +1,4 @@
-"""Interrupts from the keyboard or from another thread, taken only where an epoch can stop.
+"""Cancellation from the keyboard or from another thread, taken only where an epoch can stop.
 
 Python may raise KeyboardInterrupt between any two steps, also between moving an array and writing its new address.
 While an epoch runs, the signal is only noted; the epoch looks at the note between waves and after every few million
@@ -29,7 +29,7 @@ class _Note:
     passed_to: Handler | None = None
 
 
-class Interrupts:
+class Cancellation:
     """Notes SIGINT while `held`; elsewhere, and in other threads than the main one, nothing is changed."""
 
     def __init__(self) -> None:
@@ -70,16 +70,16 @@ class Interrupts:
 
     @staticmethod
     def begin_holding() -> None:
-        """From here on the outermost block holds interrupts back, if it does not yet."""
+        """From here on the outermost block holds cancellation back, if it does not yet."""
         _Note.passed_to = None
 
     @contextmanager
     def held(self, *, later: bool = False) -> Iterator[None]:
-        """Holds interrupts back; one that nobody took with `check` is handed at the end to whoever handled them before.
+        """Holds cancellation back; one that nobody took with `check` is handed at the end to whoever handled them before.
 
         Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
         the outermost asks the system to be told, which takes longer than anything else in a small commit. With `later`
-        it lets interrupts through until somebody says `begin_holding`.
+        it lets cancellation through until somebody says `begin_holding`.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

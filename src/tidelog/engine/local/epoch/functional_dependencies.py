@@ -15,7 +15,7 @@ from tidelog.engine.functional_dependencies import shown_row, two_values
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.queries.match_rule import Matcher, Rows, unify
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable
@@ -27,10 +27,10 @@ FEW = 256
 class Functions:
     """The functional relations of a program."""
 
-    def __init__(self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int], values: Values) -> None:
+    def __init__(self, program: RuleProgram, catalog: Catalog, numbers: Mapping[str, int], values: Values) -> None:
         self._program = program
         self._values = values
-        self._desk = desk
+        self._catalog = catalog
         self._numbers = numbers
         self._checked = {numbers[name]: each for name, each in program.relations.items() if each.functional}
 
@@ -39,7 +39,7 @@ class Functions:
         for number in numbers:
             relation = self._checked.get(number)
             if relation is not None:
-                found = self._conflict(self._desk.stores[number], relation.functional)
+                found = self._conflict(self._catalog.stores[number], relation.functional)
                 if found is not None:
                     raise self._error(relation, *found)
 
@@ -65,7 +65,7 @@ class Functions:
 
     def _shown(self, relation: Relation, row: Row) -> str:
         (values,) = self._values.words_to_rows(np.array([row], dtype=np.int64), relation)
-        present = _Present(self._desk, self._numbers)
+        present = _Present(self._catalog, self._numbers)
         return shown_row(values, deriving_rule(self._program, relation.name, row, present, self._values))
 
 
@@ -86,12 +86,12 @@ def deriving_rule(program: RuleProgram, relation: str, row: Row, rows: Rows, val
 class _Present:
     """The rows as they are in the epoch under way; see `match.Rows`. Slow: it is for one error."""
 
-    def __init__(self, desk: Desk, numbers: Mapping[str, int]) -> None:
-        self._desk = desk
+    def __init__(self, catalog: Catalog, numbers: Mapping[str, int]) -> None:
+        self._catalog = catalog
         self._numbers = numbers
 
     def size(self, relation: str) -> int:
-        return len(self._desk.stores[self._numbers[relation]])
+        return len(self._catalog.stores[self._numbers[relation]])
 
     def find(
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
@@ -106,7 +106,7 @@ class _Present:
         return 0 if next(self.find(relation, tuple(range(len(row))), row), None) is None else 1
 
     def _rows(self, relation: str) -> Words:
-        store = self._desk.stores[self._numbers[relation]]
+        store = self._catalog.stores[self._numbers[relation]]
         return store.columns_of(store.present_lines())
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.weighted_table import Tables
 from tidelog.engine.local.strata.group_by import WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -40,23 +40,23 @@ class RuleChange:
 
     def __init__(
         self,
-        desk: Desk,
+        catalog: Catalog,
         before: RuleProgram,
         strata: Sequence[LocalStratum],
         numbers: Mapping[str, int],
         tables: Tables,
         after: RuleProgram,
     ) -> None:
-        self._desk = desk
+        self._catalog = catalog
         self._before, self._after = before, after
         self._homes = {name: each for each in strata for name in each.relations}
         new = [relation for name, relation in after.relations.items() if name not in numbers]
-        self._new = dict(zip((each.name for each in new), desk.add([len(each.columns) for each in new])))
+        self._new = dict(zip((each.name for each in new), catalog.add([len(each.columns) for each in new])))
         self._gone = [number for name, number in numbers.items() if name not in after.relations]
         # Rules that go may read relations that go with them.
         self._all = {**numbers, **self._new}
         self.numbers = {name: self._all[name] for name in after.relations}
-        self.tables = Tables(after, desk, self.numbers, tables)
+        self.tables = Tables(after, catalog, self.numbers, tables)
         # Relations that count derivations now and did not, or the other way round.
         self._weighed_otherwise = {
             name
@@ -94,11 +94,11 @@ class RuleChange:
 
     def keep(self) -> None:
         """The epoch is kept: what is gone takes no memory any more."""
-        self._desk.give_back(self._gone)
+        self._catalog.give_back(self._gone)
 
     def undo(self) -> None:
         """The epoch has failed."""
-        self._desk.give_back(self._new.values())
+        self._catalog.give_back(self._new.values())
 
     def _find(self, stratum: Stratum) -> LocalStratum | None:
         """The stratum that had the same relations."""

@@ -12,16 +12,16 @@ from heapq import heapify, heappop, heappush
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strata.joins import LocalStratum
 
 
-class Agenda:
+class Scheduler:
     """The strata of an engine, and who reads whom. `visited` are those that the epoch has come to."""
 
-    def __init__(self, strata: Sequence[LocalStratum], desk: Desk) -> None:
+    def __init__(self, strata: Sequence[LocalStratum], catalog: Catalog) -> None:
         self._strata = strata
-        self._desk = desk
+        self._catalog = catalog
         self._homes = {number: place for place, each in enumerate(strata) for number in each.relation_numbers}
         self._readers: dict[int, list[int]] = {}
         for place, stratum in enumerate(strata):
@@ -81,7 +81,7 @@ class Agenda:
             self.visited.append(stratum)
             yield stratum
             for number in stratum.relation_numbers:
-                line = self._desk.S[number]
+                line = self._catalog.S[number]
                 if line[k.CAME_COUNT] or line[k.LEFT_COUNT]:
                     for reader in self._readers.get(number, ()):
                         # A stratum before this one reads it only by a rule that goes, and has given that up already.

@@ -13,11 +13,11 @@ import numpy as np
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Encoded, Encoder
 from tidelog.engine.local.execution.fixed_plans import Settled, split_settled
-from tidelog.engine.local.execution.statistics import StoreEstimates
+from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Crew, Reserves, Team
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.metrics.rule_costs import RuleCosts
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.switch import Touched
@@ -53,13 +53,13 @@ class PlannedStratum:
         stratum: Stratum,
         program: RuleProgram,
         numbers: Mapping[str, int],
-        desk: Desk,
+        catalog: Catalog,
         values: Values,
         watch: Watch,
         team: Team,
     ) -> None:
         self.stratum = stratum
-        self.desk = desk
+        self.catalog = catalog
         self.values = values
         self.instances = 0
         self.waves = 0
@@ -79,8 +79,8 @@ class PlannedStratum:
         self.inherited: dict[int, Words] = {}
         self.added: tuple[Rule, ...] = ()
         self.removed: tuple[Rule, ...] = ()
-        self._reserves = Reserves(team, desk, self._inside)
-        self._encoder = Encoder(numbers, desk.arrangement, values, program.functions)
+        self._reserves = Reserves(team, catalog, self._inside)
+        self._encoder = Encoder(numbers, catalog.arrangement, values, program.functions)
         self._variants: list[Encoded] = []
         self._settled = Settled()
         self._apart: dict[int, int] = {}
@@ -102,7 +102,7 @@ class PlannedStratum:
         self._negated = {numbers[atom.relation] for rule in rules for atom in rule.negatives}
         self._names = {numbers[name]: name for rule in rules for name in (atom.relation for atom in rule.atoms)}
         self._names |= {numbers[name]: name for name in self.stratum.relations}
-        self._estimates = StoreEstimates(self.desk, numbers, self._below)
+        self._statistics = StoreStatistics(self.catalog, numbers, self._below)
 
     # Rules that change
 
@@ -159,7 +159,7 @@ class PlannedStratum:
 
     @property
     def row_count(self) -> int:
-        return int(self.desk.S[self._inside, k.LIVE].sum())
+        return int(self.catalog.S[self._inside, k.LIVE].sum())
 
     @property
     def recursive(self) -> bool:
@@ -172,25 +172,25 @@ class PlannedStratum:
         return True
 
     def can_derive(self) -> bool:
-        stores = self.desk.stores
+        stores = self.catalog.stores
         return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in self._rules)
 
     def is_touched(self) -> bool:
         return self.has_changed or bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
 
     def _is_changed(self, relation: int) -> bool:
-        line = self.desk.S[relation]
+        line = self.catalog.S[relation]
         return bool(line[k.CAME_COUNT] or line[k.LEFT_COUNT])
 
     def touched(self) -> tuple[Touched, ...]:
         below = []
         for relation in self._below:
-            line = self.desk.S[relation]
+            line = self.catalog.S[relation]
             came, left = int(line[k.CAME_COUNT]), int(line[k.LEFT_COUNT])
             if came or left:
                 below.append(Touched(self._names[relation], int(line[k.LIVE]) - came, came, left))
         own = [
-            Touched(self._names[relation], len(self.desk.stores[relation]), len(inserted), len(deleted))
+            Touched(self._names[relation], len(self.catalog.stores[relation]), len(inserted), len(deleted))
             for relation, (inserted, deleted) in self.facts.items()
         ]
         count = len(self.stratum.rules)
@@ -199,14 +199,14 @@ class PlannedStratum:
         return (*below, *own, *rules)
 
     def rows_below(self) -> int:
-        rows = sum(len(self.desk.stores[relation]) for relation in self._below)
+        rows = sum(len(self.catalog.stores[relation]) for relation in self._below)
         return rows + sum(len(inserted) for inserted, _ in self.facts.values())
 
     def top_rank(self) -> int:
-        return int(self.desk.S[self._inside, k.TOP].max())
+        return int(self.catalog.S[self._inside, k.TOP].max())
 
     def stores(self) -> list[Store]:
-        return [self.desk.stores[relation] for relation in self.relation_numbers]
+        return [self.catalog.stores[relation] for relation in self.relation_numbers]
 
     # Plans
 
@@ -224,14 +224,14 @@ class PlannedStratum:
             self._planned_for = signature
             self._planned_sizes = dict(zip(read, signature[1:]))
         for relation in (*self._inside.tolist(), *(self._below if self._rules else ())):
-            self.desk.stores[relation].index()
+            self.catalog.stores[relation].index()
         self._active = active
         for number, encoded in enumerate(self._variants):
             when = self._when(encoded.variants[0].rule, active)
             self._table[number, k.ACTIVE] = when[encoded.kind] if self._may_run(encoded, wave) else 0
             if self._table[number, k.ACTIVE]:
                 for relation, keys in encoded.probes:
-                    self.desk.stores[relation].arrange(keys)
+                    self.catalog.stores[relation].arrange(keys)
 
     def _may_run(self, encoded: Encoded, wave: int) -> bool:
         """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
@@ -248,7 +248,7 @@ class PlannedStratum:
 
     def _lacks_rows(self, variant: Variant) -> bool:
         """Whether a literal of the rule has no rows at all."""
-        return not all(len(self.desk.stores[self.numbers[atom.relation]]) for atom in variant.rule.positives)
+        return not all(len(self.catalog.stores[self.numbers[atom.relation]]) for atom in variant.rule.positives)
 
     def _when(self, rule: Rule, active: Mapping[int, int]) -> Mapping[int, int]:
         """When the variants of a rule run."""
@@ -259,11 +259,11 @@ class PlannedStratum:
 
     def _size_class(self, relation: int) -> int:
         """Plans are good for as long as this stays the same for all relations."""
-        return len(self.desk.stores[relation]).bit_length() // 3
+        return len(self.catalog.stores[relation]).bit_length() // 3
 
     def _plan(self, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
         """Plans and encodes the rules of the stratum, and those that it gives up."""
-        self._estimates.expect(self.replaced)
+        self._statistics.expect(self.replaced)
         self._count_costs()
         added, removed = (self.added, removed) if self.joins else ((), ())
         self._apart = {id(rule): _COMES for rule in added} | {id(rule): _GOES for rule in removed}
@@ -298,7 +298,7 @@ class PlannedStratum:
                 return id(rule) in whole
             return (id(rule), delta.position) not in settled.known
 
-        planned = plan_rules(rules, self._estimates, runs) if whole or not settled.is_all_of(rules) else []
+        planned = plan_rules(rules, self._statistics, runs) if whole or not settled.is_all_of(rules) else []
         more, others = split_settled(planned, self._apart)
         settled = settled.and_more(more, self._encode(more, len(settled.planned), settled.cursors))
         encoded = self._encode(others, len(settled.planned), settled.cursors)
@@ -323,10 +323,10 @@ class PlannedStratum:
                 kept.append(each)
             else:
                 variants += [variant for variant in each.variants if id(variant.rule) in known]
-        variants += plan_rules(added, self._estimates)
+        variants += plan_rules(added, self._statistics)
         whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
         unplanned = [rule for rule in removed if id(rule) not in whole]
-        variants += plan_rules(unplanned, self._estimates, lambda _, delta: delta.kind is DeltaKind.RULE)
+        variants += plan_rules(unplanned, self._statistics, lambda _, delta: delta.kind is DeltaKind.RULE)
         new = self._encode(variants, len(earlier._planned), earlier._cursors)
         self._settled = earlier._settled.of(stay)
         self._planned = [*earlier._planned, *variants]
@@ -346,4 +346,4 @@ class PlannedStratum:
             "variants": len(self._planned),
         }
         if self._planned_for is None or not self._crew.take_up(**sizes):
-            self._crew = Crew(self._team, self.desk, self._inside, self._reserves, **sizes)
+            self._crew = Crew(self._team, self.catalog, self._inside, self._reserves, **sizes)

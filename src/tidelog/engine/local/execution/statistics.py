@@ -16,7 +16,7 @@ import numpy as np
 
 from tidelog.engine.local.kernels.layout import FREED, LIVE, STAMP_SHIFT, USED
 from tidelog.engine.local.kernels.memory import HASH_STEP
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store, Words
 from tidelog.plan.statistics import Keys, even_bucket
 
@@ -27,11 +27,11 @@ SWELL = 4
 PROBES = 4096
 
 
-class StoreEstimates:
-    """Estimates from the stores of a desk, for a stratum that reads the relations `read` below it."""
+class StoreStatistics:
+    """Statistics from the stores of a catalog, for a stratum that reads the relations `read` below it."""
 
-    def __init__(self, desk: Desk, numbers: Mapping[str, int], read: Collection[int]) -> None:
-        self._desk = desk
+    def __init__(self, catalog: Catalog, numbers: Mapping[str, int], read: Collection[int]) -> None:
+        self._catalog = catalog
         self._numbers = numbers
         self._read = read
         self._replaced: Mapping[int, Store] = {}
@@ -48,7 +48,7 @@ class StoreEstimates:
         rows = int(self._larger(number)[1][LIVE])
         if rows or number in self._read:
             return rows
-        return SWELL * max((len(self._desk.stores[each]) for each in self._read), default=0)
+        return SWELL * max((len(self._catalog.stores[each]) for each in self._read), default=0)
 
     def bucket(self, relation: str, keys: Keys, columns: int) -> float:
         number = self._numbers[relation]
@@ -62,19 +62,19 @@ class StoreEstimates:
         return known[1]
 
     def setup(self, relation: str, keys: Keys) -> float:
-        rows = len(self._desk.stores[self._numbers[relation]])
+        rows = len(self._catalog.stores[self._numbers[relation]])
         # A Bootstrap probes about once for each row that it finds, and will find more than there are.
         return rows / max(PROBES, rows) if self._is_bootstrap else rows / PROBES
 
     def _larger(self, number: int) -> tuple[Store, Words]:
         """The store of a relation, or the one that it replaces if that has more rows; and its line."""
-        store, old = self._desk.stores[number], self._replaced.get(number)
+        store, old = self._catalog.stores[number], self._replaced.get(number)
         if old is None or len(store) > old.saved[LIVE]:
             return store, store.line
         return old, old.saved
 
     def arranged(self, relation: str) -> Collection[Keys]:
-        return self._desk.stores[self._numbers[relation]].arranged()
+        return self._catalog.stores[self._numbers[relation]].arranged()
 
 
 def _sampled_bucket(lines: Words, keys: Keys, rows: int) -> float:

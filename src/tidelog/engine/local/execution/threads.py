@@ -19,7 +19,7 @@ from tidelog.engine.local.execution.bytecode import Encoded, Segment
 from tidelog.engine.local.kernels import entry_points, waves
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import parallel_wave as kernels
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 MOST_THREADS = 16
@@ -74,13 +74,15 @@ class Hand:
     """What one thread works with. In each batch a buffer for each relation inside the stratum and each thread that may
     apply it; `buffers` has the addresses of a batch's buffers, of the tables for them, and of the rows staged."""
 
-    def __init__(self, desk: Desk, inside: Words, registers: int, blocks: int, *, threads: int, batches: int) -> None:
+    def __init__(
+        self, catalog: Catalog, inside: Words, registers: int, blocks: int, *, threads: int, batches: int
+    ) -> None:
         self.control = apart(k.CONTROL_FIELDS)
         self.registers = apart(registers)
         self.iterators = apart(blocks, k.ITERATOR_WORDS)
-        self.scratch = apart(max(int(desk.S[:, k.COLUMNS].max()) + 1, k.PIECE))
+        self.scratch = apart(max(int(catalog.S[:, k.COLUMNS].max()) + 1, k.PIECE))
         self.fresh = apart(k.PIECE)
-        widths = [desk.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
+        widths = [catalog.stores[relation].columns + k.INSTANCE_EXTRA for relation in inside.tolist()]
         self.memory = [
             [np.zeros(k.buffer_words(width), dtype=np.int64) for width in widths for _ in range(threads)]
             for _ in range(batches)
@@ -98,8 +100,8 @@ def _addresses(arrays: Iterable[Words]) -> list[int]:
 class Reserves:
     """Lines of the stratum's relations that threads took in the present phase and have not used: from, to."""
 
-    def __init__(self, team: Team, desk: Desk, inside: Words) -> None:
-        self._desk = desk
+    def __init__(self, team: Team, catalog: Catalog, inside: Words) -> None:
+        self._catalog = catalog
         self._inside = inside
         self.lines = apart(team.threads, len(inside) + APART, 2)
         self.are_used = False
@@ -115,7 +117,7 @@ class Reserves:
         for reserved in self.lines if self.are_used else ():
             for relation, (first, end) in zip(self._inside.tolist(), reserved.tolist()):
                 if first < end:
-                    self._desk.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
+                    self._catalog.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
         self.forget()
 
 
@@ -128,7 +130,7 @@ class Crew:
     def __init__(
         self,
         team: Team,
-        desk: Desk,
+        catalog: Catalog,
         inside: Words,
         reserves: Reserves,
         *,
@@ -138,13 +140,13 @@ class Crew:
         variants: int,
     ) -> None:
         self._team = team
-        self._desk = desk
+        self._catalog = catalog
         self._inside = inside
         self._reserves = reserves
         self._registers, self._blocks = registers, blocks
         self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
         self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
-        self._alone = Hand(desk, inside, registers, blocks, threads=1, batches=1)
+        self._alone = Hand(catalog, inside, registers, blocks, threads=1, batches=1)
         self._counts: Words = np.zeros(2 * len(inside), dtype=np.int64)
         self._hands: list[Hand] = []
         self._sharing = False
@@ -192,8 +194,8 @@ class Crew:
         hand = self._alone
         status: int = waves.drive(
             control,
-            self._desk.S,
-            self._desk.A,
+            self._catalog.S,
+            self._catalog.A,
             table,
             self._inside,
             hand.registers,
@@ -224,8 +226,8 @@ class Crew:
         hand = self._alone
         status: int = entry_points.enumerate_some(
             own,
-            self._desk.S,
-            self._desk.A,
+            self._catalog.S,
+            self._catalog.A,
             encoded.segments[0].code.ctypes.data,
             encoded.kind,
             hand.registers,
@@ -254,7 +256,9 @@ class Crew:
         threads = self._team.threads
         if not self._hands:
             self._hands = [
-                Hand(self._desk, self._inside, self._registers, self._blocks, threads=threads, batches=kernels.BATCHES)
+                Hand(
+                    self._catalog, self._inside, self._registers, self._blocks, threads=threads, batches=kernels.BATCHES
+                )
                 for _ in range(threads)
             ]
             self._buffers = np.stack([hand.buffers for hand in self._hands])
@@ -265,7 +269,7 @@ class Crew:
         self._words[:] = 0
         self._words[kernels.FOUND] = control[k.INSTANCES]
         # Rows that follow each other have heads in common, so a share is not small; but all are to end together.
-        rows = int(control[k.BELOW] if control[k.WAVE] == 0 else self._desk.S[self._inside, k.BATCH_COUNT].sum())
+        rows = int(control[k.BELOW] if control[k.WAVE] == 0 else self._catalog.S[self._inside, k.BATCH_COUNT].sum())
         share = min(max(rows // (SHARES * threads), SMALLEST_SHARE), LARGEST_SHARE)
         for hand in self._hands:
             hand.control[:] = control
@@ -284,8 +288,8 @@ class Crew:
                 me,
                 self._words,
                 hand.control,
-                self._desk.S,
-                self._desk.A,
+                self._catalog.S,
+                self._catalog.A,
                 table,
                 self._inside,
                 hand.registers,
@@ -312,7 +316,7 @@ class Crew:
 
     def _arrange(self) -> None:
         """All threads arrange what the wave found, each whole arrangements."""
-        stores = self._desk.stores
+        stores = self._catalog.stores
         tasks = [(relation, number) for relation in self._inside.tolist() for number in stores[relation].arrangements]
         if len(tasks) < 2:
             return
@@ -324,7 +328,7 @@ class Crew:
 
         def part(me: int) -> int:
             scratch: Words = np.empty(k.PIECE, dtype=np.int64)
-            status: int = kernels.share_arranging(words, needs[me], self._desk.S, self._desk.A, table, scratch)
+            status: int = kernels.share_arranging(words, needs[me], self._catalog.S, self._catalog.A, table, scratch)
             return status
 
         while True:
@@ -332,7 +336,7 @@ class Crew:
             if not full:
                 return
             for number in full:
-                stores[int(self._desk.A[number, k.RELATION])].grow_arrangement(number)
+                stores[int(self._catalog.A[number, k.RELATION])].grow_arrangement(number)
             words[:] = 0
 
 
@@ -361,12 +365,12 @@ class Nest:
         self._iterators[:] = 0
         self._counts[0] = 0
 
-    def enumerate(self, desk: Desk, kind: int, scratch: Words) -> int:
+    def enumerate(self, catalog: Catalog, kind: int, scratch: Words) -> int:
         """Goes on until the buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
         status: int = entry_points.enumerate_some(
             self._control,
-            desk.S,
-            desk.A,
+            catalog.S,
+            catalog.A,
             self._segment.code.ctypes.data,
             kind,
             self._registers,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.maintain.profile import (
@@ -64,7 +64,7 @@ class Profiler:
             sum_.seconds += each.seconds
             self._strata[each.relations].end_costs(each.seconds)
 
-    def profile(self, epoch: int, desk: Desk, numbers: Mapping[str, int]) -> Profile:
+    def profile(self, epoch: int, catalog: Catalog, numbers: Mapping[str, int]) -> Profile:
         """All costs so far, and the sizes of now; `epoch` is the last one, which may be from before the opening."""
         names = {number: name for name, number in numbers.items()}
         return Profile(
@@ -78,11 +78,13 @@ class Profiler:
             ),
             tuple(profile for rule in self._program.rules if (profile := self._rule(rule)) is not None),
             tuple(
-                RelationProfile(names[store.relation], len(store), store.bytes()) for store in desk.stores if len(store)
+                RelationProfile(names[store.relation], len(store), store.bytes())
+                for store in catalog.stores
+                if len(store)
             ),
             tuple(
                 self._arrangement(names[store.relation], store, number)
-                for store in desk.stores
+                for store in catalog.stores
                 for number in store.arrangements
             ),
         )
@@ -113,7 +115,7 @@ class Profiler:
         return ArrangementProfile(
             relation,
             tuple(columns[key].name for key in arrangement.keys[: arrangement.key_count].tolist()),
-            int(store.desk.A[number, k.ENTRY_COUNT]),
+            int(store.catalog.A[number, k.ENTRY_COUNT]),
             len(store),
             store.arrangement_bytes(number),
         )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strata.joins import LocalStratum
 
 
 class Sizes:
     """`rows` and `bytes` are copies: a report keeps those of its epoch."""
 
-    def __init__(self, shown: Mapping[int, str], desk: Desk, known: Sizes | None = None) -> None:
+    def __init__(self, shown: Mapping[int, str], catalog: Catalog, known: Sizes | None = None) -> None:
         """`known` are those of the program before other rules."""
         self._shown = shown
-        self._desk = desk
+        self._catalog = catalog
         self._rows: dict[str, int] = {}
         self._bytes: dict[str, int] = {}
         for number, name in shown.items():
@@ -29,13 +29,13 @@ class Sizes:
             for number in stratum.relation_numbers:
                 self._measure(number)
         # Rules arrange what they read, look-ups what they look at, and failed epochs leave room behind.
-        for number in self._desk.resized:
+        for number in self._catalog.resized:
             self._measure(number)
-        self._desk.resized.clear()
+        self._catalog.resized.clear()
         return dict(self._rows), dict(self._bytes)
 
     def _measure(self, number: int) -> None:
         name = self._shown.get(number)
         if name is not None:
-            store = self._desk.stores[number]
+            store = self._catalog.stores[number]
             self._rows[name], self._bytes[name] = len(store), store.bytes()

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.epoch.cancellation import Interrupts
+from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Table
 from tidelog.plan.statistics import Order
@@ -29,14 +29,14 @@ class Committed:
     def __init__(
         self,
         program: RuleProgram,
-        desk: Desk,
+        catalog: Catalog,
         numbers: Mapping[str, int],
         values: Values,
         tables: Mapping[str, Table],
     ) -> None:
         self.program = program
         self.values = values
-        self.desk = desk
+        self.catalog = catalog
         self.numbers = numbers
         self._tables = tables
         self.sizes: Mapping[str, int] = {}
@@ -57,10 +57,10 @@ class Committed:
 
     def arrange(self, number: int, columns: tuple[int, ...] | Order) -> None:
         """Sees to it that there is an arrangement, or a trie, of the relation with this number."""
-        store = self.desk.stores[number]
-        if self.desk.arrangement(number, columns) not in store.arrangements:
+        store = self.catalog.stores[number]
+        if self.catalog.arrangement(number, columns) not in store.arrangements:
             # An interrupt must not leave half an arrangement behind.
-            with Interrupts().held():
+            with Cancellation().held():
                 store.arrange(columns)
                 self._built.append((store, columns))
 
@@ -68,7 +68,7 @@ class Committed:
         """Sees to it that whole rows of a relation can be looked up."""
         store = self._store(relation)
         if not store.is_indexed:
-            with Interrupts().held():
+            with Cancellation().held():
                 store.index()
 
     def size(self, relation: str) -> int:
@@ -135,11 +135,11 @@ class Committed:
         return int(store.rows[self._find_line(store, row), store.columns + k.META])
 
     def _store(self, relation: str) -> Store:
-        return self.desk.stores[self.numbers[relation]]
+        return self.catalog.stores[self.numbers[relation]]
 
     def _find_line(self, store: Store, row: Row) -> int:
         if not store.is_indexed:
-            with Interrupts().held():
+            with Cancellation().held():
                 store.index()
         return store.find(np.array([*row, 0], dtype=np.int64))
 

@@ -26,7 +26,7 @@ from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.negation import with_complements
 from tidelog.plan.plain import is_plain
-from tidelog.plan.statistics import Estimates
+from tidelog.plan.statistics import Statistics
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant, deltas
 from tidelog.rules.ir import Atom, Rule, Variable
 from tidelog.rules.variables import variable_types
@@ -62,13 +62,13 @@ class Leaping:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
         constants = _Constants(committed.values)
-        self._encoder = Encoder(committed.numbers, committed.desk.arrangement, constants, functions)
-        columns = max((store.columns for store in committed.desk.stores), default=0)
+        self._encoder = Encoder(committed.numbers, committed.catalog.arrangement, constants, functions)
+        columns = max((store.columns for store in committed.catalog.stores), default=0)
         self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
         self.found = 0
         self.looked_at = 0
 
-    def plan(self, rule: Rule, start: Atom, estimates: Estimates) -> tuple[Step | Run, ...]:
+    def plan(self, rule: Rule, start: Atom, statistics: Statistics) -> tuple[Step | Run, ...]:
         """The steps of the rule's body, the variables of `start` being known; what a kernel runs together is one."""
         if any(atom.relation in self._apart for atom in rule.positives):
             rule = replace(rule, join="hash")
@@ -76,8 +76,8 @@ class Leaping:
         if start.terms:
             # As a delta in the head would bind them, behind all literals of the body.
             delta = replace(delta, kind=DeltaKind.POSITIVE, atom=start)
-        variant = plan_leapfrog(rule, delta, estimates, ())
-        variant = with_complements(variant, estimates, self._apart, asked=rule.join == "leapfrog")
+        variant = plan_leapfrog(rule, delta, statistics, ())
+        variant = with_complements(variant, statistics, self._apart, asked=rule.join == "leapfrog")
         planned: list[Step | Run] = []
         together: list[Step] = []
         for step in variant.steps:
@@ -113,7 +113,7 @@ class Leaping:
             nest.restart([words[name] for name in given])
             status = k.FULL
             while status != k.DONE:
-                status = nest.enumerate(self._committed.desk, k.KIND_RULE, self._scratch)
+                status = nest.enumerate(self._committed.catalog, k.KIND_RULE, self._scratch)
                 if status == k.DIVISION:
                     raise ZeroDivisionError
                 self.looked_at += nest.looked_at()

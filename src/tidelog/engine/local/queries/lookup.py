@@ -25,7 +25,7 @@ def find_line(store: Store, row: Words) -> int:
 
 def look_up(store: Store, columns: tuple[int, ...], key: Words) -> Words:
     """The lines of the rows with these words in these columns."""
-    if not columns or store.desk.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
+    if not columns or store.catalog.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
         return store.bucket(columns, key)
     return scan(store, columns, key)
 

@@ -16,8 +16,8 @@ from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
 
 
-class LocalInquiry:
-    """See `engine.interface.Inquiry`. What questions need is kept for the next one, until `release`."""
+class LocalQueries:
+    """See `engine.interface.Queries`. What questions need is kept for the next one, until `release`."""
 
     def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
         self._committed = committed

@@ -21,7 +21,7 @@ class Helpers(Protocol):
     def run(self, part: Callable[[int], int]) -> list[int]: ...
 
 
-class Desk:
+class Catalog:
     """The tables S and A, with a line for each relation and each arrangement that any plan asks for.
 
     Behind the n lines of the relations S has n more, where a Bootstrap keeps the store that it is about to replace,
@@ -92,7 +92,7 @@ class Desk:
         old.attach()
 
     def close(self) -> None:
-        """Gives the memory of all relations back; the desk is of no use after this."""
+        """Gives the memory of all relations back; the catalog is of no use after this."""
         self.stores.clear()
         self._scratches.clear()
 

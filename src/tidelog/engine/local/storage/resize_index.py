@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tidelog.engine.local.kernels import entry_points
 
 if TYPE_CHECKING:
-    from tidelog.engine.local.storage.catalog import Desk
+    from tidelog.engine.local.storage.catalog import Catalog
 
 Words = npt.NDArray[np.int64]
 
@@ -28,9 +28,9 @@ _HASH_BITS = 32
 _PIECE = 1 << 12
 
 
-def enlarge(desk: Desk, relation: int, slots: Words, before: int) -> None:
+def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
     """The first `before` slots of a relation's index are filled, for an index of that size; now it has all slots."""
-    helpers = desk.helpers
+    helpers = catalog.helpers
     threads = helpers.threads if helpers is not None else 1
     late: Words = np.empty((threads, _LATE_ROOM), dtype=np.int64)
     late_counts: Words = np.zeros(threads, dtype=np.int64)
@@ -43,7 +43,7 @@ def enlarge(desk: Desk, relation: int, slots: Words, before: int) -> None:
 
         def move(me: int, starts: list[int] = starts) -> int:
             stopped: int = entry_points.move_slots(
-                desk.S, relation, starts[me], starts[me + 1], late[me], late_counts[me:]
+                catalog.S, relation, starts[me], starts[me + 1], late[me], late_counts[me:]
             )
             return stopped
 
@@ -58,7 +58,7 @@ def enlarge(desk: Desk, relation: int, slots: Words, before: int) -> None:
     held = slots[:end]
     rest = np.concatenate([held[held != 0], *(late[me, : late_counts[me]] for me in range(threads))])
     held[:] = 0
-    entry_points.refill_index(desk.S, relation, rest)
+    entry_points.refill_index(catalog.S, relation, rest)
 
 
 def _first_that_moves_behind(slots: Words, before: int, end: int) -> int:

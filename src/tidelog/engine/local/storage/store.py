@@ -66,7 +66,7 @@ from tidelog.engine.local.storage.resize_index import enlarge
 from tidelog.plan.statistics import Order
 
 if TYPE_CHECKING:
-    from tidelog.engine.local.storage.catalog import Desk
+    from tidelog.engine.local.storage.catalog import Catalog
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
@@ -84,8 +84,8 @@ class Beside(Protocol):
 class Store:
     """The rows of one relation and everything that finds them."""
 
-    def __init__(self, desk: Desk, relation: int, columns: int) -> None:
-        self.desk = desk
+    def __init__(self, catalog: Catalog, relation: int, columns: int) -> None:
+        self.catalog = catalog
         self.relation = relation
         self.columns = columns
         self.width = columns + ROW_EXTRA
@@ -113,7 +113,7 @@ class Store:
     @property
     def line(self) -> Words:
         """The store's line of S."""
-        line: Words = self.desk.S[self.relation]
+        line: Words = self.catalog.S[self.relation]
         return line
 
     @property
@@ -128,13 +128,13 @@ class Store:
         """Keeps the store's lines, so that another store can take its place."""
         self.saved[:] = self.line
         for number, arrangement in self.arrangements.items():
-            arrangement.saved[:] = self.desk.A[number]
+            arrangement.saved[:] = self.catalog.A[number]
 
     def attach(self) -> None:
         """Puts the lines kept by `detach` back."""
         self.line[:] = self.saved
         for number, arrangement in self.arrangements.items():
-            self.desk.A[number] = arrangement.saved
+            self.catalog.A[number] = arrangement.saved
 
     def empty(self) -> None:
         """Goes back to the lines kept by `detach` while there were no rows."""
@@ -163,7 +163,7 @@ class Store:
             self.is_indexed = True
             self._slots = Growing(np.int64)
             self._grow_index(_slots_for(len(self)))
-            entry_points.reindex(self.desk.S, self.relation)
+            entry_points.reindex(self.catalog.S, self.relation)
 
     # Room
 
@@ -191,7 +191,7 @@ class Store:
             for number, arrangement in self.arrangements.items():
                 if isinstance(arrangement, Arrangement):
                     arrangement.marks.make_room(len(self._rows))
-                    self.desk.A[number, MARKS] = arrangement.marks.address
+                    self.catalog.A[number, MARKS] = arrangement.marks.address
         if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
             self._grow_index(_slots_for(int(line[LIVE]) + rows))
 
@@ -213,7 +213,7 @@ class Store:
                 some = before[start : start + _AT_ONCE]
                 wide.array[start : start + _AT_ONCE] = row_counts.in_width(some, self.columns, wide.array.shape[1])
             self._use(wide)
-            self.desk.resized.add(self.relation)
+            self.catalog.resized.add(self.relation)
 
     def _use(self, rows: Growing[np.int64]) -> None:
         """Makes this the memory of the rows."""
@@ -229,7 +229,7 @@ class Store:
         before = len(self._slots)
         self._slots.resize(size)
         self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
-        enlarge(self.desk, self.relation, self._slots.array, before)
+        enlarge(self.catalog, self.relation, self._slots.array, before)
 
     def make_queue_room(self, rows: int) -> None:
         """Room for `rows` more pending rows."""
@@ -262,42 +262,42 @@ class Store:
 
     def arrange(self, keys: tuple[int, ...] | Order) -> None:
         """Builds the arrangement by these columns, or the trie, from the rows that are there, unless there is one."""
-        number = self.desk.arrangement(self.relation, keys)
+        number = self.catalog.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
-        self.desk.resized.add(self.relation)
-        line = self.desk.A[number]
+        self.catalog.resized.add(self.relation)
+        line = self.catalog.A[number]
         line[:] = 0
         line[NEXT_ARRANGEMENT] = self.line[FIRST_ARRANGEMENT]
         if isinstance(keys, Order):
             trie = self.arrangements[number] = Trie(keys.columns)
-            trie.build(self.desk.S, self.desk.A, number, self.relation, self.lines())
+            trie.build(self.catalog.S, self.catalog.A, number, self.relation, self.lines())
         else:
             arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
-            arrangement.build(self.desk.S, self.desk.A, number, self.relation)
+            arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
         self.line[FIRST_ARRANGEMENT] = number
 
     def disarrange(self, keys: tuple[int, ...] | Order) -> None:
         """Gives the arrangement by these columns back, if there is one: epochs no longer keep it up to date."""
-        number = self.desk.arrangement(self.relation, keys)
+        number = self.catalog.arrangement(self.relation, keys)
         if self.arrangements.pop(number, None) is None:
             return
-        self.desk.resized.add(self.relation)
-        after = self.desk.A[number, NEXT_ARRANGEMENT]
+        self.catalog.resized.add(self.relation)
+        after = self.catalog.A[number, NEXT_ARRANGEMENT]
         if self.line[FIRST_ARRANGEMENT] == number:
             self.line[FIRST_ARRANGEMENT] = after
             return
         for other in self.arrangements:
-            if self.desk.A[other, NEXT_ARRANGEMENT] == number:
-                self.desk.A[other, NEXT_ARRANGEMENT] = after
+            if self.catalog.A[other, NEXT_ARRANGEMENT] == number:
+                self.catalog.A[other, NEXT_ARRANGEMENT] = after
 
     def grow_arrangement(self, number: int) -> None:
         """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
         arrangement = self.arrangements[number]
         if isinstance(arrangement, Trie):
-            arrangement.make_room(self.desk.A[number], 2 * len(arrangement.pages))
+            arrangement.make_room(self.catalog.A[number], 2 * len(arrangement.pages))
         else:
-            arrangement.grow(self.desk.S, self.desk.A, number)
+            arrangement.grow(self.catalog.S, self.catalog.A, number)
 
     def arranged(self) -> list[tuple[int, ...]]:
         """The columns by which there are arrangements."""
@@ -310,7 +310,7 @@ class Store:
         """After the stratum's waves: what came and what left, for the strata above. False: the state is broken."""
         count = int(self.line[LOG_COUNT])
         self._make_change_room(count, count)
-        return bool(finish_epoch.settle(self.desk.S, self.relation, self._came, self._left) == 0)
+        return bool(finish_epoch.settle(self.catalog.S, self.relation, self._came, self._left) == 0)
 
     def compare(self, old: Store, *, is_read: bool) -> None:
         """After a Bootstrap into this fresh store: what came and what left against the store that it replaces.
@@ -321,16 +321,16 @@ class Store:
         if not gone and not is_read:
             # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
-            finish_epoch.welcome(self.desk.S, self.relation)
+            finish_epoch.welcome(self.catalog.S, self.relation)
             return
-        before = self.desk.shadow(self.relation)
+        before = self.catalog.shadow(self.relation)
         self._make_change_room(int(self.line[USED]), gone)
         kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
         scratch = np.empty(PIECE, dtype=np.int64)
-        gone -= int(finish_epoch.compare(self.desk.S, before, self.relation, kept, scratch))
+        gone -= int(finish_epoch.compare(self.catalog.S, before, self.relation, kept, scratch))
         if gone:
             self.make_row_room(gone)
-            while (full := int(finish_epoch.mourn(self.desk.S, self.desk.A, before, self.relation, kept))) >= 0:
+            while (full := int(finish_epoch.mourn(self.catalog.S, self.catalog.A, before, self.relation, kept))) >= 0:
                 self.grow_arrangement(full)
 
     def _make_change_room(self, came: int, left: int) -> None:
@@ -348,13 +348,13 @@ class Store:
         if not self._is_stamped:
             self.line[CAME_COUNT] = 0
             self._is_stamped = True
-        finish_epoch.keep(self.desk.S, self.desk.A, self.relation)
+        finish_epoch.keep(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
     def drop(self) -> None:
         """The overlay is undone."""
         self.make_free_room(int(self.line[LOG_COUNT]))
-        finish_epoch.drop(self.desk.S, self.desk.A, self.relation)
+        finish_epoch.drop(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
     def _shrink_log(self) -> None:
@@ -454,17 +454,17 @@ class Store:
     def find(self, row: Words) -> int:
         """The line of a row, or -1."""
         self.index()
-        return int(entry_points.look_up(self.desk.S, self.relation, row))
+        return int(entry_points.look_up(self.catalog.S, self.relation, row))
 
     def bucket(self, columns: tuple[int, ...], key: Words) -> Words:
         """The lines of the rows with these words in these columns, in the overlay also those that are leaving."""
         self.arrange(columns)
-        number = self.desk.arrangement(self.relation, columns)
+        number = self.catalog.arrangement(self.relation, columns)
         arrangement = self.arrangements[number]
         assert isinstance(arrangement, Arrangement)
         row = np.zeros(self.columns + 1, dtype=np.int64)
         row[list(columns)] = key
-        found = entry_points.find_bucket(self.desk.A, number, row)
+        found = entry_points.find_bucket(self.catalog.A, number, row)
         if found < 0:
             return np.empty(0, dtype=np.int64)
         return arrangement.bucket(found).astype(np.int64)
@@ -480,7 +480,7 @@ class Store:
 
     def arrangement_bytes(self, number: int) -> int:
         """The memory that one of its arrangements takes."""
-        arrangement, line = self.arrangements[number], self.desk.A[number]
+        arrangement, line = self.arrangements[number], self.catalog.A[number]
         if isinstance(arrangement, Trie):
             return arrangement.bytes(line)
         return arrangement.bytes(line, int(self.line[USED]))

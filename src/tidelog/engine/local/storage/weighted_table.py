@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store, Words
 from tidelog.rules.ir import Kind, RuleProgram
 
@@ -128,10 +128,10 @@ class Tables(Mapping[str, Table]):
     """
 
     def __init__(
-        self, program: RuleProgram, desk: Desk, numbers: Mapping[str, int], before: Tables | None = None
+        self, program: RuleProgram, catalog: Catalog, numbers: Mapping[str, int], before: Tables | None = None
     ) -> None:
         self._program = program
-        self._desk = desk
+        self._catalog = catalog
         self._numbers = numbers
         self._tables: dict[str, Table] = {}
         for name, table in () if before is None else before.items():
@@ -147,8 +147,8 @@ class Tables(Mapping[str, Table]):
                 found = Table(is_stream=relation.kind is Kind.STREAM)
             else:
                 number = self._numbers[name]
-                found = Table(read=lambda: _changes(self._desk.stores[number]))
-            store = self._desk.stores[self._numbers[name]]
+                found = Table(read=lambda: _changes(self._catalog.stores[number]))
+            store = self._catalog.stores[self._numbers[name]]
             if len(store):
                 found.replace(dict.fromkeys(map(tuple, store.columns_of(store.lines()).tolist()), 1))
             self._tables[name] = found

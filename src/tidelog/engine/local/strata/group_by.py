@@ -91,7 +91,7 @@ class GroupStratum(HeldStratum):
         (rule,) = self.stratum.rules
         assert rule.group is not None
         grouping = self._grouping
-        groups = self.desk.stores[self.numbers[rule.head.relation]]
+        groups = self.catalog.stores[self.numbers[rule.head.relation]]
         inserted: list[Row] = []
         deleted: list[Words] = []
         pace = self.watch.pace(rule)
@@ -112,7 +112,7 @@ class GroupStratum(HeldStratum):
         return self._grouping.row(self._members(group, self._grouping.keys, key))
 
     def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
-        members = self.desk.stores[self.numbers[group.atom.relation]]
+        members = self.catalog.stores[self.numbers[group.atom.relation]]
         changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
         if self.is_new:
             changed = members.present_lines()
@@ -124,7 +124,7 @@ class GroupStratum(HeldStratum):
 
     def _member_words(self, group: Group, keys: tuple[int, ...], key: Words) -> Words:
         """The members of a key that are there with this epoch's changes."""
-        members = self.desk.stores[self.numbers[group.atom.relation]]
+        members = self.catalog.stores[self.numbers[group.atom.relation]]
         found = members.rows[members.bucket(keys, key)]
         there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
         return there[:, : members.columns]

@@ -52,14 +52,14 @@ class LocalStratum(PlannedStratum):
 
     def given_to(self, relation: str) -> Words:
         """The facts that transactions gave to a relation, each with its weight behind its columns."""
-        store = self.desk.stores[self.numbers[relation]]
+        store = self.catalog.stores[self.numbers[relation]]
         lines = store.lines()
         lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
         return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
 
     def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
-        return self.desk.net(relation, rows, signs)
+        return self.catalog.net(relation, rows, signs)
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
         """Words that it keeps between epochs and that may be in no row, by their types."""
@@ -81,9 +81,9 @@ class LocalStratum(PlannedStratum):
         for store in self.stores():
             store.line[k.CHANGED] = 1
         for relation, (_, deleted) in self.facts.items():
-            store = self.desk.stores[relation]
+            store = self.catalog.stores[relation]
             store.make_room(len(deleted))
-            if entry_points.retract_facts(self.desk.S, relation, np.ascontiguousarray(deleted)) < 0:
+            if entry_points.retract_facts(self.catalog.S, relation, np.ascontiguousarray(deleted)) < 0:
                 raise self._broken()
         waves = killed = 0
         if self._may_kill():
@@ -92,9 +92,9 @@ class LocalStratum(PlannedStratum):
                 return False
             waves, killed = self.waves, found
         for relation, (inserted, _) in self.facts.items():
-            store = self.desk.stores[relation]
+            store = self.catalog.stores[relation]
             store.make_room(len(inserted))
-            entry_points.insert_facts(self.desk.S, relation, np.ascontiguousarray(inserted), 1)
+            entry_points.insert_facts(self.catalog.S, relation, np.ascontiguousarray(inserted), 1)
         born = self._run(k.INSERT, meter, logging=True, before=waves)
         if born is None:
             return False
@@ -110,14 +110,14 @@ class LocalStratum(PlannedStratum):
 
     def exchanged_rows(self) -> tuple[int, int]:
         """How many rows came and how many left, once the stratum is done."""
-        lines = self.desk.S[self._inside]
+        lines = self.catalog.S[self._inside]
         return int(lines[:, k.CAME_COUNT].sum()), int(lines[:, k.LEFT_COUNT].sum())
 
     def _may_kill(self) -> bool:
         """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
         if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
             return True
-        lines = self.desk.S
+        lines = self.catalog.S
         return any(lines[each, k.LEFT_COUNT] for each in self._below) or any(
             lines[each, k.CAME_COUNT] for each in self._negated
         )
@@ -126,9 +126,9 @@ class LocalStratum(PlannedStratum):
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
         facts = 0
         for relation in self._inside.tolist():
-            old = self.desk.replace(relation)
+            old = self.catalog.replace(relation)
             self.replaced[relation] = old
-            fresh = self.desk.stores[relation]
+            fresh = self.catalog.stores[relation]
             fresh.line[k.CHANGED] = 1
             for rows in (self._old_facts(relation, old), self.facts.get(relation, (None, None))[0]):
                 if rows is not None and len(rows):
@@ -142,13 +142,13 @@ class LocalStratum(PlannedStratum):
         self.work = born
         self.instances = born + facts
         for relation, old in self.replaced.items():
-            fresh = self.desk.stores[relation]
+            fresh = self.catalog.stores[relation]
             fresh.compare(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
 
     def _insert_facts(self, relation: int, rows: Words) -> None:
         """The facts of a Bootstrap."""
-        entry_points.insert_facts(self.desk.S, relation, rows, 0)
+        entry_points.insert_facts(self.catalog.S, relation, rows, 0)
 
     def _old_facts(self, relation: int, old: Store) -> Words:
         """The input facts of the store that is replaced, less those that this epoch deletes."""
@@ -159,7 +159,9 @@ class LocalStratum(PlannedStratum):
         lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
         if len(deleted):
             gone = np.empty(len(deleted), dtype=np.int64)
-            entry_points.look_up_many(self.desk.S, self.desk.shadow(relation), np.ascontiguousarray(deleted), gone)
+            entry_points.look_up_many(
+                self.catalog.S, self.catalog.shadow(relation), np.ascontiguousarray(deleted), gone
+            )
             lines = np.setdiff1d(lines, gone, assume_unique=True)
         return old.columns_of(lines)
 
@@ -179,7 +181,7 @@ class LocalStratum(PlannedStratum):
         """Undoes what this epoch did to the stratum (its facts stay, for another try)."""
         if self.replaced:
             for relation, old in self.replaced.items():
-                self.desk.restore(relation, old)
+                self.catalog.restore(relation, old)
             self.replaced.clear()
         else:
             for store in self.stores():
@@ -224,8 +226,8 @@ class LocalStratum(PlannedStratum):
         control[k.PYTHON_VARIANTS] = self._in_python
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
         control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
-        control[k.BELOW] = 0 if logging else sum(len(self.desk.stores[relation]) for relation in self._below)
-        desk = self.desk
+        control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self._below)
+        catalog = self.catalog
         crew = self._crew
         crew.reset()
         self._reserves.forget()
@@ -245,10 +247,10 @@ class LocalStratum(PlannedStratum):
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
             if status == k.GROW:
-                desk.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]), int(control[k.NEED_INSTANCES]))
+                catalog.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]), int(control[k.NEED_INSTANCES]))
             elif status == k.GROW_ARRANGEMENT:
                 number = int(control[k.NEED])
-                desk.stores[int(desk.A[number, k.RELATION])].grow_arrangement(number)
+                catalog.stores[int(catalog.A[number, k.RELATION])].grow_arrangement(number)
             elif status == k.PYTHON:
                 self._run_in_python(control)
             elif status == k.YIELD:
@@ -273,7 +275,7 @@ class LocalStratum(PlannedStratum):
                 raise self._broken()
 
     def _progress(self, control: Words) -> Progress:
-        batch, waiting, rows = self.desk.S[self._inside][:, [k.BATCH_COUNT, k.PENDING_COUNT, k.LIVE]].sum(axis=0)
+        batch, waiting, rows = self.catalog.S[self._inside][:, [k.BATCH_COUNT, k.PENDING_COUNT, k.LIVE]].sum(axis=0)
         return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
 
     def _running(self, control: Words) -> Rule | None:
@@ -282,7 +284,7 @@ class LocalStratum(PlannedStratum):
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
-            if entry_points.has_delta(self.desk.S, self._table, number, phase, wave):
+            if entry_points.has_delta(self.catalog.S, self._table, number, phase, wave):
                 encoded = self._variants[number]
                 node = int(control[k.NODE]) if number == first else 0
                 rule: Rule = encoded.at[node if 0 <= node < len(encoded.at) else 0].rule
@@ -295,7 +297,7 @@ class LocalStratum(PlannedStratum):
         return rules[0] if found is None and len(rules) == 1 else found
 
     def _look(self, rule: Running) -> None:
-        """Looks at the clock, at the rows, and for interrupts."""
+        """Looks at the clock, at the rows, and for cancellation."""
         self.watch.look(rule)
         self._look_at_rows(rule)
 
@@ -337,7 +339,7 @@ class LocalStratum(PlannedStratum):
         for number, encoded in enumerate(self._variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
             if not (every or encoded.in_python) or not entry_points.has_delta(
-                self.desk.S, self._table, number, phase, wave
+                self.catalog.S, self._table, number, phase, wave
             ):
                 continue
             if not encoded.in_python:
@@ -371,7 +373,7 @@ class LocalStratum(PlannedStratum):
         rule = encoded.variants[0].rule
         nest = Nest(segment, control, inputs)
         while True:
-            status = nest.enumerate(self.desk, encoded.kind, self._crew.scratch)
+            status = nest.enumerate(self.catalog, encoded.kind, self._crew.scratch)
             if status == k.DIVISION:
                 raise self.division(rule)
             found = nest.take()
@@ -387,10 +389,10 @@ class LocalStratum(PlannedStratum):
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
         """Hands `count` instances (head, level) to the store of their head."""
-        applied = entry_points.apply_some(control, self.desk.S, head, out, count)
+        applied = entry_points.apply_some(control, self.catalog.S, head, out, count)
         if applied == k.GROW:
-            self.desk.stores[head].make_room(count)
-            applied = entry_points.apply_some(control, self.desk.S, head, out, count)
+            self.catalog.stores[head].make_room(count)
+            applied = entry_points.apply_some(control, self.catalog.S, head, out, count)
         if applied != 0:
             raise self._broken()
 

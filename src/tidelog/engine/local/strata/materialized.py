@@ -54,7 +54,7 @@ class HeldStratum(LocalStratum, ABC):
 
     def exchange(self, relation: int, rows: Words) -> Facts:
         """What makes a relation hold exactly these rows; from nothing, where the stratum is new."""
-        store = self.desk.stores[relation]
+        store = self.catalog.stores[relation]
         if self.is_new:
             return {relation: (rows, self.rows_to_words([], store.columns))}
         old = set(map(tuple, store.columns_of(store.lines()).tolist()))
@@ -114,7 +114,7 @@ class TransformStratum(HeldStratum):
                 inputs.append(given.call())
             else:
                 relation = self.program.relations[given.relation]
-                store = self.desk.stores[self.numbers[given.relation]]
+                store = self.catalog.stores[self.numbers[given.relation]]
                 rows = self.values.words_to_rows(store.columns_of(store.present_lines()), relation)
                 inputs.append([self.program.row_value(relation, row) for row in rows])
         made: Sequence[Any] = transform.transformer(*inputs)

@@ -107,7 +107,7 @@ class RoundsStratum(HeldStratum):
         facts: Facts = {}
         for name, table in self._own.items():
             number = self.numbers[name]
-            facts |= self.exchange(number, self.rows_to_words(list(table.weights), self.desk.stores[number].columns))
+            facts |= self.exchange(number, self.rows_to_words(list(table.weights), self.catalog.stores[number].columns))
         return facts
 
     def is_given(self, name: str, row: Row) -> bool:

@@ -16,7 +16,7 @@ from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage import row_counts
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Row, bag_to_words
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -43,13 +43,13 @@ class StateTables:
     def __init__(
         self,
         program: RuleProgram,
-        desk: Desk,
+        catalog: Catalog,
         numbers: Mapping[str, int],
         values: Values,
         weighted: Mapping[str, WeightedStratum],
     ) -> None:
         self._program = program
-        self._desk = desk
+        self._catalog = catalog
         self._numbers = numbers
         self._values = values
         self._weighted = weighted
@@ -62,7 +62,7 @@ class StateTables:
         """All rows of a relation; of a weighted one all that have a weight."""
         if name in self._weighted:
             return self._weights_table(name, self._weighted[name].table.weights)
-        store = self._desk.stores[self._numbers[name]]
+        store = self._catalog.stores[self._numbers[name]]
         return self._state_table(name, store, store.lines())
 
     def changes(self, name: str) -> pa.Table:
@@ -103,7 +103,7 @@ class StateTables:
         count."""
         weights: dict[str, Bag] = {}
         for name, table in states.items():
-            store = self._desk.stores[self._numbers[name]]
+            store = self._catalog.stores[self._numbers[name]]
             words = self._values.table_to_words(table, self._program.relations[name])
             rank, count, total, given = (table.column(field.name).to_numpy() for field in STATE_FIELDS)
             if name in self._weighted:
@@ -118,7 +118,7 @@ class StateTables:
             rows[:, store.columns + k.META] = (rank << k.RANK_SHIFT) | given.astype(np.int64)
             store.set_numbers(slice(len(words)), total, count)
             store.line[k.TOP] = int(rank.max()) if len(words) else 0
-            entry_points.reindex(self._desk.S, store.relation)
+            entry_points.reindex(self._catalog.S, store.relation)
         return weights
 
     def _collect_weights(self, stratum: WeightedStratum) -> None:

@@ -24,7 +24,7 @@ from tidelog.engine.local.encoding.words import Value, Words
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage import row_counts
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -86,7 +86,7 @@ class Capture:
     def __init__(
         self,
         epoch: int,
-        desk: Desk,
+        catalog: Catalog,
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         bags: Iterable[tuple[PartName, Bag]],
@@ -96,7 +96,7 @@ class Capture:
         self.instances = {min(stratum.relations): stratum.instances for stratum in strata}
         self.pools = pools
         self._bags = [(name, bag.copy()) for name, bag in bags]
-        stores = ((name, desk.stores[number]) for name, number in numbers.items())
+        stores = ((name, catalog.stores[number]) for name, number in numbers.items())
         self._stores = [_CapturedStore(name, store) for name, store in stores if store.line[k.USED]]
         self._by_store = {id(each.store): each for each in self._stores}
 
@@ -197,20 +197,20 @@ def bags_of(
             yield PartName(WAITING, name, number), bag
 
 
-def load_stores(image: Image, desk: Desk, numbers: Mapping[str, int]) -> None:
+def load_stores(image: Image, catalog: Catalog, numbers: Mapping[str, int]) -> None:
     """Makes the matrices of rows those of the stores, which are empty."""
     nothing: Words = np.empty(0, dtype=np.int64)
     for name, sizes in image.sizes.items():
         free = image.parts.get(PartName(FREE, name), nothing).reshape(-1)
-        desk.stores[numbers[name]].adopt(image.parts[PartName(ROWS, name)], free, sizes.live, sizes.top)
-        desk.resized.add(numbers[name])
+        catalog.stores[numbers[name]].adopt(image.parts[PartName(ROWS, name)], free, sizes.live, sizes.top)
+        catalog.resized.add(numbers[name])
 
 
-def fill_tables(weights: Mapping[str, Bag], desk: Desk, numbers: Mapping[str, int], tables: Tables) -> None:
+def fill_tables(weights: Mapping[str, Bag], catalog: Catalog, numbers: Mapping[str, int], tables: Tables) -> None:
     """Fills the tables: from their weights, or from the stores, loaded already, that they mirror."""
     for name, table in tables.items():
         if table.is_mirror:
-            store = desk.stores[numbers[name]]
+            store = catalog.stores[numbers[name]]
             table.replace(dict.fromkeys(map(tuple, store.columns_of(store.lines()).tolist()), 1))
         else:
             table.replace(weights.get(name, {}))

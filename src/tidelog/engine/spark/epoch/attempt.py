@@ -14,7 +14,7 @@ from typing import Any
 from tidelog.engine.interface import Follower
 from tidelog.engine.spark.plans.tasks.task_context import Setting
 from tidelog.engine.spark.storage.directory import StateDirectory
-from tidelog.maintain.limits import Interrupt, NoInterrupt
+from tidelog.maintain.limits import CancellationCheck, NeverCancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Attempt:
     label: str
     setting: Setting = field(default_factory=Setting)
     started: float = field(default_factory=perf_counter)
-    interrupt: Interrupt = field(default_factory=NoInterrupt)
+    interrupt: CancellationCheck = field(default_factory=NeverCancelled)
     tell: Follower | None = None
     end_jobs: Callable[[], object] = lambda: None
     ended_by: Callable[[Callable[[], object]], AbstractContextManager[None]] = lambda _: nullcontext()

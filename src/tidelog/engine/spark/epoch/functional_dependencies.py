@@ -19,7 +19,7 @@ from tidelog.engine.functional_dependencies import shown_row, two_values
 from tidelog.engine.interface import Row
 from tidelog.engine.spark.epoch.run_epoch import Epoch
 from tidelog.engine.spark.epoch.task_errors import spark_errors
-from tidelog.engine.spark.queries.queries import Source, SparkInquiry
+from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
 from tidelog.engine.spark.storage.state_files import Changed, Stored, read_changes, read_rows, read_weights, signed_rows
 from tidelog.rules.ir import Relation, RuleProgram
@@ -95,15 +95,15 @@ def _columns(relation: Relation) -> list[str]:
 def _error(
     epoch: Epoch, program: RuleProgram, facts: Mapping[str, str], relation: Relation, rows: list[Row]
 ) -> EvaluationError:
-    inquiry = SparkInquiry(program, _source(epoch, facts))
+    queries = SparkQueries(program, _source(epoch, facts))
     shown = []
     for row in sorted(rows)[:2]:
         try:
-            shown.append(shown_row(row, inquiry.rule_of(relation.name, row)))
+            shown.append(shown_row(row, queries.rule_of(relation.name, row)))
         except UsageError:
             # What its rules read is too much for the driver.
             shown.append(str(row))
-    inquiry.release()
+    queries.release()
     return two_values(relation, shown[0], shown[1])
 
 

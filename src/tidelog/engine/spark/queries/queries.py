@@ -55,8 +55,8 @@ class Source:
     facts: Mapping[str, str]
 
 
-class SparkInquiry:
-    """See `engine.interface.Inquiry`; of one epoch."""
+class SparkQueries:
+    """See `engine.interface.Queries`; of one epoch."""
 
     def __init__(self, program: RuleProgram, source: Source) -> None:
         self._program = program
@@ -66,22 +66,22 @@ class SparkInquiry:
 
     def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         engine = self._holding(self._below([relation]), self._same_pivot(relation, row))
-        proof = engine.inquiry().prove(relation, row, shortest=shortest)
+        proof = engine.queries().prove(relation, row, shortest=shortest)
         return None if proof is None else self._with_known_numbers(proof)
 
     def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
         engine = self._holding(self._mentioned(relation), self._same_pivot(relation, row))
-        return engine.inquiry().attempts(relation, row)
+        return engine.queries().attempts(relation, row)
 
     def ask(self, query: Query) -> list[Row]:
         rules = (query.rule, *query.hidden.values())
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
-        return self._holding(names, {name: self._constants(name, atoms) for name in names}).inquiry().ask(query)
+        return self._holding(names, {name: self._constants(name, atoms) for name in names}).queries().ask(query)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """A rule that derives a row; None where there is none."""
-        return self._holding(self._mentioned(relation), {}).inquiry().rule_of(relation, row)
+        return self._holding(self._mentioned(relation), {}).queries().rule_of(relation, row)
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -178,7 +178,7 @@ class SparkInquiry:
         )
         engine = LocalEngine(program, threads=1)
         engine.load(states)
-        engine.inquiry().plan_for({name: self._source.count(name) for name in names})
+        engine.queries().plan_for({name: self._source.count(name) for name in names})
         return engine
 
     def _state(self, name: str, filter_: pc.Expression | None) -> pa.Table:

@@ -53,7 +53,7 @@ class Traced:
         (self.rule,) = stratum.stratum.rules
         plan = TracePlan(stratum._encoder, in_order(self.rule, names), frozenset(stratum.relations), keep_all=keep_all)
         self.stratum = stratum
-        self.traced = TracedRule(plan, stratum.desk)
+        self.traced = TracedRule(plan, stratum.catalog)
         stratum.traced = [self.traced]
         stratum._ready_tries()
         for _ in self.traced.evaluate_whole():

@@ -106,7 +106,7 @@ class AggregateStratum(GroupStratum):
 
     def _by_key(self, group: Group) -> Mapping[Row, _Change]:
         """The members that came and left, by their keys."""
-        store = self.desk.stores[self.numbers[group.atom.relation]]
+        store = self.catalog.stores[self.numbers[group.atom.relation]]
         count = len(self._grouping.keys)
         came = _split(store.columns_of(store.lines_that_came()), count)
         left = _split(store.columns_of(store.lines_that_left()), count)

@@ -141,7 +141,7 @@ class MonotoneStratum(RoundsStratum):
         changes: Facts = {}
         for name, table in shown.tables.items():
             number = self.numbers[name]
-            columns = self.desk.stores[number].columns
+            columns = self.catalog.stores[number].columns
             came, left = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
             self.watch.rows(name, len(table.weights) + len(came) - len(left), partial(self._deriving, name, None))
             if came or left:
@@ -172,7 +172,7 @@ class MonotoneStratum(RoundsStratum):
             number = self.numbers[name]
             rows = self._groups_of(name, shown.tables[self._members[name]]) if name in self._keys else [*table.weights]
             self.watch.rows(name, len(rows), partial(self._deriving, name, None))
-            store = self.desk.stores[number]
+            store = self.catalog.stores[number]
             words = self.rows_to_words(rows, store.columns)
             changes |= self.exchange(number, words) if len(store) else {number: (words, words[:0])}
         return changes
@@ -202,7 +202,7 @@ class MonotoneStratum(RoundsStratum):
         """The rows of a group that come and go: those of the keys whose shown members have changed."""
         grouping = self._grouping_of(name)
         members = shown.tables[self._members[name]]
-        store = self.desk.stores[self.numbers[name]]
+        store = self.catalog.stores[self.numbers[name]]
         came: list[Row] = []
         left: list[Row] = []
         for key in {row[: self._keys[name]] for row in members.delta}:

@@ -82,7 +82,7 @@ class CircuitStratum(LocalStratum):
             self._planned_for = ()
             self._table = np.zeros((0, k.VARIANT_FIELDS), dtype=np.int64)
             sizes = {"registers": 1, "blocks": 1, "cursors": 0, "variants": 0}
-            self._crew = Crew(self._team, self.desk, self._inside, self._reserves, **sizes)
+            self._crew = Crew(self._team, self.catalog, self._inside, self._reserves, **sizes)
         for store in self.stores():
             store.index()
 
@@ -140,7 +140,7 @@ class CircuitStratum(LocalStratum):
         parts = [(store, store.batch_lines(), False, sign, True) for store in self.stores()]
         if wave == 0:
             for relation in self._below:
-                store = self.desk.stores[relation]
+                store = self.catalog.stores[relation]
                 came, left = store.lines_that_came, store.lines_that_left
                 if relation in self._positive:
                     parts.append((store, (left if retracts else came)(), False, sign, False))
@@ -164,22 +164,22 @@ class CircuitStratum(LocalStratum):
         return FactDelta(np.concatenate(found), np.concatenate(weights))
 
     def _read_stores(self) -> list[Store]:
-        return [self.desk.stores[relation] for relation in (*self._below, *self.relation_numbers)]
+        return [self.catalog.stores[relation] for relation in (*self._below, *self.relation_numbers)]
 
     def _present(self, order: Order) -> Words:
         """The rows (rank, columns) that a Bootstrap begins with."""
-        return self._ranked(order.relation, self.desk.stores[order.relation].present_lines())
+        return self._ranked(order.relation, self.catalog.stores[order.relation].present_lines())
 
     def _unchanged(self, order: Order) -> Words:
         """The rows that are there before INSERT changes any: those that say no are then both old and new."""
-        store = self.desk.stores[order.relation]
+        store = self.catalog.stores[order.relation]
         lines = store.lines()
         if not order.negated:
             lines = lines[store.rows[lines, store.columns + k.META] >> k.STAMP_SHIFT == 0]
         return self._ranked(order.relation, lines)
 
     def _ranked(self, relation: int, lines: Words) -> Words:
-        store = self.desk.stores[relation]
+        store = self.catalog.stores[relation]
         rows = np.zeros((len(lines), 1 + store.columns), dtype=np.int64)
         if relation in self.relation_numbers:
             rows[:, 0] = store.ranks_of(lines)

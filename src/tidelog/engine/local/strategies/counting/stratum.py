@@ -58,7 +58,10 @@ class CountingStratum(LocalStratum):
         self.instances += self._born - self._killed + facts
         for store in self.stores():
             store.make_free_room(int(store.line[k.LOG_COUNT]))
-            if c.finish(self.desk.S, self.desk.A, self._counts(store).line, store.relation) < 0 or not store.settle():
+            if (
+                c.finish(self.catalog.S, self.catalog.A, self._counts(store).line, store.relation) < 0
+                or not store.settle()
+            ):
                 raise self._broken()
             self._mark_changed(store)
         self._look_at_settled_rows()
@@ -104,16 +107,16 @@ class CountingStratum(LocalStratum):
         self._count_facts(relation, rows, +1)
 
     def _count_facts(self, relation: int, rows: Words, sign: int) -> None:
-        counts = self._counts(self.desk.stores[relation])
+        counts = self._counts(self.catalog.stores[relation])
         counts.make_step_room(self.top_rank() + 3)
         counts.make_room(len(rows))
         facts = np.ascontiguousarray(rows)
-        if c.count_facts(self.desk.S, counts.line, relation, facts, sign, self._logging) != 0:
+        if c.count_facts(self.catalog.S, counts.line, relation, facts, sign, self._logging) != 0:
             raise self._broken()
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
-        counts = self._counts(self.desk.stores[head])
-        arguments = (self.desk.S, counts.line, head, out, count, self._sign, self._logging)
+        counts = self._counts(self.catalog.stores[head])
+        arguments = (self.catalog.S, counts.line, head, out, count, self._sign, self._logging)
         status = c.count_instances(*arguments)
         if status == k.GROW:
             counts.make_room(count)
@@ -177,29 +180,29 @@ class CountingStratum(LocalStratum):
         self.work = self._born + self._killed
 
     def _step(self, step: int) -> None:
-        desk, leaving = self.desk, 0
+        catalog, leaving = self.catalog, 0
         self._step_now, self._sign = step, -1
         for store in self.stores():
             counts = self._counts(store)
             counts.make_step_room(step + 1)
             store.make_queue_room(int(c.events_of(counts.line, step)))
-            leaving += int(c.choose(desk.S, counts.line, store.relation, step))
+            leaving += int(c.choose(catalog.S, counts.line, store.relation, step))
         # The batch and its partners, the rows below as they are now: instances with the batch before or at the delta.
         if leaving:
             self._join(k.INSERT, 1, -1)
         for store in self.stores():
             counts = self._counts(store)
             counts.make_event_room(int(store.line[k.BATCH_COUNT]))
-            c.leave(desk.S, counts.line, store.relation, step)
+            c.leave(catalog.S, counts.line, store.relation, step)
         entering = 0
         for store in self.stores():
-            while (full := int(c.arrange_pending(desk.S, desk.A, store.relation, self._crew.scratch))) >= 0:
+            while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, self._crew.scratch))) >= 0:
                 store.grow_arrangement(full)
-            entering += int(c.enter(desk.S, self._counts(store).line, store.relation, step))
+            entering += int(c.enter(catalog.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):
             self.waves += 1
             self.watch.rounds(self.waves, partial(self._running, self._control))
         if entering:
             self._join(k.INSERT, 1, +1)
         for store in self.stores():
-            c.stay(desk.S, store.relation)
+            c.stay(catalog.S, store.relation)

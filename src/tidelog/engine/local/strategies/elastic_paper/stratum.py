@@ -197,9 +197,9 @@ class PaperStratum(LocalStratum):
     def _take_facts(self) -> None:
         """Round 0: the input facts of the stratum."""
         for relation, (inserted, deleted) in self.facts.items():
-            rounds = self._rounds(self.desk.stores[relation])
+            rounds = self._rounds(self.catalog.stores[relation])
             rounds.make_room(len(inserted) + len(deleted))
-            arguments = self.desk.S, rounds.line, relation
+            arguments = self.catalog.S, rounds.line, relation
             if p.delete_facts(*arguments, np.ascontiguousarray(deleted)) < 0:
                 raise self._broken()
             p.insert_facts(*arguments, np.ascontiguousarray(inserted))
@@ -214,7 +214,9 @@ class PaperStratum(LocalStratum):
             rounds.new[come] = self._round
             if come.any():
                 self._make_batch(store, lines[come])
-                while (full := int(p.arrange_batch(self.desk.S, self.desk.A, store.relation, self._crew.scratch))) >= 0:
+                while (
+                    full := int(p.arrange_batch(self.catalog.S, self.catalog.A, store.relation, self._crew.scratch))
+                ) >= 0:
                     store.grow_arrangement(full)
                 store.line[k.TOP] = max(int(store.line[k.TOP]), self._round)
             is_reached |= bool(come.any()) or rounds.count_untouched(self._round) > 0
@@ -271,7 +273,7 @@ class PaperStratum(LocalStratum):
         ]
         for number in numbers:
             for relation, keys in self._variants[number].probes:
-                self.desk.stores[relation].arrange(keys)
+                self.catalog.stores[relation].arrange(keys)
         self._table[numbers, k.ACTIVE] = REDISCOVERS
         try:
             yield
@@ -291,7 +293,7 @@ class PaperStratum(LocalStratum):
     def _recurring(self) -> Rule | None:
         """The rule that goes on with what has come in this round."""
         inside = [encoded for encoded in self._variants if encoded.kind == k.KIND_INSIDE]
-        busy = [encoded for encoded in inside if self.desk.S[encoded.delta, k.BATCH_COUNT]]
+        busy = [encoded for encoded in inside if self.catalog.S[encoded.delta, k.BATCH_COUNT]]
         return next((encoded.variants[0].rule for encoded in (*busy, *inside)), None)
 
     def _rows_to_be(self, store: Store) -> int:
@@ -309,8 +311,8 @@ class PaperStratum(LocalStratum):
         if self._round == NO_ROUND:
             super()._apply(control, head, out, count)
             return
-        rounds = self._rounds(self.desk.stores[head])
-        arguments = (self.desk.S, rounds.line, head, out, count, self._round, self._term)
+        rounds = self._rounds(self.catalog.stores[head])
+        arguments = (self.catalog.S, rounds.line, head, out, count, self._round, self._term)
         counted = int(p.count_round(*arguments))
         if counted == p.NO_ROOM:
             rounds.make_room(count)
@@ -329,7 +331,7 @@ class PaperStratum(LocalStratum):
 
     def _make_batch(self, store: Store, lines: Words) -> None:
         store.make_queue_room(len(lines))
-        p.make_batch(self.desk.S, store.relation, lines)
+        p.make_batch(self.catalog.S, store.relation, lines)
 
     def _settle(self, store: Store) -> None:
         """Rows of later old rounds go; then the rows are as the new epoch has them."""
@@ -337,7 +339,7 @@ class PaperStratum(LocalStratum):
         if np.any(rounds.sizes[self._round + 1 :]):
             late = rounds.untouched(self._round, above=True)
             rounds.make_room(len(late))
-            p.give_up(self.desk.S, rounds.line, store.relation, late)
+            p.give_up(self.catalog.S, rounds.line, store.relation, late)
         store.line[k.BATCH_COUNT] = 0
         lines, is_there = store.touched_lines(), rounds.new != p.NEVER
         self._show(store, np.where(is_there, 0, GONE), np.where(is_there, rounds.new, 0))

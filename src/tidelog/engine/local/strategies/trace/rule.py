@@ -18,7 +18,7 @@ from tidelog.engine.local.execution.bytecode import Encoder, Encoding
 from tidelog.engine.local.execution.shared_prefixes import Path, TriePart
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.leapfrog.trie import Trie
-from tidelog.engine.local.storage.catalog import Desk
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strategies.trace import evaluate, sensitivity, surgery
 from tidelog.plan.variant import Leap, Part, Variant
 
@@ -224,9 +224,9 @@ class Indices:
 class TracedRule:
     """A rule with the trace of its last evaluation. `operations` counts iterator operations; it is for tests."""
 
-    def __init__(self, plan: TracePlan, desk: Desk) -> None:
+    def __init__(self, plan: TracePlan, catalog: Catalog) -> None:
         self.plan = plan
-        self.desk = desk
+        self.catalog = catalog
         self.indices = Indices(plan.indices)
         self.operations = 0
         self.visited = 0
@@ -237,7 +237,7 @@ class TracedRule:
         self._states: Words = np.zeros((depth, 3), dtype=np.int64)
         self._out: Words = np.empty((OUT_ROWS) * (plan.columns + k.INSTANCE_EXTRA), dtype=np.int64)
         self._records: Words = np.zeros((256, width + 2), dtype=np.int64)
-        columns = max((store.columns for store in desk.stores), default=1)
+        columns = max((store.columns for store in catalog.stores), default=1)
         self._scratch: Words = np.zeros(max(columns, width) + 2, dtype=np.int64)
         self._path: Words = np.zeros((1, max(columns, width) + 3), dtype=np.int64)
         self._room = REGION_ROWS
@@ -272,12 +272,12 @@ class TracedRule:
             matched: Words = np.zeros((self._room, width), dtype=np.int64)
             count = 0
             for part in range(len(plan.parts)):
-                line = self.desk.S[plan.parts[part, evaluate.PART_RELATION]]
+                line = self.catalog.S[plan.parts[part, evaluate.PART_RELATION]]
                 if not line[k.CAME_COUNT] and not line[k.LEFT_COUNT]:
                     continue
                 found = surgery.find_regions(
-                    self.desk.S,
-                    self.desk.A,
+                    self.catalog.S,
+                    self.catalog.A,
                     self.indices.lines,
                     plan.levels,
                     plan.parts,
@@ -318,14 +318,14 @@ class TracedRule:
     def _run(self, version: int, recording: int, regions: Words, *, whole: bool) -> Iterator[tuple[Words, int, Words]]:
         control: Words = np.zeros(evaluate.CONTROL_FIELDS, dtype=np.int64)
         control[evaluate.VERSION], control[evaluate.RECORDING], control[evaluate.WHOLE] = version, recording, int(whole)
-        plan, desk = self.plan, self.desk
+        plan, catalog = self.plan, self.catalog
         regions = np.ascontiguousarray(regions)
         registers = plan.registers.copy()
         status = evaluate.FULL
         while status != evaluate.DONE:
             control[evaluate.PAUSE_AT] = control[evaluate.OPERATIONS] + PAUSE_OPERATIONS
             status = evaluate.evaluate(
-                control, desk.S, desk.A, plan.levels, plan.parts, plan.code, registers, self._places, self._states,
+                control, catalog.S, catalog.A, plan.levels, plan.parts, plan.code, registers, self._places, self._states,
                 regions, self._out, plan.head_at, plan.columns, self._records, self._scratch,
             )  # fmt: skip
             count, noted = int(control[evaluate.OUT_COUNT]), int(control[evaluate.RECORD_COUNT])

@@ -75,7 +75,7 @@ class TraceStratum(LocalStratum):
         return self._is_ready and not self.has_changed
 
     def can_derive(self) -> bool:
-        stores = self.desk.stores
+        stores = self.catalog.stores
         rules = self.stratum.rules
         return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in rules)
 
@@ -97,20 +97,20 @@ class TraceStratum(LocalStratum):
 
     def _trace_anew(self) -> None:
         """Plans the traced rules for the rows that are there now."""
-        self._estimates.expect({})
+        self._statistics.expect({})
         self.traced = []
         for rule in self._traced_rules:
-            variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], self._estimates, ())
-            variant = with_complements(variant, self._estimates, (), asked=rule.join == "leapfrog")
-            self.traced.append(TracedRule(TracePlan(self._encoder, variant, frozenset(self.relations)), self.desk))
+            variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], self._statistics, ())
+            variant = with_complements(variant, self._statistics, (), asked=rule.join == "leapfrog")
+            self.traced.append(TracedRule(TracePlan(self._encoder, variant, frozenset(self.relations)), self.catalog))
         self._ready_tries()
 
     def _ready_tries(self) -> None:
         for traced in self.traced:
             for relation, order in traced.plan.tries:
-                self.desk.stores[relation].arrange(order)
+                self.catalog.stores[relation].arrange(order)
         for relation in self._below:
-            self.desk.stores[relation].index()
+            self.catalog.stores[relation].index()
 
     def _lay_out(self) -> None:
         super()._lay_out()

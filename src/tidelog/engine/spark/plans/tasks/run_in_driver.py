@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run_here(attempt: Attempt, job: Job) -> TaskOutcome:
     """Brings the only bucket of a job to the new epoch. Raises EvaluationError when the attempt was ended."""
     ending = _Ending(attempt)
-    with attempt.ended_by(ending.end), ending.on_interrupts():
+    with attempt.ended_by(ending.end), ending.on_cancellation():
         try:
             return run_bucket(job, 0, ending.meet)
         finally:
@@ -53,8 +53,8 @@ class _Ending:
             self.engine.cancel()
 
     @contextmanager
-    def on_interrupts(self) -> Iterator[None]:
-        """In here an interrupt from the keyboard ends the engine, before those get it who handle interrupts."""
+    def on_cancellation(self) -> Iterator[None]:
+        """In here an interrupt from the keyboard ends the engine, before those get it who handle cancellation."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
