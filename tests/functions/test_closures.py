@@ -34,7 +34,7 @@ from tests.functions.program import (
 from tidelog.check import typed
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.types import STRING, U64, UNIT, FunctionType, Type
 from tidelog.values import FunctionValue, Vec, debug_text, decode, encode, record_text
 
@@ -150,8 +150,8 @@ def test_a_library_function_takes_closures() -> None:
 
 
 @extern(needs_types=True)
-def show(runtime: Runtime, type_: Type, value: Any) -> str:
-    return f"{type_}: {debug_text(value, type_, runtime.definitions)}"
+def show(context: ExternContext, type_: Type, value: Any) -> str:
+    return f"{type_}: {debug_text(value, type_, context.definitions)}"
 
 
 SHOW = function("show", {"x": A}, None, STRING, types=("A",))

@@ -11,7 +11,7 @@ from tidelog.check import program as typed_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.functions.scalar import compile_scalar
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.types import STRING, U64, UNIT
 from tidelog.values import Vec
 
@@ -116,9 +116,9 @@ def test_a_function_is_found_by_name_and_types_for_extern_functions() -> None:
     key = function("m::key", {"x": A}, op("+", lit(1), lit(1)), types=("A",))
     asked: list[Any] = []
 
-    def ask(runtime: Runtime, type_: Any, x: Any) -> int:
+    def ask(context: ExternContext, type_: Any, x: Any) -> int:
         asked.append(type_)
-        found: int = runtime.function("key", (type_,))(x)
+        found: int = context.function("key", (type_,))(x)
         return found
 
     declared = function("ask", {"x": A}, None, U64, types=("A",))

@@ -64,7 +64,7 @@ EVIL = [
     "self",
     "__builtins__",
 ]
-NAME = re.compile(r"(v|t|f|k|c|n|e|x|y|z|T|p)\d+|r0|s0|call|scalar|runtime|error")
+NAME = re.compile(r"(v|t|f|k|c|n|e|x|y|z|T|p)\d+|r0|s0|call|scalar|context|error")
 ALLOWED = set(vocabulary(str)) - {"__builtins__"}
 
 

@@ -1,4 +1,4 @@
-"""Types and a runtime for tests of extern functions, without a program."""
+"""Types and a context for tests of extern functions, without a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tidelog.check.program import Attribute, Constructor, Field, TypeDefinition
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.representations import LIBRARY_TYPES
 from tidelog.types import BOOL, DOUBLE, S128, STRING, NamedType, Type, TypeVariable
 from tidelog.values.definitions import Definitions
@@ -97,8 +97,8 @@ _BASIC = (
 )
 
 
-def runtime(*types: TypeDefinition, functions: Mapping[str, Callable[..., Any]] | None = None) -> Runtime:
-    """A runtime that knows the basic types of the library and the given ones, and functions by their names."""
+def context(*types: TypeDefinition, functions: Mapping[str, Callable[..., Any]] | None = None) -> ExternContext:
+    """A context that knows the basic types of the library and the given ones, and functions by their names."""
     table = {each.name: each for each in (*_BASIC, *types)}
     known = functions or {}
-    return Runtime(Definitions(table, LIBRARY_TYPES), table, lambda name, _: known[name])
+    return ExternContext(Definitions(table, LIBRARY_TYPES), table, lambda name, _: known[name])

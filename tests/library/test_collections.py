@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.library.declare import runtime
+from tests.library.declare import context
 from tidelog.library import ddlog_std_collections as c
 from tidelog.library import group, hashset, tinyset
 from tidelog.library import map as map_module
@@ -120,7 +120,7 @@ def test_groups_of_sets_are_united() -> None:
 )
 def test_a_sum_wraps_and_leaves_weights_aside(type_: Type, values: list[Any], total: Any) -> None:
     g = Group("k", [(value, 3) for value in values])
-    assert group.sum_of(runtime(), STRING, type_, type_, g, lambda x: x) == total
+    assert group.sum_of(context(), STRING, type_, type_, g, lambda x: x) == total
 
 
 def test_the_first_of_the_smallest_and_the_last_of_the_largest() -> None:

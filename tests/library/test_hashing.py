@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.library.declare import constructor, field, interned, map_, option, runtime, set_, struct, type_, vec
+from tests.library.declare import constructor, context, field, interned, map_, option, set_, struct, type_, vec
 from tidelog.library._runtime.hash_bytes import hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.library._runtime.xxhash import xxh32, xxh64
@@ -33,12 +33,12 @@ from tidelog.values.maps import Map
 from tidelog.values.sets import Set
 from tidelog.values.vec import Vec
 
-RUNTIME = runtime(
+CONTEXT = context(
     struct("S", field("f1", TupleType((BOOL, BOOL))), field("f2", U32)),
     type_("E", constructor("A"), constructor("B", field("x", U8))),
 )
-S = RUNTIME.definitions.class_of("S")
-A, B = RUNTIME.definitions.classes_of("E")
+S = CONTEXT.definitions.class_of("S")
+A, B = CONTEXT.definitions.classes_of("E")
 WORD = (0).to_bytes(8, "little")
 
 
@@ -67,7 +67,7 @@ def test_hashes_agree_with_the_reference(
     id_: int, name: str, number: int, pair: tuple[bool, bool], last: int, answer: int
 ) -> None:
     row = TupleType((U64, STRING, BIGINT, NamedType("S")))
-    assert hash128(RUNTIME, row, (id_, name, number, S(pair, last))) == answer
+    assert hash128(CONTEXT, row, (id_, name, number, S(pair, last))) == answer
 
 
 @pytest.mark.parametrize(
@@ -96,24 +96,24 @@ def test_hashes_agree_with_the_reference(
     ],
 )
 def test_what_is_hashed(type_: Type, value: Any, data: bytes) -> None:
-    assert hash_bytes(RUNTIME, type_, value) == data
+    assert hash_bytes(CONTEXT, type_, value) == data
 
 
 def test_an_interned_value_is_hashed_twice() -> None:
-    inner = hash64(RUNTIME, STRING, "a")
-    assert hash64(RUNTIME, interned(STRING), "a") == hash64(RUNTIME, U64, inner)
+    inner = hash64(CONTEXT, STRING, "a")
+    assert hash64(CONTEXT, interned(STRING), "a") == hash64(CONTEXT, U64, inner)
 
 
 def test_a_float_and_a_double_are_different() -> None:
-    assert hash_bytes(RUNTIME, FLOAT, single(0.5)) != hash_bytes(RUNTIME, DOUBLE, 0.5)
-    assert hash_bytes(RUNTIME, DOUBLE, -0.5) != hash_bytes(RUNTIME, DOUBLE, 0.5)
+    assert hash_bytes(CONTEXT, FLOAT, single(0.5)) != hash_bytes(CONTEXT, DOUBLE, 0.5)
+    assert hash_bytes(CONTEXT, DOUBLE, -0.5) != hash_bytes(CONTEXT, DOUBLE, 0.5)
 
 
 def test_the_three_hashes_hang_together() -> None:
-    assert hash128(RUNTIME, STRING, "a") >> 64 == hash64(RUNTIME, STRING, "a")
-    assert 0 <= hash32(RUNTIME, STRING, "a") < 1 << 32
+    assert hash128(CONTEXT, STRING, "a") >> 64 == hash64(CONTEXT, STRING, "a")
+    assert 0 <= hash32(CONTEXT, STRING, "a") < 1 << 32
 
 
 def test_a_function_has_no_hash() -> None:
     with pytest.raises(ValueError, match="cannot be hashed"):
-        hash64(RUNTIME, FunctionType((), U8), object())
+        hash64(CONTEXT, FunctionType((), U8), object())

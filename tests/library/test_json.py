@@ -14,12 +14,12 @@ from tests.library.declare import (
     JSON,
     SPAN,
     constructor,
+    context,
     field,
     interned,
     map_,
     option,
     result,
-    runtime,
     serde,
     set_,
     struct,
@@ -55,7 +55,7 @@ from tidelog.values.sets import Set
 from tidelog.values.vec import Vec
 
 AS_STRING = serde('with = "types__json::serde_string"')
-RUNTIME = runtime(
+CONTEXT = context(
     struct("Flag", field("b", BOOL)),
     struct("Nested", field("x", STRING), field("z", U64)),
     struct("Top", field("t", STRING), field("nested", NamedType("Nested"))),
@@ -81,7 +81,7 @@ RUNTIME = runtime(
     struct("Styled", field("one_two", U8), attributes=serde('rename_all = "camelCase"')),
     functions={"key_of": lambda nested: nested.z},
 )
-DEFINITIONS = RUNTIME.definitions
+DEFINITIONS = CONTEXT.definitions
 
 
 def named(name: str, *arguments: Type) -> NamedType:
@@ -97,11 +97,11 @@ WRAPPED = named("json::JsonWrapper", named("Tagged"))
 
 
 def read(type_: Type, text: str) -> Any:
-    return _from_json_string(RUNTIME, type_, text)
+    return _from_json_string(CONTEXT, type_, text)
 
 
 def written(type_: Type, value: Any) -> Any:
-    return to_json_string(RUNTIME, type_, value)
+    return to_json_string(CONTEXT, type_, value)
 
 
 @pytest.mark.parametrize(
@@ -283,15 +283,15 @@ def test_the_later_of_two_equal_keys_counts() -> None:
 
 
 def test_values_instead_of_text() -> None:
-    value = to_json_value(RUNTIME, named("Flat"), made("Flat", "t", "i", made("Nested", "x", 1)))
+    value = to_json_value(CONTEXT, named("Flat"), made("Flat", "t", "i", made("Nested", "x", 1)))
     assert written(JSON, value.res) == Ok('{"@id":"i","t":"t","x":"x","z":1}')  # type: ignore[attr-defined]
-    back = _from_json_value(RUNTIME, named("Flat"), value.res)  # type: ignore[attr-defined]
+    back = _from_json_value(CONTEXT, named("Flat"), value.res)  # type: ignore[attr-defined]
     assert back == Ok(made("Flat", "t", "i", made("Nested", "x", 1)))
 
 
 def test_errors_in_values_have_no_place() -> None:
-    assert _from_json_value(RUNTIME, U8, JsonString("a")) == Err('invalid type: string "a", expected u8')
-    assert _from_json_value(RUNTIME, named("Enum"), JsonNumber(JsonInt(1))) == Err(
+    assert _from_json_value(CONTEXT, U8, JsonString("a")) == Err('invalid type: string "a", expected u8')
+    assert _from_json_value(CONTEXT, named("Enum"), JsonNumber(JsonInt(1))) == Err(
         "invalid type: integer `1`, expected string or map"
     )
 

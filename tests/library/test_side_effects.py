@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.library.declare import runtime, vec
+from tests.library.declare import context, vec
 from tidelog.library import debug, intern, log
 from tidelog.library import print as print_module
 from tidelog.types import STRING, U8, U64
@@ -46,17 +46,17 @@ def test_without_a_callback_messages_are_dropped() -> None:
 
 def test_printing(capsys: pytest.CaptureFixture[str]) -> None:
     assert print_module.print("hello") == ()
-    print_module.debug(runtime(), vec(STRING), Vec(["a"]))
+    print_module.debug(context(), vec(STRING), Vec(["a"]))
     assert capsys.readouterr().out == 'hello\n["a"]\n'
 
 
 def test_events_go_to_the_listener() -> None:
     lines: list[str] = []
     debug.on_event(lines.append)
-    debug.debug_event(runtime(), U64, STRING, U8, (1, 2, 3), -1, 5, "Map", "a", 7)
-    debug.debug_event_join(runtime(), U64, U8, U8, U8, (1, 2, 3), 1, 5, 1, 2, 3)
+    debug.debug_event(context(), U64, STRING, U8, (1, 2, 3), -1, 5, "Map", "a", 7)
+    debug.debug_event_join(context(), U64, U8, U8, U8, (1, 2, 3), 1, 5, 1, 2, 3)
     debug.on_event(None)
-    debug.debug_event(runtime(), U64, STRING, U8, (1, 2, 3), -1, 5, "Map", "a", 7)
+    debug.debug_event(context(), U64, STRING, U8, (1, 2, 3), -1, 5, "Map", "a", 7)
     assert lines == ['(1,2,3), -1, 5, Map, "a", 7', "(1,2,3), 1, 5, Join, 1, 2, 3"]
 
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.compile_program import compile_program
-from tidelog.components import strongly_connected
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import RuleProgram
+from tidelog.strong_components import strong_components
 
 
 def program(text: str) -> RuleProgram:
@@ -87,9 +87,9 @@ def test_hidden_projections_are_not_mentioned() -> None:
 def test_a_chain_of_many_relations_does_not_overflow() -> None:
     count = 20_000
     graph = {f"R{i}": [f"R{i + 1}"] if i + 1 < count else [] for i in range(count)}
-    assert [component[0] for component in strongly_connected(graph)] == [f"R{i}" for i in reversed(range(count))]
+    assert [component[0] for component in strong_components(graph)] == [f"R{i}" for i in reversed(range(count))]
     graph[f"R{count - 1}"] = ["R0"]
-    assert len(strongly_connected(graph)) == 1
+    assert len(strong_components(graph)) == 1
 
 
 def test_a_long_chain_of_rules_compiles() -> None:
@@ -108,7 +108,7 @@ def test_components_are_the_classes_of_mutual_reachability_in_dependency_order(e
     reach = {(str(a), str(b)) for a, b in edges} | {(node, node) for node in graph}
     for middle in graph:
         reach |= {(a, b) for a in graph for b in graph if (a, middle) in reach and (middle, b) in reach}
-    components = strongly_connected(graph)
+    components = strong_components(graph)
     place = {node: number for number, component in enumerate(components) for node in component}
     assert sorted(place) == sorted(graph)
     for a in graph:

@@ -22,10 +22,10 @@ from tidelog.functions.callees import Callees, Signature
 from tidelog.functions.links import (
     ClassLink,
     ConstantLink,
+    ContextLink,
     ExternLink,
     FunctionLink,
     Link,
-    RuntimeLink,
     TemplateLink,
     TypeLink,
     Unit,
@@ -33,7 +33,7 @@ from tidelog.functions.links import (
 from tidelog.functions.runtime_errors import FILE_NAME
 from tidelog.functions.unit import UnitWriter
 from tidelog.functions.vocabulary import TypeTemplate, vocabulary
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.types import NamedType, Type, TypeVariable, parts
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import FunctionCode, Key
@@ -49,7 +49,7 @@ def compile_functions(
 
 
 class CompiledFunctions:
-    """What is compiled so far, and what there is to compile. `runtime` is what extern functions are given."""
+    """What is compiled so far, and what there is to compile. `context` is what extern functions are given."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CompiledFunctions:
         self._units: list[Unit] = []
         self._names: dict[str, str] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
-        self.runtime = Runtime(definitions, definitions.types, self._find)
+        self.context = ExternContext(definitions, definitions.types, self._find)
 
     @property
     def source(self) -> str:
@@ -108,7 +108,7 @@ class CompiledFunctions:
             return found
         needs = self.callees.signatures[id_].needs
         python = self._externs[id_]
-        return partial(python, self.runtime) if needs is not None and needs.types else python
+        return partial(python, self.context) if needs is not None and needs.types else python
 
     def function_code(self, key: Key) -> FunctionCode:
         """The code of function values that come from this program."""
@@ -216,8 +216,8 @@ class CompiledFunctions:
                 return self._functions[id_]
             case ExternLink(id_):
                 return self._externs[id_]
-            case RuntimeLink():
-                return self.runtime
+            case ContextLink():
+                return self.context
             case ClassLink(constructor):
                 return self.definitions.class_of(constructor)
             case ConstantLink(constructor):

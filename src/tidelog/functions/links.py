@@ -27,7 +27,7 @@ class ExternLink:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeLink:
+class ContextLink:
     """What extern functions may ask for beside their arguments."""
 
 
@@ -60,7 +60,7 @@ class TemplateLink:
     variables: tuple[str, ...]
 
 
-Link = FunctionLink | ExternLink | RuntimeLink | ClassLink | ConstantLink | TypeLink | TemplateLink
+Link = FunctionLink | ExternLink | ContextLink | ClassLink | ConstantLink | TypeLink | TemplateLink
 
 
 @dataclass(frozen=True, slots=True)

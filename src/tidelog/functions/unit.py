@@ -26,10 +26,10 @@ from tidelog.functions.links import (
     ClassLink,
     CodeEntry,
     ConstantLink,
+    ContextLink,
     ExternLink,
     FunctionLink,
     Link,
-    RuntimeLink,
     TemplateLink,
     TypeLink,
     Unit,
@@ -46,7 +46,7 @@ _PREFIXES: dict[type[Link], str] = {
     ConstantLink: "e",
     TypeLink: "y",
     TemplateLink: "z",
-    RuntimeLink: "runtime",
+    ContextLink: "context",
 }
 
 
@@ -69,7 +69,7 @@ class UnitWriter:
         name = self._links.get(link)
         if name is None:
             prefix = _PREFIXES[type(link)]
-            name = prefix if isinstance(link, RuntimeLink) else f"{prefix}{len(self._links)}"
+            name = prefix if isinstance(link, ContextLink) else f"{prefix}{len(self._links)}"
             self._links[link] = name
         return name
 
@@ -82,7 +82,7 @@ class UnitWriter:
 
     def before_arguments(self, signature: Signature) -> tuple[str, ...]:
         """What a call has before types and arguments."""
-        return (self.link(RuntimeLink()),) if signature.needs is not None and signature.needs.types else ()
+        return (self.link(ContextLink()),) if signature.needs is not None and signature.needs.types else ()
 
     def type_name(self, type_: Type) -> str:
         return self.link(TypeLink(type_))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidelog.library._runtime.any_value import AnyValue
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.library._runtime.xxhash import xxh32, xxh64
@@ -35,7 +35,7 @@ def range_vec(start: Any, end: Any, step: Any) -> Vec:
 
 
 @extern(needs_types=True)
-def wrapping_pow32(runtime: Runtime, type_: Type, base: int, exponent: int) -> int:
+def wrapping_pow32(context: ExternContext, type_: Type, base: int, exponent: int) -> int:
     if isinstance(type_, BitType | SignedType):
         return wrap(pow(base, exponent, 1 << type_.width), type_)
     return int(base**exponent)
@@ -45,33 +45,33 @@ def wrapping_pow32(runtime: Runtime, type_: Type, base: int, exponent: int) -> i
 
 
 @extern(needs_types=True)
-def default(runtime: Runtime, type_: Type) -> Any:
-    return default_value(type_, runtime.definitions)
+def default(context: ExternContext, type_: Type) -> Any:
+    return default_value(type_, context.definitions)
 
 
 @extern(needs_types=True)
-def hash32(runtime: Runtime, type_: Type, value: Any) -> int:
-    return xxh32(hash_bytes(runtime, type_, value), SEED & 0xFFFF_FFFF)
+def hash32(context: ExternContext, type_: Type, value: Any) -> int:
+    return xxh32(hash_bytes(context, type_, value), SEED & 0xFFFF_FFFF)
 
 
 @extern(needs_types=True)
-def hash64(runtime: Runtime, type_: Type, value: Any) -> int:
-    return xxh64(hash_bytes(runtime, type_, value), SEED)
+def hash64(context: ExternContext, type_: Type, value: Any) -> int:
+    return xxh64(hash_bytes(context, type_, value), SEED)
 
 
 @extern(needs_types=True)
-def hash128(runtime: Runtime, type_: Type, value: Any) -> int:
-    data = hash_bytes(runtime, type_, value)
+def hash128(context: ExternContext, type_: Type, value: Any) -> int:
+    data = hash_bytes(context, type_, value)
     return xxh64(data, SEED) << 64 | xxh64(data, SECOND_SEED)
 
 
 @extern(needs_types=True)
-def to_any(runtime: Runtime, type_: Type, value: Any) -> AnyValue:
-    return AnyValue(type_, value, runtime.definitions)
+def to_any(context: ExternContext, type_: Type, value: Any) -> AnyValue:
+    return AnyValue(type_, value, context.definitions)
 
 
 @extern(needs_types=True)
-def from_any(runtime: Runtime, type_: Type, value: AnyValue) -> Struct:
+def from_any(context: ExternContext, type_: Type, value: AnyValue) -> Struct:
     return Some(value.value) if value.type == type_ else NONE
 
 
@@ -89,17 +89,17 @@ def deref(value: Any) -> Any:
 
 
 @extern(needs_types=True)
-def __builtin_2string(runtime: Runtime, type_: Type, value: Any) -> str:
-    return plain_text(value, type_, runtime.definitions)
+def __builtin_2string(context: ExternContext, type_: Type, value: Any) -> str:
+    return plain_text(value, type_, context.definitions)
 
 
 @extern(needs_types=True)
-def to_string_debug(runtime: Runtime, type_: Type, value: Any) -> str:
-    return debug_text(value, type_, runtime.definitions)
+def to_string_debug(context: ExternContext, type_: Type, value: Any) -> str:
+    return debug_text(value, type_, context.definitions)
 
 
 @extern(needs_types=True)
-def hex(runtime: Runtime, type_: Type, value: int) -> str:
+def hex(context: ExternContext, type_: Type, value: int) -> str:
     match type_:
         case BitType() | BigIntType():
             return f"{value:x}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.types import Type
 from tidelog.values.group import Group
 from tidelog.values.text import plain_text, record_text
@@ -22,7 +22,7 @@ def on_event(listener: Callable[[str], None] | None) -> None:
 
 @extern(needs_types=True)
 def debug_event(
-    runtime: Runtime,
+    context: ExternContext,
     time_type: Type,
     input_type: Type,
     out_type: Type,
@@ -33,12 +33,12 @@ def debug_event(
     before: Any,
     after: Any,
 ) -> tuple[()]:
-    return _tell(runtime, operator, weight, (time_type, time), kind, (input_type, before), (out_type, after))
+    return _tell(context, operator, weight, (time_type, time), kind, (input_type, before), (out_type, after))
 
 
 @extern(needs_types=True)
 def debug_event_join(
-    runtime: Runtime,
+    context: ExternContext,
     time_type: Type,
     left_type: Type,
     right_type: Type,
@@ -51,7 +51,7 @@ def debug_event_join(
     after: Any,
 ) -> tuple[()]:
     values = (left_type, left), (right_type, right), (out_type, after)
-    return _tell(runtime, operator, weight, (time_type, time), "Join", *values)
+    return _tell(context, operator, weight, (time_type, time), "Join", *values)
 
 
 @extern
@@ -61,7 +61,7 @@ def debug_split_group(g: Group) -> tuple[Vec, Group]:
 
 
 def _tell(
-    runtime: Runtime,
+    context: ExternContext,
     operator: tuple[int, int, int],
     weight: int,
     time: tuple[Type, Any],
@@ -69,7 +69,7 @@ def _tell(
     *values: tuple[Type, Any],
 ) -> tuple[()]:
     if _listener is not None:
-        texts = [record_text(value, type_, runtime.definitions) for type_, value in values]
-        moment = plain_text(time[1], time[0], runtime.definitions)
+        texts = [record_text(value, type_, context.definitions) for type_, value in values]
+        moment = plain_text(time[1], time[0], context.definitions)
         _listener(", ".join((f"({','.join(map(str, operator))})", str(weight), moment, kind, *texts)))
     return ()

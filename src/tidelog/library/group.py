@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.types import BitType, FloatType, SignedType, Type, wrap
 from tidelog.values.exact_sum import ExactSum
 from tidelog.values.group import Group
 
 
 @extern(needs_types=True)
-def sum_of(runtime: Runtime, key: Type, value: Type, number: Type, g: Group, f: Callable[[Any], Any]) -> Any:
+def sum_of(context: ExternContext, key: Type, value: Type, number: Type, g: Group, f: Callable[[Any], Any]) -> Any:
     match number:
         case BitType() | SignedType():
             return wrap(sum(map(f, g.values)), number)

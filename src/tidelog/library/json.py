@@ -9,39 +9,39 @@ from tidelog.library._json.decode import Decoder
 from tidelog.library._json.encode import Encoder, json_string
 from tidelog.library._json.text import JsonError, parse_json
 from tidelog.library._json.values import json_tree, json_value
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.library._runtime.option_result import Err, Ok
 from tidelog.types import Type
 from tidelog.values.structs import Struct
 
 
 @extern(needs_types=True)
-def _from_json_string(runtime: Runtime, type_: Type, text: str) -> Struct:
+def _from_json_string(context: ExternContext, type_: Type, text: str) -> Struct:
     try:
-        return Ok(Decoder(runtime).value(type_, parse_json(text)))
+        return Ok(Decoder(context).value(type_, parse_json(text)))
     except JsonError as error:
         return Err(error.text(text))
 
 
 @extern(needs_types=True)
-def _from_json_value(runtime: Runtime, type_: Type, value: Struct) -> Struct:
+def _from_json_value(context: ExternContext, type_: Type, value: Struct) -> Struct:
     try:
-        return Ok(at_any_depth(lambda: Decoder(runtime).value(type_, json_tree(value))))
+        return Ok(at_any_depth(lambda: Decoder(context).value(type_, json_tree(value))))
     except JsonError as error:
         return Err(error.message)
 
 
 @extern(needs_types=True)
-def to_json_string(runtime: Runtime, type_: Type, value: Any) -> Struct:
+def to_json_string(context: ExternContext, type_: Type, value: Any) -> Struct:
     try:
-        return Ok(at_any_depth(lambda: json_string(Encoder(runtime).tree(type_, value))))
+        return Ok(at_any_depth(lambda: json_string(Encoder(context).tree(type_, value))))
     except JsonError as error:
         return Err(error.message)
 
 
 @extern(needs_types=True)
-def to_json_value(runtime: Runtime, type_: Type, value: Any) -> Struct:
+def to_json_value(context: ExternContext, type_: Type, value: Any) -> Struct:
     try:
-        return Ok(at_any_depth(lambda: json_value(Encoder(runtime).tree(type_, value))))
+        return Ok(at_any_depth(lambda: json_value(Encoder(context).tree(type_, value))))
     except JsonError as error:
         return Err(error.message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tidelog.library._runtime.extern import Runtime, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.types import Type
 from tidelog.values.text import debug_text
 
@@ -17,5 +17,5 @@ def print(message: str) -> tuple[()]:
 
 
 @extern(needs_types=True)
-def debug(runtime: Runtime, type_: Type, value: Any) -> tuple[()]:
-    return print(debug_text(value, type_, runtime.definitions))
+def debug(context: ExternContext, type_: Type, value: Any) -> tuple[()]:
+    return print(debug_text(value, type_, context.definitions))

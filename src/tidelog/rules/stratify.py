@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from tidelog.components import strongly_connected
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.rules.ir import Atom, Relation, Role, Rule, Stratum
+from tidelog.strong_components import strong_components
 
 Graph = Mapping[str, Sequence[str]]
 
@@ -30,7 +30,7 @@ def stratify(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[
     for rule in rules:
         rules_of[rule.head.relation].append(rule)
     graph = {name: _dependencies(rules_of[name]) for name in relations}
-    components = strongly_connected(graph)
+    components = strong_components(graph)
     stratum_of = {name: number for number, component in enumerate(components) for name in component}
     cycles = [
         _walk_cycle(rule, atom, rules_of, stratum_of, relations)

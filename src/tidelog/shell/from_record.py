@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.shell.place import Place
 from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
 from tidelog.types import (
@@ -68,11 +68,11 @@ class MisfitError(Exception):
 
 
 class ValueReader:
-    """Makes values of the types of one program. `runtime` is asked for when the first `@json` is read."""
+    """Makes values of the types of one program. `context` is asked for when the first `@json` is read."""
 
-    def __init__(self, definitions: Definitions, runtime: Callable[[], Runtime]) -> None:
+    def __init__(self, definitions: Definitions, context: Callable[[], ExternContext]) -> None:
         self.definitions = definitions
-        self._runtime = runtime
+        self._context = context
 
     def value(self, record: Record, type_: Type) -> Any:
         """The value that the record stands for. Raises MisfitError where it is none of the type."""
@@ -193,7 +193,7 @@ class ValueReader:
         if record.format != "json":
             raise MisfitError(record.place, f"there is no format `{record.format}`", 'write `@json"..."`')
         try:
-            return Decoder(self._runtime()).value(type_, parse_json(record.text))
+            return Decoder(self._context()).value(type_, parse_json(record.text))
         except JsonError as error:
             raise MisfitError(record.place, f"{type_} is wanted, not {record}: {error.text(record.text)}") from None
 

@@ -39,7 +39,7 @@ class Rows:
         self._typed = typed
         self._rules = rules
         self._definitions = rules.functions.definitions
-        self._reader = ValueReader(self._definitions, lambda: rules.functions.runtime)
+        self._reader = ValueReader(self._definitions, lambda: rules.functions.context)
         self._writers: dict[str, Callable[[Any], str]] = {}
 
     def names(self, role: Role) -> list[str]:

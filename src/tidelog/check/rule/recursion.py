@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from tidelog.check.inference.drafts import short_name
 from tidelog.check.names.scope import Module, RelationEntry
 from tidelog.check.rule.groups import find_groups
-from tidelog.components import strongly_connected
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.diagnostics.spans import Span
+from tidelog.strong_components import strong_components
 from tidelog.syntax import ast
 
 
@@ -94,7 +94,7 @@ class Recursion:
             del bodies[step.body]
 
     def _find_circles(self) -> None:
-        components = strongly_connected(self._graph)
+        components = strong_components(self._graph)
         self._circle = {name: number for number, component in enumerate(components) for name in component}
         # What was not looked at before: None for all.
         self._new_steps: list[Step] | None = None

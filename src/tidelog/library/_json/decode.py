@@ -14,7 +14,7 @@ from tidelog.library._json.forms import FieldForm, TypeForm, VariantForm, form
 from tidelog.library._json.scalars import integer_name, native, parse_scalar
 from tidelog.library._json.text import Entry, JsonError, Node
 from tidelog.library._json.values import json_value
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.types import (
     BIGINT,
@@ -47,8 +47,8 @@ _VEC = "ddlog_std::Vec"
 class Decoder:
     """Makes values of any type of one program."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, context: ExternContext) -> None:
+        self._context = context
 
     def value(self, type_: Type, node: Node) -> Any:
         """The value; raises JsonError."""
@@ -78,16 +78,16 @@ class Decoder:
         if name == "json::JsonValue":
             return json_value(node)
         if name == "json::JsonWrapper":
-            (variant,) = self._runtime.definitions.variants(type_)
+            (variant,) = self._context.definitions.variants(type_)
             return variant.cls(self.value(arguments[0], node))
         if name == "ddlog_std::Map":
             return self._map(arguments[0], arguments[1], node)
         if name == "ddlog_std::Group":
             key, values = self._group_parts(arguments, node)
             return Group(key, values)
-        extern = self._runtime.definitions.extern(type_)
+        extern = self._context.definitions.extern(type_)
         if extern is None:
-            return self._declared(form(self._runtime, type_), node)
+            return self._declared(form(self._context, type_), node)
         inner = extern.inner(*arguments)
         if extern.manner is Manner.SEQUENCE:
             return _SEQUENCES.get(name, extern.make)(self._items(inner, node))
@@ -245,13 +245,13 @@ class Decoder:
             return parse_scalar(field.type, node.value)
         if field.key is not None and isinstance(field.type, NamedType):
             item_type = field.type.arguments[1]
-            key = self._runtime.function(field.key, (item_type,))
+            key = self._context.function(field.key, (item_type,))
             return Map((key(item), item) for item in self._items(item_type, node))
         return self.value(field.type, node)
 
     def _missing(self, field: FieldForm) -> Any:
         if field.has_default:
-            return default_value(field.type, self._runtime.definitions)
+            return default_value(field.type, self._context.definitions)
         if not field.as_string and field.key is None and _may_be_missing(field.type):
             return self.value(field.type, Node("null", None))
         raise JsonError(f"missing field `{field.name}`", None)
@@ -267,11 +267,11 @@ class Decoder:
                 except JsonError:
                     return NONE
             rest = Node("object", list(others))
-            if not isinstance(type_, NamedType) or self._runtime.definitions.extern(type_) is not None:
+            if not isinstance(type_, NamedType) or self._context.definitions.extern(type_) is not None:
                 return self.value(type_, rest)
             if type_.name.startswith("json::"):
                 return self.value(type_, rest)
-            shape = form(self._runtime, type_)
+            shape = form(self._context, type_)
             if not shape.is_struct and shape.tag is None:
                 names = {variant.name for variant in shape.variants}
                 chosen = [entry for entry in others if entry.key in names][:1]

@@ -13,7 +13,7 @@ from tidelog.library._json.forms import FieldForm, TypeForm, form
 from tidelog.library._json.scalars import float_json
 from tidelog.library._json.text import Entry, Item, JsonError, Node
 from tidelog.library._json.values import json_tree
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.option_result import NONE
 from tidelog.types import (
     S64,
@@ -36,8 +36,8 @@ from tidelog.values.text import debug_text, integer_text, plain_text
 class Encoder:
     """Turns values of any type of one program into trees."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, context: ExternContext) -> None:
+        self._context = context
 
     def tree(self, type_: Type, value: Any) -> Node:
         """The tree of a value, without places; raises JsonError for a map with keys that have no text."""
@@ -58,7 +58,7 @@ class Encoder:
             case NamedType():
                 return self._named(type_, value)
             case _:
-                return Node("string", debug_text(value, type_, self._runtime.definitions))
+                return Node("string", debug_text(value, type_, self._context.definitions))
 
     def _named(self, type_: NamedType, value: Any) -> Node:
         name, arguments = type_.name, type_.arguments
@@ -76,9 +76,9 @@ class Encoder:
             pairs = NamedType("ddlog_std::Vec", (TupleType((arguments[1], S64)),))
             parts = Entry("key", self.tree(arguments[0], value.key)), Entry("vals", self.tree(pairs, value.items))
             return Node("object", list(parts))
-        extern = self._runtime.definitions.extern(type_)
+        extern = self._context.definitions.extern(type_)
         if extern is None:
-            return self._declared(form(self._runtime, type_), value)
+            return self._declared(form(self._context, type_), value)
         inner = extern.inner(*arguments)
         if extern.manner is Manner.SEQUENCE:
             return Node("array", [Item(self.tree(inner, each)) for each in value])
@@ -87,12 +87,12 @@ class Encoder:
     def _key(self, type_: Type, key: Any) -> str:
         match type_:
             case StringType() | BigIntType():
-                return plain_text(key, type_, self._runtime.definitions)
+                return plain_text(key, type_, self._context.definitions)
             case BitType() | SignedType():
                 return str(key)
             case NamedType("ddlog_std::Ref" | "internment::Intern" | "intern::IObj", (inner,)):
                 return self._key(inner, key)
-            case NamedType() if self._runtime.definitions.extern(type_) is None:
+            case NamedType() if self._context.definitions.extern(type_) is None:
                 node = self._named(type_, key)
                 if node.kind == "string":
                     return str(node.value)
@@ -111,10 +111,10 @@ class Encoder:
 
     def _fields(self, fields: Sequence[FieldForm], values: Sequence[Any]) -> Iterator[Entry]:
         for field, value in zip(fields, values):
-            if field.skip_empty and value == default_value(field.type, self._runtime.definitions):
+            if field.skip_empty and value == default_value(field.type, self._context.definitions):
                 continue
             if field.as_string:
-                yield Entry(field.name, Node("string", plain_text(value, field.type, self._runtime.definitions)))
+                yield Entry(field.name, Node("string", plain_text(value, field.type, self._context.definitions)))
             elif field.key is not None and isinstance(field.type, NamedType):
                 items = [Item(self.tree(field.type.arguments[1], each)) for each in value.values]
                 yield Entry(field.name, Node("array", items))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tidelog.check.program import Attribute
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.types import NamedType, Type
 from tidelog.values.structs import Struct
 
@@ -53,23 +53,23 @@ class TypeForm:
         return len(self.variants) == 1
 
 
-def form(runtime: Runtime, type_: NamedType) -> TypeForm:
+def form(context: ExternContext, type_: NamedType) -> TypeForm:
     """The form of a struct or union, made once for each type."""
-    found = runtime.kept.get((form, type_))
+    found = context.kept.get((form, type_))
     if not isinstance(found, TypeForm):
-        found = runtime.kept[form, type_] = _form(runtime, type_)
+        found = context.kept[form, type_] = _form(context, type_)
     return found
 
 
-def _form(runtime: Runtime, type_: NamedType) -> TypeForm:
-    definition = runtime.types[type_.name]
+def _form(context: ExternContext, type_: NamedType) -> TypeForm:
+    definition = context.types[type_.name]
     own = _settings(definition.attributes)
     constructors = definition.constructors or ()
     is_struct = len(constructors) == 1
     restyle = _styles.get(own.get("rename_all", ""), str)
     module = type_.name.rpartition("::")[0]
     variants = []
-    for constructor, variant in zip(constructors, runtime.definitions.variants(type_)):
+    for constructor, variant in zip(constructors, context.definitions.variants(type_)):
         settings = _settings(constructor.attributes)
         name = settings.get("rename") or restyle(_last(constructor.name))
         inner = restyle if is_struct else _styles.get(settings.get("rename_all", ""), str)

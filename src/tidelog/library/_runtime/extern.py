@@ -8,7 +8,7 @@ the empty tuple. What cannot be (a text cut inside a character) is a ValueError,
     def string_len(s): ...                       called as  string_len(s)
 
     @extern(needs_types=True)
-    def hash64(runtime, type_, x): ...           called as  hash64(runtime, type_, x)
+    def hash64(context, type_, x): ...           called as  hash64(context, type_, x)
 
 The types are those of the function's type variables, in the order in which its declaration mentions them first.
 
@@ -33,7 +33,7 @@ _MARK = "__tidelog_extern__"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What an extern function is given before its arguments: nothing, or the runtime and types."""
+    """What an extern function is given before its arguments: nothing, or the context and types."""
 
     types: bool = False
     transformer: bool = False
@@ -70,7 +70,7 @@ def needs(function: object) -> Needs | None:
     return found if isinstance(found, Needs) else None
 
 
-class Runtime:
+class ExternContext:
     """The program that an extern function runs in.
 
     `definitions` says how values of its types are made and taken apart, `types` has the attributes of the types, and

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from tidelog.library._runtime.extern import Runtime
+from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.xxhash import xxh64
 from tidelog.types import (
     S64,
@@ -34,7 +34,7 @@ SEED, SECOND_SEED = 0x23B691A751D0E108, 0x20B09801DCE5FF84
 _NATIVE = (8, 16, 32, 64, 128)
 
 
-def hash_bytes(runtime: Runtime, type_: Type, value: Any) -> bytes:
+def hash_bytes(context: ExternContext, type_: Type, value: Any) -> bytes:
     """What is hashed for a value; a ValueError for a function, which has nothing to hash."""
     match type_:
         case BoolType():
@@ -50,45 +50,45 @@ def hash_bytes(runtime: Runtime, type_: Type, value: Any) -> bytes:
         case StringType():
             return _text(value)
         case TupleType(items):
-            return b"".join(hash_bytes(runtime, item, each) for item, each in zip(items, value))
+            return b"".join(hash_bytes(context, item, each) for item, each in zip(items, value))
         case NamedType():
-            return _named(runtime, type_, value)
+            return _named(context, type_, value)
         case _:
             raise ValueError(f"a value of type {type_} cannot be hashed")
 
 
-def _named(runtime: Runtime, type_: NamedType, value: Any) -> bytes:
+def _named(context: ExternContext, type_: NamedType, value: Any) -> bytes:
     match type_.name:
         case "internment::Intern":
-            return _length(xxh64(hash_bytes(runtime, type_.arguments[0], value), SEED))
+            return _length(xxh64(hash_bytes(context, type_.arguments[0], value), SEED))
         case "ddlog_std::Group":
             key, item = type_.arguments
-            return hash_bytes(runtime, key, value.key) + _items(runtime, TupleType((item, S64)), value)
+            return hash_bytes(context, key, value.key) + _items(context, TupleType((item, S64)), value)
         case "ddlog_std::Any":
-            return hash_bytes(runtime, value.type, value.value)
+            return hash_bytes(context, value.type, value.value)
         case "uuid::Uuid" | "net::ipv6::Ipv6Addr":
             return _length(16) + bytes(value.to_bytes(16, "big"))
         case "net::ipv4::Ipv4Addr":
             return bytes(value.to_bytes(4, "big"))
-    extern = runtime.definitions.extern(type_)
+    extern = context.definitions.extern(type_)
     if extern is None:
-        return _struct(runtime, type_, value)
+        return _struct(context, type_, value)
     inner = extern.inner(*type_.arguments)
     if extern.manner is Manner.SEQUENCE:
-        return _length(len(value)) + _items(runtime, inner, value)
-    return hash_bytes(runtime, inner, extern.take(value) if extern.take else value)
+        return _length(len(value)) + _items(context, inner, value)
+    return hash_bytes(context, inner, extern.take(value) if extern.take else value)
 
 
-def _struct(runtime: Runtime, type_: NamedType, value: Struct) -> bytes:
-    variants = runtime.definitions.variants(type_)
+def _struct(context: ExternContext, type_: NamedType, value: Struct) -> bytes:
+    variants = context.definitions.variants(type_)
     index = value.__variant__.index
     place = _length(index) if len(variants) > 1 else b""
     fields = zip(variants[index].fields, field_values(value))
-    return place + b"".join(hash_bytes(runtime, field, each) for (_, field), each in fields)
+    return place + b"".join(hash_bytes(context, field, each) for (_, field), each in fields)
 
 
-def _items(runtime: Runtime, type_: Type, values: Iterable[Any]) -> bytes:
-    return b"".join(hash_bytes(runtime, type_, each) for each in values)
+def _items(context: ExternContext, type_: Type, values: Iterable[Any]) -> bytes:
+    return b"".join(hash_bytes(context, type_, each) for each in values)
 
 
 def _fixed(value: int, width: int) -> bytes:

@@ -20,7 +20,6 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.check.rule.same_rule import RuleKey, structure_key
-from tidelog.components import strongly_connected
 from tidelog.deep_recursion import deeply
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
@@ -41,6 +40,7 @@ from tidelog.rules.ir import (
     Wildcard,
 )
 from tidelog.rules.lower.inline import inline
+from tidelog.strong_components import strong_components
 from tidelog.types import FunctionType, NamedType, TupleType, Type
 
 _OF_ALL = {
@@ -111,7 +111,7 @@ def _in_recursion(rules: Sequence[Rule]) -> set[str]:
         graph.setdefault(rule.head.relation, []).extend(read)
         for name in read:
             graph.setdefault(name, [])
-    return {name for component in strongly_connected(graph) if len(component) > 1 for name in component}
+    return {name for component in strong_components(graph) if len(component) > 1 for name in component}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 
-def strongly_connected(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+def strong_components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """The strongly connected components of a graph, each after those that it points to."""
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
