@@ -92,8 +92,8 @@ class Session:
     def holding_cancellation(self) -> AbstractContextManager[None]:
         """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
 
-        The local engine looks for cancellation on its own. Spark does not: there a job is stopped at once, as long as the
-        epoch is not about to be published.
+        The local engine looks for cancellation on its own. Spark does not: there a job is stopped at once, as long as
+        the epoch is not about to be published.
         """
         return Cancellation().held(later=self.engine_name != "local")
 

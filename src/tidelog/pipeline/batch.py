@@ -46,7 +46,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """The first interrupt from the keyboard, or the first SIGTERM, is a wish to stop; the second one cancellation."""
+        """Takes the first interrupt from the keyboard, or the first SIGTERM, as a wish to stop; the second cancels."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -26,8 +26,8 @@ from tidelog.rules.ir import Role, RuleProgram
 
 
 class Runtime:
-    """The strata of a program over the stores that have these `numbers` on the catalog; `before` is the layout with other
-    rules that it takes the place of."""
+    """The strata of a program over the stores that have these `numbers` on the catalog; `before` is the
+    runtime with other rules that it replaces."""
 
     def __init__(
         self,

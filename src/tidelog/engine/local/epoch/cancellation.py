@@ -75,7 +75,7 @@ class Cancellation:
 
     @contextmanager
     def held(self, *, later: bool = False) -> Iterator[None]:
-        """Holds cancellation back; one that nobody took with `check` is handed at the end to whoever handled them before.
+        """Holds cancellation back; one that nobody took with `check` is handed at the end to the handler from before.
 
         Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
         the outermost asks the system to be told, which takes longer than anything else in a small commit. With `later`

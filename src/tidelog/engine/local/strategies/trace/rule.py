@@ -325,8 +325,8 @@ class TracedRule:
         while status != evaluate.DONE:
             control[evaluate.PAUSE_AT] = control[evaluate.OPERATIONS] + PAUSE_OPERATIONS
             status = evaluate.evaluate(
-                control, catalog.S, catalog.A, plan.levels, plan.parts, plan.code, registers, self._places, self._states,
-                regions, self._out, plan.head_at, plan.columns, self._records, self._scratch,
+                control, catalog.S, catalog.A, plan.levels, plan.parts, plan.code, registers, self._places,
+                self._states, regions, self._out, plan.head_at, plan.columns, self._records, self._scratch,
             )  # fmt: skip
             count, noted = int(control[evaluate.OUT_COUNT]), int(control[evaluate.RECORD_COUNT])
             yield self._out, count, self._records[:noted]
