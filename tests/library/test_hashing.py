@@ -9,7 +9,6 @@ import pytest
 from tests.library.declare import constructor, context, field, interned, map_, option, set_, struct, type_, vec
 from tidelog.library._runtime.hash_bytes import hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
-from tidelog.library._runtime.xxhash import xxh32, xxh64
 from tidelog.library.ddlog_std import hash32, hash64, hash128
 from tidelog.types import (
     BIGINT,
@@ -40,19 +39,6 @@ CONTEXT = context(
 S = CONTEXT.definitions.class_of("S")
 A, B = CONTEXT.definitions.classes_of("E")
 WORD = (0).to_bytes(8, "little")
-
-
-@pytest.mark.parametrize(
-    ("data", "short", "long"),
-    [
-        (b"", 0x02CC5D05, 0xEF46DB3751D8E999),
-        (b"abc", 0x32D153FF, 0x44BC2CF5AD770999),
-        (b"Nobody inspects the spammish repetition", 0xE2293B2F, 0xFBCEA83C8A378BF1),
-    ],
-)
-def test_xxhash_with_known_answers(data: bytes, short: int, long: int) -> None:
-    assert xxh32(data, 0) == short
-    assert xxh64(data, 0) == long
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from xxhash import xxh32_intdigest, xxh64_intdigest
+
 from tidelog.library._runtime.any_value import AnyValue
 from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
-from tidelog.library._runtime.xxhash import xxh32, xxh64
 from tidelog.types import BigIntType, BitType, SignedType, Type, wrap
 from tidelog.values.default import default_value
 from tidelog.values.structs import Struct
@@ -51,18 +52,18 @@ def default(context: ExternContext, type_: Type) -> Any:
 
 @extern(needs_types=True)
 def hash32(context: ExternContext, type_: Type, value: Any) -> int:
-    return xxh32(hash_bytes(context, type_, value), SEED & 0xFFFF_FFFF)
+    return xxh32_intdigest(hash_bytes(context, type_, value), SEED & 0xFFFF_FFFF)
 
 
 @extern(needs_types=True)
 def hash64(context: ExternContext, type_: Type, value: Any) -> int:
-    return xxh64(hash_bytes(context, type_, value), SEED)
+    return xxh64_intdigest(hash_bytes(context, type_, value), SEED)
 
 
 @extern(needs_types=True)
 def hash128(context: ExternContext, type_: Type, value: Any) -> int:
     data = hash_bytes(context, type_, value)
-    return xxh64(data, SEED) << 64 | xxh64(data, SECOND_SEED)
+    return xxh64_intdigest(data, SEED) << 64 | xxh64_intdigest(data, SECOND_SEED)
 
 
 @extern(needs_types=True)

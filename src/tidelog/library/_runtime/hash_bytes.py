@@ -12,8 +12,9 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from xxhash import xxh64_intdigest
+
 from tidelog.library._runtime.extern import ExternContext
-from tidelog.library._runtime.xxhash import xxh64
 from tidelog.types import (
     S64,
     BigIntType,
@@ -60,7 +61,7 @@ def hash_bytes(context: ExternContext, type_: Type, value: Any) -> bytes:
 def _named(context: ExternContext, type_: NamedType, value: Any) -> bytes:
     match type_.name:
         case "internment::Intern":
-            return _length(xxh64(hash_bytes(context, type_.arguments[0], value), SEED))
+            return _length(xxh64_intdigest(hash_bytes(context, type_.arguments[0], value), SEED))
         case "ddlog_std::Group":
             key, item = type_.arguments
             return hash_bytes(context, key, value.key) + _items(context, TupleType((item, S64)), value)
