@@ -47,8 +47,8 @@ def test_both_strategies_give_the_same_changes(seed: int) -> None:
         fresh = LocalEngine(rules)
         fresh.open()
         fresh.commit([Operation(name, +1, [row for row, _ in anew.rows(name)]) for name in ("Edge", "Closed")])
-        assert sorted(anew.export_state("Reach").to_pylist(), key=str) == sorted(
-            fresh.export_state("Reach").to_pylist(), key=str
+        assert sorted(anew.state_table("Reach").to_pylist(), key=str) == sorted(
+            fresh.state_table("Reach").to_pylist(), key=str
         )
 
 

@@ -181,7 +181,7 @@ def test_reordered_bodies_are_counted_once_each_by_the_strategy() -> None:
         strategy="circuit",
     )
     run.commit({"P": [(1, 2)], "Q": [(2, 3)]})
-    totals = {name: run.engine.export_state(name).column("_total").to_pylist() for name in "AB"}
+    totals = {name: run.engine.state_table(name).column("_total").to_pylist() for name in "AB"}
     assert totals == {"A": [2], "B": [1]}
 
 

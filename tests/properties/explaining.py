@@ -34,7 +34,7 @@ from tests.properties.check import INSTANCE_LIMIT
 from tests.properties.language import EngineReplay, from_engine
 from tidelog.check import typed
 from tidelog.database.queries.query import compile_query
-from tidelog.engine.proof import Attempt, Origin, Proof
+from tidelog.engine.proof import FailedMatch, Origin, Proof
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
 from tidelog.rules.lower.unfold import compile_unfold
@@ -86,7 +86,7 @@ def absences_are_explained(
             if relation.name not in case.program.derived or relation.kind == "stream":
                 continue
             for row in _absent(relation.columns, past[-1], case.program, relation.name, rng):
-                attempts = replay.engine.queries().attempts(relation.name, replay.row_in(relation.name, row))
+                attempts = replay.engine.queries().why_not(relation.name, replay.row_in(relation.name, row))
                 assert attempts is not None, f"{relation.name}{row} is not there"
                 assert len(attempts) == sum(rule.head.relation == relation.name for rule in case.program.rules)
                 for attempt in attempts:
@@ -95,7 +95,7 @@ def absences_are_explained(
                 explained += 1
             for row, weight in past[-1][relation.name].items():
                 if weight > 0:
-                    assert replay.engine.queries().attempts(relation.name, replay.row_in(relation.name, row)) is None
+                    assert replay.engine.queries().why_not(relation.name, replay.row_in(relation.name, row)) is None
                     break
     return explained
 
@@ -160,7 +160,7 @@ def _epochs(
 
 
 def _proof(replay: EngineReplay, name: str, row: Row, *, shortest: bool) -> Proof:
-    proof = replay.engine.queries().prove(name, replay.row_in(name, row), shortest=shortest)
+    proof = replay.engine.queries().explain(name, replay.row_in(name, row), shortest=shortest)
     assert proof is not None, f"{name}{row} is there, and has no proof"
     return proof
 
@@ -249,7 +249,7 @@ def _absent(columns: Sequence[Type], rows: Weights, program: Program, name: str,
     return rng.sample(absent, min(len(absent), 4))
 
 
-def _really_fails(attempt: Attempt, replay: EngineReplay) -> None:
+def _really_fails(attempt: FailedMatch, replay: EngineReplay) -> None:
     """Under the binding, the literals that are said to hold do, and the one that is said to fail does."""
     if not attempt.fits:
         return
@@ -261,7 +261,7 @@ def _really_fails(attempt: Attempt, replay: EngineReplay) -> None:
         assert _may_hold(attempt.rule.body[place], attempt, replay), f"{attempt} does not hold at {place}"
 
 
-def _may_hold(literal: ir.Literal, attempt: Attempt, replay: EngineReplay) -> bool:
+def _may_hold(literal: ir.Literal, attempt: FailedMatch, replay: EngineReplay) -> bool:
     """Whether a literal holds under the binding, for some value of the variables that it leaves open."""
     values = attempt.values
     functions = replay.engine.program.functions
@@ -313,9 +313,9 @@ def queries_agree(case: Case, replay_of: type[EngineReplay] = EngineReplay) -> i
                 continue
             text = write_rule(replace(rule, as_statement=False)).partition(" :- ")[2].strip()
             query = compile_query(text, replay.typed, replay.engine.program)
-            found = {tuple(row) for row in replay.engine.queries().ask(query)}
+            found = {tuple(row) for row in replay.engine.queries().evaluate(query)}
             leaping = compile_query(f'#[join = "leapfrog"] {text}', replay.typed, replay.engine.program)
-            assert {tuple(row) for row in replay.engine.queries().ask(leaping)} == found, f"{text}, by leapfrog"
+            assert {tuple(row) for row in replay.engine.queries().evaluate(leaping)} == found, f"{text}, by leapfrog"
             types = {each.name: each.type for each in _bound(rule)}
             # Groups and whole rows are not values of the oracle.
             unknown = {"group", *(relation.name for relation in case.program.relations)}

@@ -91,7 +91,7 @@ class Replay:
         result = {}
         for relation in self.program.relations:
             with self.database._session.engine() as engine:
-                table = cast(Any, engine).export_state(relation.name)
+                table = cast(Any, engine).state_table(relation.name)
             *columns, rank, count, total, is_input = (column.to_pylist() for column in table.columns)
             wide = [type_.width > 64 for type_ in relation.columns]
             columns = [[int(v) for v in column] if w else column for column, w in zip(columns, wide, strict=True)]

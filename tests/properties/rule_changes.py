@@ -17,7 +17,7 @@ from tests.oracle.history import apply
 from tests.oracle.types import Relations
 from tests.properties.check import INSTANCE_LIMIT, assert_same, difference_of_outputs, mistakes_in_state, oracle
 from tests.properties.replay import Replay
-from tidelog.engine.local.epoch.delays import Inspector
+from tidelog.engine.local.epoch.inspect import Inspector
 
 STRATEGIES = ("elastic", "update", "recompute", "counting", "circuit", "elastic-paper")
 

@@ -16,7 +16,7 @@ from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport, Follower
+from tidelog.engine.interface import Engine, EpochReport, ProgressCallback
 from tidelog.engine.marks import Marks
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
@@ -100,7 +100,7 @@ class Database:
         arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
         values = to_row(key, arguments, self._session.definitions)
         with self._session.engine() as engine:
-            found = engine.look_up(index.relation, index.keys, values)
+            found = engine.lookup(index.relation, index.keys, values)
         return _distinct_rows(found, index)
 
     def dump_index(self, name: str) -> list[Row]:
@@ -120,7 +120,7 @@ class Database:
 
         name, values = self._row_of(relation, row)
         with self._session.queries() as queries:
-            proof = queries.prove(name, values, shortest=shortest)
+            proof = queries.explain(name, values, shortest=shortest)
         if proof is None:
             raise row_not_there(self._session.program, name, values)
         return explanation(proof, self._session.program)
@@ -134,7 +134,7 @@ class Database:
 
         name, values = self._row_of(relation, row)
         with self._session.queries() as queries:
-            attempts = queries.attempts(name, values)
+            attempts = queries.why_not(name, values)
         return why_not(name, values, attempts, self._session.program)
 
     def query(self, text: str) -> Answer:
@@ -151,7 +151,7 @@ class Database:
         rules = self._session.known_rules()
         query = compile_query(text, rules.typed, rules.rules)
         with self._session.queries() as queries:
-            found = queries.ask(query)
+            found = queries.evaluate(query)
         return answer(query, found)
 
     def rules(self) -> list[str]:
@@ -222,9 +222,9 @@ def current_rules(database: Database) -> RuleSet:
     return database._session.known_rules()
 
 
-def follow(database: Database, tell: Follower | None) -> None:
-    """Has the epochs of a database tell where they are, for a progress bar; see `Engine.follow`."""
-    database._session.follow(tell)
+def on_progress(database: Database, tell: ProgressCallback | None) -> None:
+    """Has the epochs of a database tell where they are, for a progress bar; see `Engine.on_progress`."""
+    database._session.on_progress(tell)
 
 
 def marks(database: Database) -> Marks:

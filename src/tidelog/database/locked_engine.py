@@ -18,7 +18,7 @@ from tidelog.database.transactions.listeners import Listeners
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport, Follower, Queries
+from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Queries
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.io.tables import is_spark_frame
 from tidelog.io.values import Row, Value, quoted
@@ -174,10 +174,10 @@ class Session:
             )
         return rows.spark.frame() if is_pandas else rows
 
-    def follow(self, tell: Follower | None) -> None:
-        """Has an epoch that is evaluated tell where it is; see `Engine.follow`."""
+    def on_progress(self, tell: ProgressCallback | None) -> None:
+        """Has an epoch that is evaluated tell where it is; see `Engine.on_progress`."""
         with self.engine() as engine:
-            engine.follow(tell)
+            engine.on_progress(tell)
 
     def cancel(self) -> bool:
         """Ends the epoch that another thread is committing; False when there is none."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tidelog.engine.marks import Marks
-from tidelog.engine.proof import Attempt, Proof
+from tidelog.engine.proof import FailedMatch, Proof
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.report import EpochReport, StratumReport
 from tidelog.rules.ir import RuleProgram
@@ -23,14 +23,14 @@ from tidelog.rules.lower.query import Query
 from tidelog.rules.rule_changes.rule_set import RuleSet
 
 __all__ = [
+    "BeforeCommit",
     "ChangeRows",
     "Engine",
     "EpochReport",
-    "Follower",
-    "Hook",
     "NewRules",
     "Operation",
     "Outcome",
+    "ProgressCallback",
     "Queries",
     "Row",
     "StratumReport",
@@ -51,7 +51,7 @@ class Operation:
 
 Row = tuple[Any, ...]
 
-Follower = Callable[[Sequence[str], int], None]
+ProgressCallback = Callable[[Sequence[str], int], None]
 """Is told of the relations of the stratum that is evaluated now, and of its round; 0 before the first."""
 
 
@@ -72,7 +72,7 @@ class ChangeRows(Protocol):
     def deleted_frame(self) -> Any: ...
 
 
-Hook = Callable[[int, Mapping[str, ChangeRows]], object] | None
+BeforeCommit = Callable[[int, Mapping[str, ChangeRows]], object] | None
 """Is told of an epoch that is about to be committed, and of its changes by output relation."""
 
 
@@ -96,13 +96,13 @@ class Outcome:
 class Queries(Protocol):
     """Answers questions about the committed state; what it is told and says are Python values."""
 
-    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+    def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         """A proof of a row; None where it is not there."""
 
-    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
         """How far each rule of the relation gets for a row that is not there; None where it is."""
 
-    def ask(self, query: Query) -> list[Row]:
+    def evaluate(self, query: Query) -> list[Row]:
         """The distinct rows that a query has, in no particular order."""
 
 
@@ -128,7 +128,7 @@ class Engine(Protocol):
     def commit(
         self,
         operations: Sequence[Operation],
-        before_keeping: Hook = None,
+        before_commit: BeforeCommit = None,
         *,
         marks: Marks | None = None,
         rules: NewRules | None = None,
@@ -137,7 +137,7 @@ class Engine(Protocol):
 
         With `rules` the epoch begins with other rules, and the operations are those of the program that they make.
 
-        `before_keeping` is called with the epoch's number and its changes when nothing but writing it down can fail any
+        `before_commit` is called with the epoch's number and its changes when nothing but writing it down can fail any
         more; if it raises, the epoch is undone. The marks that are given are set in the same step, whether there is an
         epoch or not.
         """
@@ -152,7 +152,7 @@ class Engine(Protocol):
     def rows(self, relation: str) -> list[tuple[Row, int]]:
         """The committed rows as Python values, each with its weight, in no particular order."""
 
-    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+    def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
         """The committed rows that have these values in these columns, in no particular order."""
 
     def frame(self, relation: str) -> Any:
@@ -184,7 +184,7 @@ class Engine(Protocol):
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""
 
-    def follow(self, tell: Follower | None) -> None:
+    def on_progress(self, tell: ProgressCallback | None) -> None:
         """Tells, in epochs from now on, of each stratum when it begins and now and then of its round; where the engine
         knows. None ends it."""
 

@@ -56,7 +56,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class FailedMatch:
     """How far one rule gets for a row that is not there.
 
     `fits` is false where the head cannot become the row. `place` is the literal of the body that no binding gets past,
@@ -72,5 +72,5 @@ class Attempt:
     done: tuple[int, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     instead: Mapping[str, Any] = field(default_factory=dict)
-    inner: Attempt | None = None
+    inner: FailedMatch | None = None
     is_sure: bool = True

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tidelog
-from tidelog.engine.local.epoch.delays import Inspector
+from tidelog.engine.local.epoch.inspect import Inspector
 
 GRAPH = """
 input relation Edge(src: string, dst: string)

@@ -63,7 +63,7 @@ class RelationView:
         if not columns:
             return self.rows()
         with self._session.engine() as engine:
-            found = engine.look_up(self._relation.name, tuple(places[name] for name in columns), key)
+            found = engine.lookup(self._relation.name, tuple(places[name] for name in columns), key)
         return sort_rows(found)
 
     def to_arrow(self) -> pa.Table:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
-from tidelog.engine.proof import Attempt
+from tidelog.engine.proof import FailedMatch
 from tidelog.io.to_python import dump_json
 from tidelog.rules.ir import (
     Assign,
@@ -99,7 +99,7 @@ class WhyNot:
         return "\n".join(lines)
 
 
-def why_not(relation: str, row: Row, attempts: tuple[Attempt, ...] | None, program: RuleProgram) -> WhyNot:
+def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, program: RuleProgram) -> WhyNot:
     """What the attempts come to; None for a row that is there."""
     describe = Describer(program)
     text = describe.row(relation, row)
@@ -122,7 +122,7 @@ def _note(program: RuleProgram, relation: str, has_rules: bool) -> str | None:
     return None if has_rules else f"no rule derives `{relation}`"
 
 
-def _obstacle(attempt: Attempt, describe: Describer, program: RuleProgram) -> Obstacle:
+def _obstacle(attempt: FailedMatch, describe: Describer, program: RuleProgram) -> Obstacle:
     rule, place = rule_text(attempt.rule), str(attempt.rule.span)
     if not attempt.fits:
         reason = "the head gives other values than those of the row"
@@ -150,7 +150,7 @@ def _obstacle(attempt: Attempt, describe: Describer, program: RuleProgram) -> Ob
     )
 
 
-def _reason(literal: Literal, text: str, attempt: Attempt, describe: Describer, program: RuleProgram) -> str:
+def _reason(literal: Literal, text: str, attempt: FailedMatch, describe: Describer, program: RuleProgram) -> str:
     types = variable_types(attempt.rule)
     match literal:
         case Positive(atom):

@@ -31,7 +31,7 @@ from tidelog.engine.local.transfer.checkpoint import (
     LAYOUT_BEFORE,
     ROWS,
     Capture,
-    Image,
+    CheckpointState,
     PartName,
     StoreSizes,
 )
@@ -59,7 +59,7 @@ class Basis:
 class Snapshot:
     """A snapshot that was read: its state, the values of its words, what it was derived by, and the rules of then."""
 
-    image: Image
+    image: CheckpointState
     values: Values
     basis: Basis
     rules: RuleSet
@@ -127,7 +127,7 @@ def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
         type_, pool = pools[each["type"]]
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
         pool.fill(_read_values(data, type_, program.functions.definitions))
-    image = Image(described["epoch"], parts, sizes, described["instances"])
+    image = CheckpointState(described["epoch"], parts, sizes, described["instances"])
     return Snapshot(image, values, basis, rules)
 
 

@@ -43,7 +43,7 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     local = DurableEngine(directory, rules_of(stored.compile(externs)), stored, versions, Maintenance(), lock=lock)
     try:
         local.open()
-        rules, state, marks = local.stored_rules(), local.hand_over(), local.marks
+        rules, state, marks = local.stored_rules(), local.export_state(), local.marks
     finally:
         local.abandon()
     place = StateDirectory(str(directory))
@@ -71,7 +71,7 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
     know_functions(rules.rules)
     engine = LocalEngine(rules.rules)
     try:
-        engine.take_over(*read_state(manifest, rules.rules, place))
+        engine.import_state(*read_state(manifest, rules.rules, place))
         active_format.begin(directory, active_format.SPARK)
         basis = SnapshotBasis(stored.digest, manifest.basis.externs)
         write_snapshot(directory, engine.capture(), basis, rules, Lock())

@@ -32,7 +32,7 @@ from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.refill import carry
 from tidelog.database.storage.stored_program import StoredProgram
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.interface import ChangeRows, EpochReport, Hook, NewRules, Operation, Outcome
+from tidelog.engine.interface import BeforeCommit, ChangeRows, EpochReport, NewRules, Operation, Outcome
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.storage_errors import damaged, foreign_process, not_storable, other_engine, other_program, read_only
@@ -131,7 +131,7 @@ class DurableEngine(LocalEngine):
     def commit(
         self,
         operations: Sequence[Operation],
-        before_keeping: Hook = None,
+        before_commit: BeforeCommit = None,
         *,
         marks: Marks | None = None,
         rules: NewRules | None = None,
@@ -149,8 +149,8 @@ class DurableEngine(LocalEngine):
 
         def write(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             nonlocal size
-            if before_keeping is not None:
-                before_keeping(epoch, changes)
+            if before_commit is not None:
+                before_commit(epoch, changes)
             body = write_entry(operations, self.program, () if rules is None else rules.calls)
             journal.append(epoch, body, documents)
             size = len(body)

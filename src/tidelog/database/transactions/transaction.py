@@ -18,7 +18,7 @@ from tidelog.database.transactions.modify import Fields, modification
 from tidelog.database.transactions.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
-from tidelog.engine.interface import EpochReport, Hook, NewRules
+from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules
 from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
 from tidelog.io.values import UnfitError, Value, key_misfit
@@ -54,7 +54,7 @@ class Transaction:
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
         self._marks: Marks = {}
-        self._before_keeping: Hook = None
+        self._before_keeping: BeforeCommit = None
 
     # Writes
 
@@ -311,7 +311,7 @@ def mark(transaction: Transaction, marks: Marks) -> None:
     transaction._marks = {**transaction._marks, **marks}
 
 
-def before_keeping(transaction: Transaction, hook: Hook) -> None:
+def before_keeping(transaction: Transaction, hook: BeforeCommit) -> None:
     """Has the commit call a function just before it counts, with the number and the changes of its epoch.
 
     What the function raises undoes the epoch. It must not use the database, which is locked.

@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import EpochReport, Follower, Hook, NewRules, Operation, Outcome, Row
+from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules, Operation, Outcome, ProgressCallback, Row
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
-from tidelog.engine.local.epoch.inserted_rows import Arrived
+from tidelog.engine.local.epoch.inserted_rows import InsertedRows
 from tidelog.engine.local.epoch.net_operations import Facts, decoded, net, split
-from tidelog.engine.local.epoch.progress import follow
-from tidelog.engine.local.epoch.rule_changes import RuleChange, connect
+from tidelog.engine.local.epoch.progress import progress_hooks
+from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
 from tidelog.engine.local.execution.threads import Team, processors
 from tidelog.engine.local.kernels.memory import seconds_loading
-from tidelog.engine.local.queries.lookup import find_line, look_up
+from tidelog.engine.local.queries.lookup import find_line, find_lines
 from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.runtime import Runtime
 from tidelog.engine.local.storage.catalog import Catalog
@@ -36,8 +36,16 @@ from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.choose_strategy import kind_of
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strategies.counting.rows import Counts
-from tidelog.engine.local.transfer.checkpoint import GIVEN, WEIGHTS, Capture, Image, bags_of, fill_tables, load_stores
-from tidelog.engine.local.transfer.export import HandedOver, begin_anew, hand_over, table_to_bag
+from tidelog.engine.local.transfer.checkpoint import (
+    GIVEN,
+    WEIGHTS,
+    Capture,
+    CheckpointState,
+    bags_of,
+    fill_tables,
+    load_stores,
+)
+from tidelog.engine.local.transfer.export import ExportedState, begin_anew, export_state, table_to_bag
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
@@ -87,7 +95,7 @@ class LocalEngine:
         self._asked = Maintenance(strategy, switch, threads)
         self._team = self._catalog.helpers = Team(self._asked.threads or processors())
         self._switch = Switch(self._asked.switch, clock)
-        self._arrived: WeakSet[Arrived] = WeakSet()
+        self._inserted_rows: WeakSet[InsertedRows] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
         numbers = dict(zip(names, self._catalog.add([len(each.columns) for each in program.relations.values()])))
@@ -143,13 +151,13 @@ class LocalEngine:
     def commit(
         self,
         operations: Sequence[Operation],
-        before_keeping: Hook = None,
+        before_commit: BeforeCommit = None,
         *,
         marks: Marks | None = None,
         rules: NewRules | None = None,
     ) -> Outcome | None:
         """See `Engine.commit`."""
-        return self._commit(operations, before_keeping, marks or {}, rules, even_if_empty=False)
+        return self._commit(operations, before_commit, marks or {}, rules, even_if_empty=False)
 
     def step(self, operations: Sequence[Operation]) -> Outcome:
         """An epoch, whatever the operations come to: what lasted for one epoch only goes even so."""
@@ -160,7 +168,7 @@ class LocalEngine:
     def _commit(
         self,
         operations: Sequence[Operation],
-        before_keeping: Hook,
+        before_commit: BeforeCommit,
         marks: Marks,
         rules: NewRules | None,
         *,
@@ -173,9 +181,9 @@ class LocalEngine:
             if rules is None:
                 facts, given = self._net(operations)
                 is_empty = not facts and not given and not even_if_empty
-                outcome = None if is_empty else self._run_epoch(started, facts, given, before_keeping)
+                outcome = None if is_empty else self._run_epoch(started, facts, given, before_commit)
             else:
-                outcome = self._commit_rules(started, operations, before_keeping, rules.rules.rules)
+                outcome = self._commit_rules(started, operations, before_commit, rules.rules.rules)
             self.marks = marked(self.marks, marks)
             return outcome
 
@@ -183,14 +191,14 @@ class LocalEngine:
         laid = self._laid
         return net(operations, laid.program, laid.numbers, laid.weighted, laid.scheduler.net, self._values)
 
-    def _run_epoch(self, started: float, facts: Facts, given: dict[str, Bag], before_keeping: Hook) -> Outcome:
+    def _run_epoch(self, started: float, facts: Facts, given: dict[str, Bag], before_commit: BeforeCommit) -> Outcome:
         for name, bag in self._laid.delays.due().items():
             self._feed(name, bag, facts, given)
         for number, rows in facts.items():
             self._laid.scheduler.home(number).facts[number] = rows
         for name, bag in given.items():
             self._laid.weighted[name].given = bag
-        return self._epoch(started, self._laid.scheduler.touched(facts), before_keeping, anew=False)
+        return self._epoch(started, self._laid.scheduler.touched(facts), before_commit, anew=False)
 
     def _feed(self, name: str, bag: Bag, facts: Facts, given: dict[str, Bag]) -> None:
         """What comes to a delayed relation in this epoch."""
@@ -200,11 +208,11 @@ class LocalEngine:
             facts[self._laid.numbers[name]] = split(bag, self.program.relations[name])
 
     def _commit_rules(
-        self, started: float, operations: Sequence[Operation], before_keeping: Hook, program: RuleProgram
+        self, started: float, operations: Sequence[Operation], before_commit: BeforeCommit, program: RuleProgram
     ) -> Outcome:
         """An epoch that begins with other rules; if it fails, everything is as it was."""
         before = self._laid
-        change = RuleChange(self._catalog, before.program, before.strata, before.numbers, before.tables, program)
+        change = RuleChanges(self._catalog, before.program, before.strata, before.numbers, before.tables, program)
         try:
             strata = change.strata(self._stratum)
             change.connect()
@@ -212,7 +220,7 @@ class LocalEngine:
             facts, given = self._net(operations)
             for name, bag in self._laid.delays.go_on(before.delays).items():
                 self._feed(name, bag, facts, given)
-            outcome = self._run_epoch(started, facts, given, before_keeping)
+            outcome = self._run_epoch(started, facts, given, before_commit)
         except BaseException:
             self._laid = before
             before.put_in_place()
@@ -233,12 +241,12 @@ class LocalEngine:
         found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
         return [(row, 1) for row in found]
 
-    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+    def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
         store, declared = self._store(relation), self.program.relations[relation]
         words = [self._values.find(value, declared.columns[i].type) for i, value in zip(columns, key, strict=True)]
         if any(word is None for word in words):
             return []
-        lines = look_up(store, columns, np.array(words, dtype=np.int64))
+        lines = find_lines(store, columns, np.array(words, dtype=np.int64))
         return self._values.words_to_rows(store.columns_of(lines), declared)
 
     def frame(self, relation: str) -> Any:
@@ -276,9 +284,9 @@ class LocalEngine:
         """Ends the epoch that runs in another thread; False when none does, or it is being committed."""
         return self._cancellation.cancel()
 
-    def follow(self, tell: Follower | None) -> None:
-        """See `Engine.follow`."""
-        self.on_stratum, self._watch.on_round = (None, None) if tell is None else follow(self.program, tell)
+    def on_progress(self, tell: ProgressCallback | None) -> None:
+        """See `Engine.on_progress`."""
+        self.on_stratum, self._watch.on_round = (None, None) if tell is None else progress_hooks(self.program, tell)
 
     def queries(self) -> LocalQueries:
         return self._laid.queries
@@ -320,20 +328,20 @@ class LocalEngine:
         """The capture is not read any more."""
         self._capture = None
 
-    def restore(self, image: Image) -> None:
+    def restore(self, state: CheckpointState) -> None:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
-        load_stores(image, self._catalog, self._laid.numbers)
+        load_stores(state, self._catalog, self._laid.numbers)
         self._catalog.resized.update(self._laid.numbers.values())
-        fill_tables(image.bags(WEIGHTS), self._catalog, self._laid.numbers, self._laid.tables)
+        fill_tables(state.bags(WEIGHTS), self._catalog, self._laid.numbers, self._laid.tables)
         for stratum in self._laid.strata:
-            stratum.instances = image.instances[min(stratum.relations)]
-            stratum.resume(image.bags(GIVEN))
-        self._laid.delays.resume(image.queues())
-        self.epoch = image.epoch
+            stratum.instances = state.instances[min(stratum.relations)]
+            stratum.resume(state.bags(GIVEN))
+        self._laid.delays.resume(state.queues())
+        self.epoch = state.epoch
 
     # State
 
-    def export_state(self, relation: str) -> pa.Table:
+    def state_table(self, relation: str) -> pa.Table:
         """All rows with their numbers; see `state_schema`."""
         return self._laid.exported.whole(relation)
 
@@ -350,11 +358,11 @@ class LocalEngine:
         has changed by, `_rank` the round in which it was derived."""
         return self._laid.exported.inspected
 
-    def hand_over(self) -> HandedOver:
+    def export_state(self) -> ExportedState:
         """The whole state, for an engine of another kind."""
-        return hand_over(self.epoch, self.program, self._laid.exported, self._laid.strata, self._laid.delays)
+        return export_state(self.epoch, self.program, self._laid.exported, self._laid.strata, self._laid.delays)
 
-    def take_over(self, state: HandedOver, anew: AbstractSet[str]) -> None:
+    def import_state(self, state: ExportedState, anew: AbstractSet[str]) -> None:
         """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
         are not known are derived `anew`; that is no epoch."""
         given = {name: self._bag(name, table) for name, table in state.given.items()}
@@ -403,37 +411,41 @@ class LocalEngine:
 
     # An epoch
 
-    def _epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, *, anew: bool) -> Outcome:
+    def _epoch(
+        self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, *, anew: bool
+    ) -> Outcome:
         """Brings the strata to the next epoch and commits."""
         with self._cancellation.running():
             self._watch.begin(self.spent)
-            return self._held_epoch(started, strata, before_keeping, anew)
+            return self._held_epoch(started, strata, before_commit, anew)
 
-    def _held_epoch(self, started: float, strata: Iterator[LocalStratum], before_keeping: Hook, anew: bool) -> Outcome:
+    def _held_epoch(
+        self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, anew: bool
+    ) -> Outcome:
         self._laid.exported.begin()
-        self._copy_arrived()
+        self._copy_inserted_rows()
         try:
             begun = (stratum.begin() for stratum in strata)
             reports = maintain(
                 begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
             )
-            self._laid.functions.check(
+            self._laid.functional_dependencies.check(
                 [number for each in self._laid.scheduler.visited for number in each.relation_numbers]
             )
             changes = self._changes()
             if self._track_state:
                 self._laid.exported.collect(self._laid.scheduler.visited)
-            self._cancellation.pass_the_last_stop()
+            self._cancellation.pass_point_of_no_return()
             self._laid.inspector.show(self.epoch + 1, self._store)
             for table in self._laid.tables.values():
                 table.pull()
-            if before_keeping is not None:
-                before_keeping(self.epoch + 1, changes)
+            if before_commit is not None:
+                before_commit(self.epoch + 1, changes)
         except BaseException:
             self._undo()
             raise
         if self._capture is not None:
-            self._capture.before_keeping(self._laid.scheduler.visited)
+            self._capture.before_commit(self._laid.scheduler.visited)
         self._laid.delays.keep()
         for table in self._laid.tables.values():
             table.keep()
@@ -463,12 +475,12 @@ class LocalEngine:
         for table in self._laid.tables.values():
             table.drop()
 
-    def _copy_arrived(self) -> None:
+    def _copy_inserted_rows(self) -> None:
         """Before rows change: who holds changes of earlier epochs gets a copy."""
-        if self._arrived:
-            for arrived in self._arrived:
-                arrived.words()
-            self._arrived.clear()
+        if self._inserted_rows:
+            for inserted_rows in self._inserted_rows:
+                inserted_rows.words()
+            self._inserted_rows.clear()
 
     def _changes(self) -> dict[str, LocalChanges]:
         """What came and went in output relations, in the program's order."""
@@ -486,7 +498,7 @@ class LocalEngine:
             if found is not None:
                 changes[relation.name] = found
         for each in changes.values():
-            self._arrived.add(each.arrived)
+            self._inserted_rows.add(each.inserted_rows)
             self._laid.reclaim.hold(each)
         return changes
 

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from tidelog.engine.local.encoding.reclaim import Reclaim
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.epoch.delays import Delays, Inspector
-from tidelog.engine.local.epoch.functional_dependencies import Functions
+from tidelog.engine.local.epoch.delays import Delays
+from tidelog.engine.local.epoch.functional_dependencies import FunctionalDependencies
+from tidelog.engine.local.epoch.inspect import Inspector
 from tidelog.engine.local.epoch.scheduler import Scheduler
 from tidelog.engine.local.metrics.profiler import Profiler
-from tidelog.engine.local.metrics.relation_sizes import Sizes
-from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.metrics.relation_sizes import RelationSizes
+from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.weighted_table import Tables
@@ -26,8 +27,8 @@ from tidelog.rules.ir import Role, RuleProgram
 
 
 class Runtime:
-    """The strata of a program over the stores that have these `numbers` on the catalog; `before` is the
-    runtime with other rules that it replaces."""
+    """The strata of a program over the stores with these `numbers` in the catalog; `before` is the runtime of the rules
+    before this one."""
 
     def __init__(
         self,
@@ -47,17 +48,17 @@ class Runtime:
         self.relations = list(program.relations.values())
         self.places = {each.name: place for place, each in enumerate(self.relations)}
         self.weighted = {each.relations[0]: each for each in strata if isinstance(each, WeightedStratum)}
-        self.functions = Functions(program, catalog, numbers, values)
+        self.functional_dependencies = FunctionalDependencies(program, catalog, numbers, values)
         self.scheduler = Scheduler(strata, catalog)
         self.put_in_place()
         declared = {numbers[each.name]: each.name for each in self.relations if each.role is not Role.HIDDEN}
         sizes, reclaim, profiler = (None, None, None) if before is None else before._goes_on()
-        self.sizes: Sizes = Sizes(declared, catalog, sizes)
+        self.sizes: RelationSizes = RelationSizes(declared, catalog, sizes)
         self.delays = Delays(program, tables)
         self.inspector = Inspector(program, tables, values)
         self.reclaim: Reclaim = Reclaim(program, numbers, catalog, tables, self.delays, values, strata, reclaim)
         weights = {name: tables[name] for name in self.weighted}
-        self.queries = LocalQueries(Committed(program, catalog, numbers, values, weights), strata)
+        self.queries = LocalQueries(CommittedView(program, catalog, numbers, values, weights), strata)
         self.profiler: Profiler = Profiler(program, strata, profiler)
         self.exported = StateTables(program, catalog, numbers, values, self.weighted)
         if before is not None:
@@ -71,6 +72,6 @@ class Runtime:
             stratum.program = self.program
             stratum.read_above = self.scheduler.read
 
-    def _goes_on(self) -> tuple[Sizes, Reclaim, Profiler]:
+    def _goes_on(self) -> tuple[RelationSizes, Reclaim, Profiler]:
         """What is not made anew for other rules, but of what there is."""
         return self.sizes, self.reclaim, self.profiler

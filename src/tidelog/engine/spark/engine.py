@@ -26,7 +26,17 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import ChangeRows, EpochReport, Follower, Hook, NewRules, Operation, Outcome, Queries, Row
+from tidelog.engine.interface import (
+    BeforeCommit,
+    ChangeRows,
+    EpochReport,
+    NewRules,
+    Operation,
+    Outcome,
+    ProgressCallback,
+    Queries,
+    Row,
+)
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.epoch.attempt import Attempt
@@ -47,7 +57,7 @@ from tidelog.engine.spark.plans.placement import Places
 from tidelog.engine.spark.plans.split_inputs import separate
 from tidelog.engine.spark.plans.tasks.task import Workers
 from tidelog.engine.spark.plans.tasks.task_context import Setting, without_keys
-from tidelog.engine.spark.queries.lookup import look_up
+from tidelog.engine.spark.queries.lookup import lookup
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.session import (
     LaterSession,
@@ -153,7 +163,7 @@ class SparkEngine:
         self._queries: SparkQueries | None = None
         self._profiler = Profiler()
         self._jobs = Jobs(self._spark)
-        self._tell: Follower | None = None
+        self._tell: ProgressCallback | None = None
         self._take(program)
         self._chooser = self._new_chooser(self._plans)  # a wish that cannot be is an error here
 
@@ -217,7 +227,7 @@ class SparkEngine:
     def commit(
         self,
         operations: Sequence[Operation],
-        before_keeping: Hook = None,
+        before_commit: BeforeCommit = None,
         *,
         marks: Marks | None = None,
         rules: NewRules | None = None,
@@ -225,14 +235,14 @@ class SparkEngine:
         started = perf_counter()
         self.check_writable()
         if rules is None:
-            return self._attempt(operations, started, marks or {}, before_keeping)
+            return self._attempt(operations, started, marks or {}, before_commit)
         before, known, basis, separated = self.program, self._rules, self._basis, self._separated
         try:
             self._take(rules.rules.rules)
             self._rules = rules.rules
             self._basis = replace(basis, layer=rules.rules.layer.document())
             change = change_rules(self._relations_stored, separated, self._separated)
-            return self._attempt(operations, started, marks or {}, before_keeping, change=change)
+            return self._attempt(operations, started, marks or {}, before_commit, change=change)
         except BaseException:
             self._basis, self._rules = basis, known
             self._take(before)
@@ -254,7 +264,7 @@ class SparkEngine:
         table = read_weights(self._directory, declared, self._stored(relation))
         return list(zip(stored_rows(table, declared, self._setting.definitions), table[TOTAL].to_pylist(), strict=True))
 
-    def look_up(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+    def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
         return stored_rows(self._found(relation, columns, key), self._relations[relation], self._setting.definitions)
 
     def frame(self, relation: str) -> Any:
@@ -321,7 +331,7 @@ class SparkEngine:
     def cancel(self) -> bool:
         return self._jobs.cancel()
 
-    def follow(self, tell: Follower | None) -> None:
+    def on_progress(self, tell: ProgressCallback | None) -> None:
         self._tell = tell
 
     def close(self) -> None:
@@ -340,7 +350,7 @@ class SparkEngine:
 
     def _found(self, relation: str, columns: tuple[int, ...], key: Row) -> pa.Table:
         declared, stored = self._relations[relation], self._stored(relation)
-        return look_up(self._directory, declared, stored, columns, key, self._setting.definitions)
+        return lookup(self._directory, declared, stored, columns, key, self._setting.definitions)
 
     def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
         """See `queries.Source`."""
@@ -383,7 +393,7 @@ class SparkEngine:
         operations: Sequence[Operation],
         started: float,
         marks: Marks,
-        before_keeping: Hook = None,
+        before_commit: BeforeCommit = None,
         anew: Mapping[str, Stored] | None = None,
         change: RuleChange | None = None,
     ) -> Outcome | None:
@@ -423,8 +433,8 @@ class SparkEngine:
                 waiting = still_waiting(self.program.feeds, waiting, epoch.changed)
             show_inspected(self.program, self._directory, epoch.inspected, number)
             changes = self._output_changes(epoch)
-            if before_keeping is not None:
-                before_keeping(number, changes)
+            if before_commit is not None:
+                before_commit(number, changes)
             changed = [name for each in epoch.changed.values() for name in each.files]
             self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks, waiting=waiting), changed)
         except BaseException:

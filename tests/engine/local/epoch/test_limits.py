@@ -150,7 +150,7 @@ def test_another_thread_cancels_the_epoch(strategy: str) -> None:
 
     assert not run.engine.cancel(), "nothing runs"
     begun = threading.Event()
-    run.engine.follow(lambda relations, _: begun.set() if "N" in relations else None)
+    run.engine.on_progress(lambda relations, _: begun.set() if "N" in relations else None)
     thread = threading.Thread(target=diverge)
     thread.start()
     assert begun.wait(timeout=600)
@@ -395,12 +395,12 @@ def test_an_interrupt_has_a_note_of_the_rule() -> None:
 def test_an_epoch_that_is_being_committed_cannot_be_cancelled() -> None:
     cancellation = Cancellation()
     with cancellation.running():
-        cancellation.pass_the_last_stop()
+        cancellation.pass_point_of_no_return()
         assert not cancellation.cancel()
     with cancellation.running():
         assert cancellation.cancel()
         with pytest.raises(EvaluationError) as caught:
-            cancellation.pass_the_last_stop()
+            cancellation.pass_point_of_no_return()
         assert caught.value.code == "E608"
     assert not cancellation.cancel()
     run = Running(COPY)

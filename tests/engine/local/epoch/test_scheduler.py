@@ -72,7 +72,7 @@ def test_a_report_has_the_rows_and_bytes_of_all_relations_after_its_epoch() -> N
         rows = [(rng.randrange(15), rng.randrange(15)) for _ in range(rng.randrange(1, 40))]
         run.commit(**{rng.choice(["insert", "delete"]): {rng.choice("AB"): rows}})
         if rng.random() < 0.1:
-            run.engine.look_up(rng.choice("AB"), (rng.randrange(2),), (rng.randrange(15),))
+            run.engine.lookup(rng.choice("AB"), (rng.randrange(2),), (rng.randrange(15),))
             run.commit({"A": [(100, rng.randrange(1000))]})
         assert (run.report.rows, run.report.bytes) == sizes(run.engine)
 
@@ -88,7 +88,7 @@ def test_a_report_counts_the_room_that_a_failed_epoch_has_left_behind() -> None:
 def test_a_report_counts_rows_that_were_loaded() -> None:
     run, other = Running(CHAINS), Running(CHAINS)
     run.commit({"A": [(1, 2), (2, 3)]})
-    other.engine.load({name: run.engine.export_state(name) for name in run.engine.program.relations})
+    other.engine.load({name: run.engine.state_table(name) for name in run.engine.program.relations})
     other.commit({"B": [(5, 6)]})
     assert (other.report.rows, other.report.bytes) == sizes(other.engine)
     assert other.report.rows["A2"] == 1

@@ -28,7 +28,7 @@ EDGES: Rows = [(x, x + 1) for x in range(9)] + [(x, x + 3) for x in range(6)]
 
 def everything(run: Running) -> dict[str, Any]:
     names = run.engine.program.relations
-    numbers = {name: sorted(run.engine.export_state(name).to_pylist(), key=str) for name in names}
+    numbers = {name: sorted(run.engine.state_table(name).to_pylist(), key=str) for name in names}
     return numbers | {f"{name} per iteration": sorted(run.engine.export_counts(name)) for name in names}
 
 

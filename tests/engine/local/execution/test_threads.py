@@ -78,7 +78,7 @@ def running(text: str, threads: int, **options: Any) -> LocalEngine:
 
 def state(engine: LocalEngine, relation: str) -> list[tuple[Any, ...]]:
     """The rows of a relation with their numbers."""
-    return sorted(tuple(row.values()) for row in engine.export_state(relation).to_pylist())
+    return sorted(tuple(row.values()) for row in engine.state_table(relation).to_pylist())
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -30,7 +30,7 @@ Matrix = npt.NDArray[np.int64]
 
 
 def totals(engine: LocalEngine, relation: str, width: int) -> dict[tuple[int, ...], int]:
-    state = engine.export_state(relation)
+    state = engine.state_table(relation)
     columns = [state.column(column).to_pylist() for column in range(width)]
     counts, found = state["_count"].to_pylist(), state["_total"].to_pylist()
     assert counts == found, "every instance is from below"

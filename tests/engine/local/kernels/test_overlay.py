@@ -51,7 +51,7 @@ def edges(sign: int, *rows: tuple[int, int]) -> Operation:
 
 def state(engine: LocalEngine) -> dict[str, list[tuple[int, ...]]]:
     names = engine.program.relations
-    return {name: sorted(tuple(row.values()) for row in engine.export_state(name).to_pylist()) for name in names}
+    return {name: sorted(tuple(row.values()) for row in engine.state_table(name).to_pylist()) for name in names}
 
 
 def rows_of_table(table: pa.Table) -> set[tuple[int, ...]]:
@@ -140,7 +140,7 @@ def test_state_goes_out_and_comes_back_and_the_next_epoch_is_the_same() -> None:
     engine.commit([edges(1, (1, 2), (2, 3), (3, 1), (4, 5)), Operation("Share", 1, pairs(("a", "n"), [(3, 7)]))])
     engine.commit([edges(-1, (2, 3)), edges(1, (1, 3))])
     copy = LocalEngine(engine.program)
-    copy.load({name: engine.export_state(name) for name in engine.program.relations})
+    copy.load({name: engine.state_table(name) for name in engine.program.relations})
     assert state(copy) == state(engine)
     for each in (engine, copy):
         each.commit([edges(-1, (1, 3)), edges(1, (5, 1))])

@@ -10,9 +10,9 @@ import tidelog
 from tidelog.database.database import Database
 from tidelog.database.queries.query import compile_query
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.evaluate import _QueryRows
-from tidelog.engine.local.queries.leapfrog_step import Run
+from tidelog.engine.local.queries.leapfrog_step import LeapfrogStep
 
 PROGRAM = """
 input relation E(x: u32, y: u32)
@@ -65,12 +65,12 @@ def db() -> Database:
 
 
 def test_a_cyclic_query_is_run_by_the_kernel_and_others_are_not(db: Database) -> None:
-    assert plan(db, TRIANGLES) == ["Run"]
-    assert plan(db, f"{TRIANGLES}, not Bad(z), x < z, var w = z + 1") == ["Run"]
-    assert plan(db, f'{TRIANGLES}, var t = "${{z}}", Name(x, t)') == ["Run", "Let", "Run"]
+    assert plan(db, TRIANGLES) == ["LeapfrogStep"]
+    assert plan(db, f"{TRIANGLES}, not Bad(z), x < z, var w = z + 1") == ["LeapfrogStep"]
+    assert plan(db, f'{TRIANGLES}, var t = "${{z}}", Name(x, t)') == ["LeapfrogStep", "Let", "LeapfrogStep"]
     assert plan(db, "E(x, y), E(y, z)") == ["Join", "Join"]
     assert plan(db, f'#[join = "hash"] {TRIANGLES}') == ["Join", "Join", "Join"]
-    assert plan(db, '#[join = "leapfrog"] E(x, y), E(y, z)') == ["Run"]
+    assert plan(db, '#[join = "leapfrog"] E(x, y), E(y, z)') == ["LeapfrogStep"]
     assert plan(db, "Often(x, y), Often(y, z), Often(x, z)") == ["Join", "Join", "Join"]
 
 
@@ -103,7 +103,7 @@ def test_a_cyclic_query_looks_at_what_it_finds_not_at_all_pairs(monkeypatch: pyt
     nodes = 400
     db = opened(star_and_ring(nodes))
     looked_at = 0
-    find = Committed.find
+    find = CommittedView.find
 
     def counting(*arguments: object) -> object:
         nonlocal looked_at
@@ -111,10 +111,10 @@ def test_a_cyclic_query_looks_at_what_it_finds_not_at_all_pairs(monkeypatch: pyt
             looked_at += 1
             yield way
 
-    monkeypatch.setattr(Committed, "find", counting)
+    monkeypatch.setattr(CommittedView, "find", counting)
     rows = asked(db, TRIANGLES)
     found = list(rows.instances(rows._query.rule))
-    assert len(found) == rows.leaping.found == 3 * (nodes - 1)
+    assert len(found) == rows.leapfrog.found == 3 * (nodes - 1)
     assert looked_at == 0
     assert len(db.query(f'#[join = "hash"] {TRIANGLES}')) == len(found)
     assert looked_at > nodes**2
@@ -152,4 +152,4 @@ def test_a_run_keeps_its_place_in_the_plan_with_known_variables(db: Database) ->
     rows = asked(db, '#[join = "leapfrog"] E(x, y), not E(y, _)')
     (hidden,) = rows._query.hidden.values()
     (step,) = rows._matcher(hidden, [each.name for each in hidden.head.terms]).steps  # type: ignore[union-attr]
-    assert isinstance(step, Run)
+    assert isinstance(step, LeapfrogStep)

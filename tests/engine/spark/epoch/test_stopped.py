@@ -16,7 +16,7 @@ from tests.engine.spark.parity import Step, open_on_spark, write
 from tests.engine.spark.programs import LINEAR
 
 import tidelog
-from tidelog.database.database import follow
+from tidelog.database.database import on_progress
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.maintain.limits import Limits
@@ -103,7 +103,7 @@ def kill_workers(database: tidelog.Database) -> None:
 def test_strata_are_told_as_they_begin(spark: Any) -> None:
     told: list[tuple[str, ...]] = []
     with open_on_spark(LINEAR, spark) as database:
-        follow(database, lambda relations, number: told.append(tuple(relations)))
+        on_progress(database, lambda relations, number: told.append(tuple(relations)))
         write(database, ({"Edge": CHAIN[:3]}, {}))
     assert told == [("Reach",)]
 

@@ -15,7 +15,7 @@ import pytest
 from tests.engine.spark.epoch.test_stopped import ENDLESS
 
 import tidelog
-from tidelog.database.database import follow
+from tidelog.database.database import on_progress
 from tidelog.database.transactions import writes
 from tidelog.engine.spark.epoch.cancellation import Jobs
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan
@@ -157,7 +157,7 @@ def test_many_rows_are_cleared_without_a_row_in_python(spark: Any, monkeypatch: 
 def when_it_counts(db: tidelog.Database, action: Callable[[], object]) -> threading.Thread:
     """Does something, in another thread, when the epoch is in its rounds."""
     is_counting = threading.Event()
-    follow(db, lambda _, round_: is_counting.set() if round_ else None)
+    on_progress(db, lambda _, round_: is_counting.set() if round_ else None)
     thread = threading.Thread(target=lambda: is_counting.wait(600) and action())
     thread.start()
     return thread
@@ -184,7 +184,7 @@ def test_an_epoch_in_this_process_ends_when_it_is_told_to(is_cancelled: bool) ->
             assert "(stratum Count)" in str(caught.value)
         else:
             assert caught.type is KeyboardInterrupt
-        follow(db, None)
+        on_progress(db, None)
         with db.transaction() as tx:
             tx.insert("Other", [2])
         assert (db.report.epoch, db.relation("Seen").rows(), len(db.relation("Count"))) == (2, [(1,), (2,)], 0)

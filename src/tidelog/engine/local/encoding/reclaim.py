@@ -107,7 +107,7 @@ class Reclaim:
         for name, bag in self._bags():
             rows[name] += len(bag) * _WORDS_PER_PYTHON_ROW
         for changes in self._changes:
-            rows[changes.relation.name] += changes.inserted_count() + len(changes.left) + _WORDS_PER_PYTHON_ROW
+            rows[changes.relation.name] += changes.inserted_count() + len(changes.deleted_words) + _WORDS_PER_PYTHON_ROW
         sizes: dict[Pool, int] = {}
         for name, columns in self._columns.items():
             for _, pool in columns:
@@ -127,8 +127,8 @@ class Reclaim:
                 if (pool := self._values.pool(type_)) in marks:
                     marks[pool][words] = True
         for changes in self._changes:
-            self._mark(changes.relation.name, changes.came, marks)
-            self._mark(changes.relation.name, changes.left, marks)
+            self._mark(changes.relation.name, changes.inserted_words, marks)
+            self._mark(changes.relation.name, changes.deleted_words, marks)
         for pool, marked in marks.items():
             pool.sweep(marked)
 

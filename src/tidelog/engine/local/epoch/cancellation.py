@@ -52,7 +52,7 @@ class Cancellation:
             self._cancelled = self._can_be_cancelled
             return self._cancelled
 
-    def pass_the_last_stop(self) -> None:
+    def pass_point_of_no_return(self) -> None:
         """From here on the epoch cannot be cancelled any more. Raises if it was until now."""
         with self._lock:
             self._can_be_cancelled = self._cancelled
@@ -75,7 +75,7 @@ class Cancellation:
 
     @contextmanager
     def held(self, *, later: bool = False) -> Iterator[None]:
-        """Holds cancellation back; one that nobody took with `check` is handed at the end to the handler from before.
+        """Delays SIGINT until the block ends; one that no `check` took goes to the earlier handler then.
 
         Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
         the outermost asks the system to be told, which takes longer than anything else in a small commit. With `later`

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.epoch.inserted_rows import Arrived
+from tidelog.engine.local.epoch.inserted_rows import InsertedRows
 from tidelog.engine.local.epoch.net_operations import split
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
@@ -34,32 +34,32 @@ class LocalChanges:
 
     relation: Relation
     values: Values
-    arrived: Arrived
-    left: Words
-    came_weights: Words | None = None
-    left_weights: Words | None = None
+    inserted_rows: InsertedRows
+    deleted_words: Words
+    inserted_weights: Words | None = None
+    deleted_weights: Words | None = None
 
     @property
-    def came(self) -> Words:
-        return self.arrived.words()
+    def inserted_words(self) -> Words:
+        return self.inserted_rows.words()
 
     def inserted(self) -> pa.Table:
-        return self.values.words_to_table(self.came, self.relation)
+        return self.values.words_to_table(self.inserted_words, self.relation)
 
     def deleted(self) -> pa.Table:
-        return self.values.words_to_table(self.left, self.relation)
+        return self.values.words_to_table(self.deleted_words, self.relation)
 
     def weights(self) -> list[tuple[Row, int]]:
-        left = repeat(-1) if self.left_weights is None else self.left_weights.tolist()
-        came = repeat(1) if self.came_weights is None else self.came_weights.tolist()
-        gone = zip(self.values.words_to_rows(self.left, self.relation), left)
-        return [*gone, *zip(self.values.words_to_rows(self.came, self.relation), came)]
+        deleted = repeat(-1) if self.deleted_weights is None else self.deleted_weights.tolist()
+        inserted = repeat(1) if self.inserted_weights is None else self.inserted_weights.tolist()
+        rows = zip(self.values.words_to_rows(self.deleted_words, self.relation), deleted)
+        return [*rows, *zip(self.values.words_to_rows(self.inserted_words, self.relation), inserted)]
 
     def inserted_count(self) -> int:
-        return len(self.arrived)
+        return len(self.inserted_rows)
 
     def deleted_count(self) -> int:
-        return len(self.left)
+        return len(self.deleted_words)
 
     def inserted_frame(self) -> Any:
         raise no_session()
@@ -72,16 +72,18 @@ def row_changes(relation: Relation, values: Values, store: Store) -> LocalChange
     """What the epoch under way has changed in the rows of a store, if anything."""
     if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
         return None
-    return LocalChanges(relation, values, store.arrived(), store.columns_of(store.lines_that_left()))
+    return LocalChanges(relation, values, store.inserted_rows(), store.columns_of(store.lines_that_left()))
 
 
 def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:
     """What the epoch under way adds to the weights of a relation, if anything."""
     if not delta:
         return None
-    came, left = split(delta, relation)
+    inserted, deleted = split(delta, relation)
     weights = np.array(list(delta.values()), dtype=np.int64)
-    return LocalChanges(relation, values, Arrived.of(came), left, weights[weights > 0], weights[weights < 0])
+    return LocalChanges(
+        relation, values, InsertedRows.of(inserted), deleted, weights[weights > 0], weights[weights < 0]
+    )
 
 
 def no_session() -> UsageError:

@@ -24,7 +24,7 @@ from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable
 FEW = 256
 
 
-class Functions:
+class FunctionalDependencies:
     """The functional relations of a program."""
 
     def __init__(self, program: RuleProgram, catalog: Catalog, numbers: Mapping[str, int], values: Values) -> None:

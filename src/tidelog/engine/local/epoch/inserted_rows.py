@@ -15,7 +15,7 @@ Lines = npt.NDArray[np.int32]
 NO_LINES: Lines = np.empty(0, dtype=np.int32)
 
 
-class Arrived:
+class InsertedRows:
     """Some rows of a store, given by their lines; `words` copies them, which must have been done once they change."""
 
     __slots__ = ("__weakref__", "_count", "_holes", "_lines", "_lock", "_rows", "_words")
@@ -29,16 +29,16 @@ class Arrived:
         self._lock = Lock()
 
     @staticmethod
-    def all_of(rows: Words, holes: Words) -> Arrived:
+    def all_of(rows: Words, holes: Words) -> InsertedRows:
         """All of these rows but those in some lines."""
-        made = Arrived(rows, NO_LINES)
+        made = InsertedRows(rows, NO_LINES)
         made._lines, made._holes, made._count = None, holes, len(rows) - len(holes)
         return made
 
     @staticmethod
-    def of(words: Words) -> Arrived:
+    def of(words: Words) -> InsertedRows:
         """Rows that are copies already."""
-        made = Arrived(words, NO_LINES)
+        made = InsertedRows(words, NO_LINES)
         made._words, made._count = words, len(words)
         return made
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidelog.engine.interface import Follower
+from tidelog.engine.interface import ProgressCallback
 from tidelog.maintain.epoch import StratumState
 from tidelog.rules.ir import Role, RuleProgram
 
 
-def follow(program: RuleProgram, tell: Follower) -> tuple[Callable[[StratumState, str], None], Callable[[int], None]]:
+def progress_hooks(
+    program: RuleProgram, tell: ProgressCallback
+) -> tuple[Callable[[StratumState, str], None], Callable[[int], None]]:
     """What to call when a stratum begins, and when it is in a round. Hidden relations are not spoken of."""
     shown = {name for name, relation in program.relations.items() if relation.role is not Role.HIDDEN}
     present: tuple[str, ...] = ()

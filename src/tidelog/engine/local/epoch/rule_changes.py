@@ -35,7 +35,7 @@ def connect(strata: Sequence[LocalStratum], tables: Tables) -> None:
             stratum.share(made)
 
 
-class RuleChange:
+class RuleChanges:
     """From the strata of one program to those of another, between two epochs."""
 
     def __init__(

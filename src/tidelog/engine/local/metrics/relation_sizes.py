@@ -8,10 +8,10 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strata.joins import LocalStratum
 
 
-class Sizes:
+class RelationSizes:
     """`rows` and `bytes` are copies: a report keeps those of its epoch."""
 
-    def __init__(self, shown: Mapping[int, str], catalog: Catalog, known: Sizes | None = None) -> None:
+    def __init__(self, shown: Mapping[int, str], catalog: Catalog, known: RelationSizes | None = None) -> None:
         """`known` are those of the program before other rules."""
         self._shown = shown
         self._catalog = catalog

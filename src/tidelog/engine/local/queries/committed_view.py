@@ -23,7 +23,7 @@ _FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
 _Index = dict[Row, list[tuple[Row, int]]]
 
 
-class Committed:
+class CommittedView:
     """Rows are tuples of words. `tables` are those of the relations whose rows have weights."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """A query → its distinct rows, matched against the committed state.
 
-A cyclic body is joined by leapfrog, in the join kernel (`leaping`); everything else row by row.
+A cyclic body is joined by leapfrog, in the join kernel (`leapfrog`); everything else row by row.
 
 What only the query has is never stored: a negated literal on a hidden relation is a question whether its rule has an
 instance, and groups are made when the query comes to them.
@@ -14,8 +14,8 @@ from typing import Any
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.queries.committed_view import Committed
-from tidelog.engine.local.queries.leapfrog_step import Leaping
+from tidelog.engine.local.queries.committed_view import CommittedView
+from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner
 from tidelog.engine.local.queries.match_rule import Instance, Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Bag, Row
 from tidelog.engine.local.strata.group_by import Grouping
@@ -26,7 +26,7 @@ from tidelog.rules.lower.query import Query
 _UNKNOWN_SIZE = 1000
 
 
-def ask(query: Query, committed: Committed) -> list[tuple[Any, ...]]:
+def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
     """The rows of the answer. Raises EvaluationError when an expression of the query fails."""
     rows = _QueryRows(query, committed)
     try:
@@ -44,12 +44,12 @@ def ask(query: Query, committed: Committed) -> list[tuple[Any, ...]]:
 class _QueryRows:
     """The committed rows, and those of the relations that only the query has; see `match.Rows`."""
 
-    def __init__(self, query: Query, committed: Committed) -> None:
+    def __init__(self, query: Query, committed: CommittedView) -> None:
         self._query = query
         self._committed = committed
         self._groups: dict[str, list[Row]] = {}
         self._matchers: dict[str, Matcher] = {}
-        self.leaping = Leaping(committed, query.hidden, query.functions)
+        self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions)
 
     def instances(self, rule: Rule) -> Iterator[Instance]:
         """All instances of a rule of the query."""
@@ -82,7 +82,7 @@ class _QueryRows:
 
     def _matcher(self, rule: Rule, known: list[str] | tuple[()]) -> Matcher:
         values, functions = self._committed.values, self._query.functions
-        return Matcher(rule, known, self, values, functions, leaping=self.leaping)
+        return Matcher(rule, known, self, values, functions, leapfrog=self.leapfrog)
 
     def _made(self, rule: Rule) -> list[Row]:
         """The groups of a rule that groups, made once."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.match_rule import Matcher, unify
-from tidelog.engine.local.queries.min_proof_height import Least
+from tidelog.engine.local.queries.min_proof_height import MinProofHeights
 from tidelog.engine.local.queries.shortest_proof import Key, Node, height_of, search
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.group_by import GroupStratum
@@ -31,10 +31,10 @@ from tidelog.rules.variables import variable_types
 MOST_INSTANCES = 200_000
 
 
-class Proofs:
+class Explainer:
     """Proves rows of one committed state; keeps its plans for the next question."""
 
-    def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
+    def __init__(self, committed: CommittedView, strata: Sequence[LocalStratum]) -> None:
         self.committed = committed
         self._program = committed.program
         self._stratum = {name: stratum for stratum in strata for name in stratum.relations}
@@ -42,10 +42,10 @@ class Proofs:
         for rule in self._program.rules:
             self._rules.setdefault(rule.head.relation, []).append(rule)
         self._feeds = {feed.relation: feed for feed in self._program.feeds}
-        self._least = Least(self._program)
+        self._min_heights = MinProofHeights(self._program)
         self._matchers: dict[tuple[int, frozenset[str], bool], Matcher] = {}
 
-    def prove(self, relation: str, row: Row, *, shortest: bool) -> Proof:
+    def explain(self, relation: str, row: Row, *, shortest: bool) -> Proof:
         """A proof of a row that is there."""
         root = (relation, row)
         nodes = self._any_proof(root)
@@ -160,7 +160,7 @@ class Proofs:
         relation, row = key
         # Facts of the program first: no other way is as short.
         for rule in sorted(self.rules_of(relation), key=lambda rule: bool(rule.atoms)):
-            if within is not None and self._least.of_rule(rule) > within:
+            if within is not None and self._min_heights.of_rule(rule) > within:
                 continue
             words = unify(rule.head, row, self.committed.values)
             if words is None:

@@ -3,9 +3,9 @@
     E(x, y), E(y, z), E(x, z), var t = "${z}"      leap x, leap y, leap z in the kernel; then Python, for each match
 
 A query is planned as a rule is, so that a cyclic body is joined variable by variable. The steps from a leap on that the
-kernel understands become one step of the match (`Run`): it starts from the words that are known, and gives the words
-of the variables that it binds, a buffer at a time. Tries are built when first asked for, like other arrangements of
-questions (`committed`). Relations that only the query has, and those whose rows have weights, are not leapt over.
+kernel understands become one `LeapfrogStep` of the match. The step starts from the words that are known and yields the
+words of the variables that it binds, a buffer at a time. Tries are built when first needed, like other arrangements for
+queries (`committed_view`). Relations of the query itself and weighted relations are not joined by leapfrog.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Encoder, Encoding
 from tidelog.engine.local.execution.threads import Nest
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.queries.committed_view import Committed
+from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.negation import with_complements
@@ -34,7 +34,7 @@ from tidelog.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LeapfrogStep:
     """Steps of a plan, one after the other, that the kernel runs."""
 
     variant: Variant
@@ -51,14 +51,14 @@ class _Constants:
         return self.values.encoder(type_)(value)
 
 
-class Leaping:
+class LeapfrogPlanner:
     """Plans the rules of a query by leapfrog where that is called for, and makes what a kernel can run ready.
 
     `made` are the relations that only the query has. `found` counts what kernels found, and `looked_at` the
     rows and words that they looked at; they are for tests.
     """
 
-    def __init__(self, committed: Committed, made: Collection[str], functions: CompiledFunctions) -> None:
+    def __init__(self, committed: CommittedView, made: Collection[str], functions: CompiledFunctions) -> None:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
         constants = _Constants(committed.values)
@@ -68,7 +68,7 @@ class Leaping:
         self.found = 0
         self.looked_at = 0
 
-    def plan(self, rule: Rule, start: Atom, statistics: Statistics) -> tuple[Step | Run, ...]:
+    def plan(self, rule: Rule, start: Atom, statistics: Statistics) -> tuple[Step | LeapfrogStep, ...]:
         """The steps of the rule's body, the variables of `start` being known; what a kernel runs together is one."""
         if any(atom.relation in self._apart for atom in rule.positives):
             rule = replace(rule, join="hash")
@@ -78,7 +78,7 @@ class Leaping:
             delta = replace(delta, kind=DeltaKind.POSITIVE, atom=start)
         variant = plan_leapfrog(rule, delta, statistics, ())
         variant = with_complements(variant, statistics, self._apart, asked=rule.join == "leapfrog")
-        planned: list[Step | Run] = []
+        planned: list[Step | LeapfrogStep] = []
         together: list[Step] = []
         for step in variant.steps:
             if self._is_for_kernel(step):
@@ -88,23 +88,23 @@ class Leaping:
                 together = []
         return (*planned, *_joined(variant, together))
 
-    def ways(self, run: Run, bound: set[str]) -> Callable[[dict[str, int]], Iterator[None]]:
+    def ways(self, step: LeapfrogStep, bound: set[str]) -> Callable[[dict[str, int]], Iterator[None]]:
         """The function that runs it: it sets the words of the variables that it binds, once for each way to go on.
 
         `bound` are the variables that are known before it; afterwards, those behind it. One run at a time.
         """
-        names = list(dict.fromkeys(name for step in run.steps for name in _names(step)))
+        names = list(dict.fromkeys(name for each in step.steps for name in _names(each)))
         given = [name for name in names if name in bound]
         found = [name for name in names if name not in bound]
         bound.update(found)
-        types = variable_types(run.variant.rule)
-        encoding = Encoding(self._encoder, run.variant, frozenset())
-        segment = encoding.piece([Variable(name, types[name]) for name in given], run.steps, found)
+        types = variable_types(step.variant.rule)
+        encoding = Encoding(self._encoder, step.variant, frozenset())
+        segment = encoding.piece([Variable(name, types[name]) for name in given], step.steps, found)
         for relation, keys in dict.fromkeys(encoding.probes):
             self._committed.arrange(relation, keys)
-        for step in run.steps:
-            if isinstance(step, Join | Antijoin):
-                self._committed.index(step.atom.relation)
+        for each in step.steps:
+            if isinstance(each, Join | Antijoin):
+                self._committed.index(each.atom.relation)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
         nest = Nest(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))
@@ -137,9 +137,9 @@ class Leaping:
                 return False
 
 
-def _joined(variant: Variant, steps: Sequence[Step]) -> list[Step | Run]:
+def _joined(variant: Variant, steps: Sequence[Step]) -> list[Step | LeapfrogStep]:
     """The steps as one run, if there is a leap among them."""
-    return [Run(variant, tuple(steps))] if any(isinstance(step, Leap) for step in steps) else [*steps]
+    return [LeapfrogStep(variant, tuple(steps))] if any(isinstance(step, Leap) for step in steps) else [*steps]
 
 
 def _names(step: Step) -> Iterator[str]:

@@ -23,7 +23,7 @@ def find_line(store: Store, row: Words) -> int:
     return int(lines[0]) if len(lines) else -1
 
 
-def look_up(store: Store, columns: tuple[int, ...], key: Words) -> Words:
+def find_lines(store: Store, columns: tuple[int, ...], key: Words) -> Words:
     """The lines of the rows with these words in these columns."""
     if not columns or store.catalog.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
         return store.bucket(columns, key)

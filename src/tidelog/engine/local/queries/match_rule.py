@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.queries.leapfrog_step import Leaping, Run
+from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner, LeapfrogStep
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
@@ -46,7 +46,7 @@ _NO_LEAPS = "plans for Python have no leapfrog joins"
 
 
 class Rows(Protocol):
-    """What is matched; see `Committed`."""
+    """What is matched; see `CommittedView`."""
 
     def size(self, relation: str) -> int: ...
 
@@ -87,7 +87,7 @@ class Furthest:
 class Matcher:
     """One rule, planned for a set of known variables. `inside` are the relations to which `below` applies.
 
-    With `absent_last`, negated literals are looked at as late as can be. With `leaping`, a cyclic body is joined by
+    With `absent_last`, negated literals are looked at as late as can be. With `leapfrog`, a cyclic body is joined by
     leapfrog; then an instance lacks the rows of the literals that kernels join.
     """
 
@@ -101,7 +101,7 @@ class Matcher:
         inside: frozenset[str] = frozenset(),
         *,
         absent_last: bool = False,
-        leaping: Leaping | None = None,
+        leapfrog: LeapfrogPlanner | None = None,
     ) -> None:
         self.rule = rule
         self._rows = rows
@@ -111,10 +111,10 @@ class Matcher:
         names = sorted(set(known))
         types = variable_types(rule)
         start = Atom(rule.head.relation, tuple(Variable(name, types[name]) for name in names), rule.span)
-        self._leaping = leaping
-        self.steps: tuple[Step | Run, ...]
-        if leaping is not None:
-            self.steps = leaping.plan(rule, start, FromSizes(rows.size))
+        self._leapfrog = leapfrog
+        self.steps: tuple[Step | LeapfrogStep, ...]
+        if leapfrog is not None:
+            self.steps = leapfrog.plan(rule, start, FromSizes(rows.size))
         else:
             planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, start), FromSizes(rows.size)).steps
             self.steps = _absent_last(planned) if absent_last else planned
@@ -177,11 +177,11 @@ class Matcher:
 
     # Steps
 
-    def _step(self, step: Step | Run) -> _Ways:
+    def _step(self, step: Step | LeapfrogStep) -> _Ways:
         match step:
-            case Run():
-                assert self._leaping is not None, "nobody else plans runs"
-                run = self._leaping.ways(step, self._bound)
+            case LeapfrogStep():
+                assert self._leapfrog is not None, "nobody else plans runs"
+                run = self._leapfrog.ways(step, self._bound)
                 return lambda words, _: run(words)
             case Join(atom, _, keys):
                 return self._join(atom, keys)
@@ -339,7 +339,7 @@ def _expression(step: Filter | Let | Take) -> typed.Expression:
     return step.unfold.expression if isinstance(step, Take) else step.expression
 
 
-def _binds(step: Step | Run) -> Iterator[str]:
+def _binds(step: Step | LeapfrogStep) -> Iterator[str]:
     match step:
         case Join(atom):
             yield from (term.name for term in atom.terms if isinstance(term, Variable))
@@ -351,12 +351,12 @@ def _binds(step: Step | Run) -> Iterator[str]:
             return
 
 
-def _places(body: Sequence[Literal], steps: Sequence[Step | Run]) -> list[int]:
+def _places(body: Sequence[Literal], steps: Sequence[Step | LeapfrogStep]) -> list[int]:
     """The place in the body of the literal that each step is; -1 for a run, which is several."""
     places: dict[int, list[int]] = {}
     for place, literal in enumerate(body):
         places.setdefault(id(_part(literal)), []).append(place)
-    return [-1 if isinstance(step, Run) else places[id(_step_part(step))].pop(0) for step in steps]
+    return [-1 if isinstance(step, LeapfrogStep) else places[id(_step_part(step))].pop(0) for step in steps]
 
 
 def _part(literal: Literal) -> object:

@@ -16,7 +16,7 @@ from tidelog.rules.ir import Role, Rule, RuleProgram
 _NEVER = 1 << 40
 
 
-class Least:
+class MinProofHeights:
     """The least heights of a program, found when first asked for."""
 
     def __init__(self, program: RuleProgram) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from tidelog.engine.interface import Row
 from tidelog.engine.local.epoch.functional_dependencies import deriving_rule
-from tidelog.engine.local.queries.committed_view import Committed
-from tidelog.engine.local.queries.evaluate import ask
-from tidelog.engine.local.queries.explain import Proofs
-from tidelog.engine.local.queries.why_not import attempts
+from tidelog.engine.local.queries.committed_view import CommittedView
+from tidelog.engine.local.queries.evaluate import evaluate
+from tidelog.engine.local.queries.explain import Explainer
+from tidelog.engine.local.queries.why_not import why_not
 from tidelog.engine.local.strata.joins import LocalStratum
-from tidelog.engine.proof import Attempt, Proof
+from tidelog.engine.proof import FailedMatch, Proof
 from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
 
@@ -19,10 +19,10 @@ from tidelog.rules.lower.query import Query
 class LocalQueries:
     """See `engine.interface.Queries`. What questions need is kept for the next one, until `release`."""
 
-    def __init__(self, committed: Committed, strata: Sequence[LocalStratum]) -> None:
+    def __init__(self, committed: CommittedView, strata: Sequence[LocalStratum]) -> None:
         self._committed = committed
         self._strata = strata
-        self._kept: Proofs | None = None
+        self._used: Explainer | None = None
 
     def plan_for(self, sizes: Mapping[str, int]) -> None:
         """Only some rows of these relations are here: plans are made for as many as there really are."""
@@ -31,28 +31,28 @@ class LocalQueries:
     def release(self) -> None:
         """Gives back what the questions needed; to be called before the next epoch."""
         self._committed.release()
-        self._kept = None
+        self._used = None
 
     @property
-    def _proofs(self) -> Proofs:
-        if self._kept is None:
-            self._kept = Proofs(self._committed, self._strata)
-        return self._kept
+    def _explainer(self) -> Explainer:
+        if self._used is None:
+            self._used = Explainer(self._committed, self._strata)
+        return self._used
 
-    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+    def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         words = self._words(relation, row)
         if self._committed.weight(relation, words) == 0:
             return None
-        return self._proofs.prove(relation, words, shortest=shortest)
+        return self._explainer.explain(relation, words, shortest=shortest)
 
-    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
         words = self._words(relation, row)
         if self._committed.weight(relation, words) > 0:
             return None
-        return attempts(self._proofs, relation, words)
+        return why_not(self._explainer, relation, words)
 
-    def ask(self, query: Query) -> list[Row]:
-        return ask(query, self._committed)
+    def evaluate(self, query: Query) -> list[Row]:
+        return evaluate(query, self._committed)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """A rule that derives a row; None where there is none."""

@@ -10,67 +10,67 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.engine.local.queries.explain import Proofs, decoded
+from tidelog.engine.local.queries.explain import Explainer, decoded
 from tidelog.engine.local.queries.match_rule import Furthest, Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Row
-from tidelog.engine.proof import Attempt
+from tidelog.engine.proof import FailedMatch
 from tidelog.rules.ir import Constant, Positive, Role, Rule, Variable
 
 # Steps that the tries for one rule may take; some seconds of work.
 MOST_STEPS = 1_000_000
 
 
-def attempts(proofs: Proofs, relation: str, row: Row) -> tuple[Attempt, ...]:
+def why_not(explainer: Explainer, relation: str, row: Row) -> tuple[FailedMatch, ...]:
     """An attempt for each rule of the relation, in the order of the program."""
     found = []
-    for rule in proofs.rules_of(relation):
-        words = unify(rule.head, row, proofs.committed.values)
-        found.append(Attempt(rule, fits=False) if words is None else _attempt(proofs, rule, words))
+    for rule in explainer.rules_of(relation):
+        words = unify(rule.head, row, explainer.committed.values)
+        found.append(FailedMatch(rule, fits=False) if words is None else _attempt(explainer, rule, words))
     return tuple(found)
 
 
-def _attempt(proofs: Proofs, rule: Rule, words: Mapping[str, int]) -> Attempt:
+def _attempt(explainer: Explainer, rule: Rule, words: Mapping[str, int]) -> FailedMatch:
     if rule.group is not None:
         # The group of a key is missing because its members are: the rule of the members says why.
         keys = {term.name: column for column, term in enumerate(rule.group.atom.terms) if isinstance(term, Variable)}
-        (members,) = proofs.rules_of(rule.group.atom.relation)
+        (members,) = explainer.rules_of(rule.group.atom.relation)
         given = {column: words[name] for name, column in keys.items() if name in words}
-        return _attempt(proofs, members, _known(members, given))
+        return _attempt(explainer, members, _known(members, given))
     if rule.transform is not None:
-        return Attempt(rule, fits=True, place=0)
-    matcher = proofs.matcher(rule, words, absent_last=True)
+        return FailedMatch(rule, fits=True, place=0)
+    matcher = explainer.matcher(rule, words, absent_last=True)
     best, is_sure = matcher.furthest(words, MOST_STEPS)
     if best is None:
-        return Attempt(rule, fits=True, done=tuple(range(len(rule.body))))
-    values = proofs.committed.values
-    return Attempt(
+        return FailedMatch(rule, fits=True, done=tuple(range(len(rule.body))))
+    values = explainer.committed.values
+    return FailedMatch(
         rule,
         True,
         best.place,
         best.done,
         decoded(rule, best.words, values),
         decoded(rule, best.instead, values),
-        _inner(proofs, matcher, best),
+        _inner(explainer, matcher, best),
         is_sure,
     )
 
 
-def _inner(proofs: Proofs, matcher: Matcher, best: Furthest) -> Attempt | None:
+def _inner(explainer: Explainer, matcher: Matcher, best: Furthest) -> FailedMatch | None:
     """How far the hidden rule gets that stands behind the literal, if one does."""
     literal = matcher.rule.body[best.place]
     if not isinstance(literal, Positive):
         return None
     hidden = literal.atom.relation
-    rules = proofs.rules_of(hidden)
-    if proofs.committed.program.relations[hidden].role is not Role.HIDDEN or len(rules) != 1 or "#" not in hidden:
+    rules = explainer.rules_of(hidden)
+    if explainer.committed.program.relations[hidden].role is not Role.HIDDEN or len(rules) != 1 or "#" not in hidden:
         return None
     given: dict[int, int] = {}
     for column, term in enumerate(literal.atom.terms):
         if isinstance(term, Variable) and term.name in best.words:
             given[column] = best.words[term.name]
         elif isinstance(term, Constant):
-            given[column] = proofs.committed.values.encoder(term.type)(term.value)
-    inner = _attempt(proofs, rules[0], _known(rules[0], given))
+            given[column] = explainer.committed.values.encoder(term.type)(term.value)
+    inner = _attempt(explainer, rules[0], _known(rules[0], given))
     return inner if inner.place is not None else None
 
 

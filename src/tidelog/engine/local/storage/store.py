@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.epoch.inserted_rows import NO_LINES, Arrived
+from tidelog.engine.local.epoch.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.kernels import entry_points, finish_epoch
 from tidelog.engine.local.kernels.layout import (
     BATCH,
@@ -101,7 +101,7 @@ class Store:
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         self.is_indexed = True
-        self.scans = 0  # see `look_up`
+        self.scans = 0  # see `queries.lookup`
         line = self.line
         line[:] = 0
         line[WIDTH] = self.width
@@ -374,12 +374,12 @@ class Store:
             return self._came[: int(self.line[CAME_COUNT])]
         return self.lines().astype(np.int32)
 
-    def arrived(self) -> Arrived:
+    def inserted_rows(self) -> InsertedRows:
         """The rows that came, not copied yet."""
         rows = self.rows[:, : self.columns]
         if self._is_stamped:
-            return Arrived(rows, self.lines_that_came())
-        return Arrived.all_of(rows[: int(self.line[USED])], self.free_lines())
+            return InsertedRows(rows, self.lines_that_came())
+        return InsertedRows.all_of(rows[: int(self.line[USED])], self.free_lines())
 
     def lines_that_left(self) -> Lines:
         return self._left[: int(self.line[LEFT_COUNT])]

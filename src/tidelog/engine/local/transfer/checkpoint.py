@@ -31,7 +31,7 @@ from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.types import Type
 
 ROWS, FREE, WEIGHTS, GIVEN, WAITING = "rows", "free", "weights", "given", "waiting"
-# What the words of a row mean; an image of another layout would be misread.
+# What the words of a row mean; a state of another layout would be misread.
 LAYOUT = (
     *(k.META, k.TOTAL, k.COUNT, k.COUNT_SHIFT, k.ROW_EXTRA, k.WIDE_EXTRA),
     *(k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED),
@@ -42,7 +42,7 @@ LAYOUT_BEFORE = (0, 1, 2, 3, *LAYOUT[-5:])
 
 @dataclass(frozen=True, slots=True)
 class PartName:
-    """A matrix of an image; `number` counts those of one kind and relation."""
+    """A matrix of a state; `number` counts those of one kind and relation."""
 
     kind: str
     relation: str
@@ -58,7 +58,7 @@ class StoreSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class CheckpointState:
     """A state to load. The matrices may be mapped files that nobody else writes to: they become the stores' memory."""
 
     epoch: int
@@ -116,8 +116,8 @@ class Capture:
         for name, bag in self._bags:
             yield name, bag_to_words(bag, columns[name.relation])
 
-    def before_keeping(self, strata: Iterable[LocalStratum]) -> None:
-        """An epoch is about to be kept: what it changes is put aside."""
+    def before_commit(self, strata: Iterable[LocalStratum]) -> None:
+        """Copies the lines that an epoch is about to change."""
         for stratum in strata:
             for store in stratum.stores():
                 known = self._by_store.get(id(store))
@@ -197,12 +197,12 @@ def bags_of(
             yield PartName(WAITING, name, number), bag
 
 
-def load_stores(image: Image, catalog: Catalog, numbers: Mapping[str, int]) -> None:
+def load_stores(state: CheckpointState, catalog: Catalog, numbers: Mapping[str, int]) -> None:
     """Makes the matrices of rows those of the stores, which are empty."""
     nothing: Words = np.empty(0, dtype=np.int64)
-    for name, sizes in image.sizes.items():
-        free = image.parts.get(PartName(FREE, name), nothing).reshape(-1)
-        catalog.stores[numbers[name]].adopt(image.parts[PartName(ROWS, name)], free, sizes.live, sizes.top)
+    for name, sizes in state.sizes.items():
+        free = state.parts.get(PartName(FREE, name), nothing).reshape(-1)
+        catalog.stores[numbers[name]].adopt(state.parts[PartName(ROWS, name)], free, sizes.live, sizes.top)
         catalog.resized.add(numbers[name])
 
 

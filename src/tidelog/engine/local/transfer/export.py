@@ -29,7 +29,7 @@ TOTAL = "_total"
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class ExportedState:
     """A state on its way from one engine to another; see the module."""
 
     epoch: int
@@ -38,9 +38,9 @@ class HandedOver:
     waiting: Mapping[str, Sequence[pa.Table]] = field(default_factory=dict)
 
 
-def hand_over(
+def export_state(
     epoch: int, program: RuleProgram, exported: StateTables, strata: Iterable[LocalStratum], delays: Delays
-) -> HandedOver:
+) -> ExportedState:
     """The committed state of an engine. Costs all of it."""
     lasting = [name for name, relation in program.relations.items() if relation.kind is not Kind.STREAM]
     homes = {name: stratum for stratum in strata for name in stratum.relations}
@@ -51,7 +51,7 @@ def hand_over(
         if program.relations[name].role is Role.INPUT and name in derived
     }
     waiting = {name: [exported.bag_table(name, bag) for bag in queue] for name, queue in delays.queues()}
-    return HandedOver(epoch, {name: exported.whole(name) for name in lasting}, given, waiting)
+    return ExportedState(epoch, {name: exported.whole(name) for name in lasting}, given, waiting)
 
 
 def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:

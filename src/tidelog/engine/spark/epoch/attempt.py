@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from tidelog.engine.interface import Follower
+from tidelog.engine.interface import ProgressCallback
 from tidelog.engine.spark.plans.tasks.task_context import Setting
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.maintain.limits import CancellationCheck, NeverCancelled
@@ -19,7 +19,7 @@ from tidelog.maintain.limits import CancellationCheck, NeverCancelled
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`interrupt` says whether it has to end, `tell` is told of strata and rounds (`Engine.follow`); `end_jobs` ends
+    """`interrupt` says whether it has to end, `tell` gets strata and rounds (`Engine.on_progress`); `end_jobs` ends
     the Spark jobs that run for it now. `ended_by` is a block in which something else is called to end it, too."""
 
     spark: Any
@@ -29,7 +29,7 @@ class Attempt:
     setting: Setting = field(default_factory=Setting)
     started: float = field(default_factory=perf_counter)
     interrupt: CancellationCheck = field(default_factory=NeverCancelled)
-    tell: Follower | None = None
+    tell: ProgressCallback | None = None
     end_jobs: Callable[[], object] = lambda: None
     ended_by: Callable[[Callable[[], object]], AbstractContextManager[None]] = lambda _: nullcontext()
 

@@ -21,7 +21,7 @@ from tidelog.rules.schema.stored import stored_column
 from tidelog.values import Definitions
 
 
-def look_up(
+def lookup(
     directory: StateDirectory,
     relation: Relation,
     stored: Stored | None,

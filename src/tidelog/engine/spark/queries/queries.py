@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
-from tidelog.engine.proof import Attempt, Proof
+from tidelog.engine.proof import FailedMatch, Proof
 from tidelog.engine.spark.plans.pivot import find_pivots
 from tidelog.engine.spark.queries.lookup import may_have
 from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, positional
@@ -64,20 +64,20 @@ class SparkQueries:
         self._strata = {name: stratum for stratum in program.strata for name in stratum.relations}
         self._kept: tuple[frozenset[str], LocalEngine] | None = None
 
-    def prove(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
+    def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         engine = self._holding(self._below([relation]), self._same_pivot(relation, row))
-        proof = engine.queries().prove(relation, row, shortest=shortest)
+        proof = engine.queries().explain(relation, row, shortest=shortest)
         return None if proof is None else self._with_known_numbers(proof)
 
-    def attempts(self, relation: str, row: Row) -> tuple[Attempt, ...] | None:
+    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
         engine = self._holding(self._mentioned(relation), self._same_pivot(relation, row))
-        return engine.queries().attempts(relation, row)
+        return engine.queries().why_not(relation, row)
 
-    def ask(self, query: Query) -> list[Row]:
+    def evaluate(self, query: Query) -> list[Row]:
         rules = (query.rule, *query.hidden.values())
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
-        return self._holding(names, {name: self._constants(name, atoms) for name in names}).queries().ask(query)
+        return self._holding(names, {name: self._constants(name, atoms) for name in names}).queries().evaluate(query)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """A rule that derives a row; None where there is none."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.local.transfer.export import HandedOver
+from tidelog.engine.local.transfer.export import ExportedState
 from tidelog.engine.spark.plans.split_inputs import SeparateProgram, separate
 from tidelog.engine.spark.plans.tasks.task_inputs import with_input
 from tidelog.engine.spark.storage.directory import StateDirectory
@@ -34,7 +34,7 @@ from tidelog.engine.spark.storage.state_files import (
 from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 
-def write_state(state: HandedOver, program: RuleProgram, directory: StateDirectory) -> Manifest:
+def write_state(state: ExportedState, program: RuleProgram, directory: StateDirectory) -> Manifest:
     """Writes the state of a local engine of this program; the manifest names the files, and has no basis and no marks.
 
     They are in the folder of the state's epoch, where nothing else may be.
@@ -63,7 +63,7 @@ def write_state(state: HandedOver, program: RuleProgram, directory: StateDirecto
 
 def read_state(
     manifest: Manifest, program: RuleProgram, directory: StateDirectory
-) -> tuple[HandedOver, frozenset[str]]:
+) -> tuple[ExportedState, frozenset[str]]:
     """The state that a manifest names, for a local engine of this program, and the relations whose numbers are not
     known."""
     written = separate(program, manifest.relations).written
@@ -88,10 +88,10 @@ def read_state(
             waiting[feed.relation] = [
                 _read_changes(each, program.relations[feed.relation], directory) for each in queue
             ]
-    return HandedOver(manifest.epoch, rows, given, waiting), frozenset(unknown)
+    return ExportedState(manifest.epoch, rows, given, waiting), frozenset(unknown)
 
 
-def _with_facts_apart(state: HandedOver, separated: SeparateProgram) -> HandedOver:
+def _with_facts_apart(state: ExportedState, separated: SeparateProgram) -> ExportedState:
     """The state of an engine of the separated program."""
     both = {name: written for name, written in separated.written.items() if written != name}
     if not both:
@@ -100,8 +100,8 @@ def _with_facts_apart(state: HandedOver, separated: SeparateProgram) -> HandedOv
     facts = {written: _as_facts(state.given[name], relations[written]) for name, written in both.items()}
     engine = LocalEngine(separated.rules)
     try:
-        engine.take_over(HandedOver(state.epoch, {**state.rows, **facts}, {}, state.waiting), both.keys())
-        return engine.hand_over()
+        engine.import_state(ExportedState(state.epoch, {**state.rows, **facts}, {}, state.waiting), both.keys())
+        return engine.export_state()
     finally:
         engine.close()
 

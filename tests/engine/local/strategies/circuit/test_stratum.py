@@ -196,7 +196,7 @@ def test_a_first_load_is_a_bootstrap_and_then_the_circuit_repairs() -> None:
 def test_rows_that_were_loaded_are_derived_once_more_for_the_circuit() -> None:
     run = Running(REACH)
     run.commit({"Edge": [(1, 2), (2, 3)]})
-    states = {name: run.engine.export_state(name) for name in run.engine.program.relations}
+    states = {name: run.engine.state_table(name) for name in run.engine.program.relations}
     copy = Running(REACH, strategy="circuit")
     copy.engine = LocalEngine(run.engine.program, strategy="circuit")
     copy.engine.load(states)

@@ -53,7 +53,7 @@ def iterations(run: Running, relation: str) -> dict[tuple[Any, ...], dict[int, i
 
 def everything(run: Running) -> dict[str, Any]:
     names = run.engine.program.relations
-    numbers = {name: sorted(run.engine.export_state(name).to_pylist(), key=str) for name in names}
+    numbers = {name: sorted(run.engine.state_table(name).to_pylist(), key=str) for name in names}
     return numbers | {f"{name} per iteration": sorted(run.engine.export_counts(name)) for name in names}
 
 
@@ -204,7 +204,7 @@ def test_rows_that_were_loaded_are_counted_by_a_bootstrap_first() -> None:
     run.commit({"Start": [(1,)], "Edge": [(1, 2), (2, 3), (1, 3)]})
     copy = counted(REACH)
     copy.engine = LocalEngine(run.engine.program, strategy="counting")
-    copy.engine.load({name: run.engine.export_state(name) for name in run.engine.program.relations})
+    copy.engine.load({name: run.engine.state_table(name) for name in run.engine.program.relations})
     for each in (run, copy):
         each.commit({"Edge": [(3, 4)]})
     assert strategy_of(run, "Reach") == "counting"

@@ -51,7 +51,7 @@ def as_in_the_paper(text: str) -> Running:
 
 def numbers(run: Running, relation: str) -> dict[tuple[Any, ...], tuple[int, int]]:
     """The iteration and the count of every row."""
-    table = run.engine.export_state(relation)
+    table = run.engine.state_table(relation)
     *columns, rank, count, total, _ = (column.to_pylist() for column in table.columns)
     assert total == count, "the total of a row is the count of its iteration"
     return {row: (first, found) for *row_, first, found in zip(*columns, rank, count) for row in [tuple(row_)]}
@@ -59,7 +59,7 @@ def numbers(run: Running, relation: str) -> dict[tuple[Any, ...], tuple[int, int
 
 def everything(run: Running) -> dict[str, Any]:
     names = run.engine.program.relations
-    return {name: sorted(run.engine.export_state(name).to_pylist(), key=str) for name in names}
+    return {name: sorted(run.engine.state_table(name).to_pylist(), key=str) for name in names}
 
 
 def strategy_of(run: Running, relation: str) -> str:
@@ -165,7 +165,7 @@ def test_rows_that_were_loaded_are_numbered_by_a_bootstrap_first() -> None:
     ranked.commit({"Edge": [(1, 4)]})  # the ranked state leaves the row in round 4
     copy = as_in_the_paper(REACH)
     copy.engine = LocalEngine(ranked.engine.program, strategy="elastic-paper")
-    copy.engine.load({name: ranked.engine.export_state(name) for name in ranked.engine.program.relations})
+    copy.engine.load({name: ranked.engine.state_table(name) for name in ranked.engine.program.relations})
     copy.commit({"Edge": [(4, 5)]})
     assert strategy_of(copy, "Reach") == "bootstrap"
     assert numbers(copy, "Reach")[(4,)] == (2, 1)

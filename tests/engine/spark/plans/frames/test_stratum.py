@@ -50,7 +50,7 @@ class Pair:
         return {name: each for each in found.report.strata for name in each.relations} if found else {}
 
     def on_local(self, name: str) -> Numbers:
-        return _numbers(self.local.export_state(name), len(self.rules.relations[name].columns))
+        return _numbers(self.local.state_table(name), len(self.rules.relations[name].columns))
 
     def on_spark(self, name: str) -> Numbers:
         relation = self.rules.relations[name]

@@ -267,7 +267,7 @@ def test_a_change_of_rules_is_repaired_in_waves(strategy: str, steps: int, spark
 
 def totals_on_local(db: Any) -> dict[Any, int]:
     with db._session.engine() as engine:
-        table = engine.export_state("Reach")
+        table = engine.state_table("Reach")
     return {(x, y): total for x, y, total in zip(*(table.column(i).to_pylist() for i in (0, 1, 4)), strict=True)}
 
 

@@ -30,7 +30,7 @@ def run_here(attempt: Attempt, job: Job) -> TaskOutcome:
             return run_bucket(job, 0, ending.meet)
         finally:
             if ending.engine is not None:
-                ending.engine.follow(None)
+                ending.engine.on_progress(None)
 
 
 class _Ending:
@@ -45,7 +45,7 @@ class _Ending:
         """This is the engine. Raises where the attempt is to end already."""
         self.engine = engine
         self._check()
-        engine.follow(self._begin)
+        engine.on_progress(self._begin)
 
     def end(self) -> None:
         """Ends the epoch of the engine, if it is in one."""

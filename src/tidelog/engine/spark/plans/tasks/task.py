@@ -383,7 +383,7 @@ def _columns(job: Job, name: str) -> list[str]:
 
 
 def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
-    return engine.export_state(name).select(_columns(job, name))
+    return engine.state_table(name).select(_columns(job, name))
 
 
 def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:

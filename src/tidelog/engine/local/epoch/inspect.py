@@ -1,0 +1,52 @@
+"""`Inspect`: calls its function for each row that an epoch inserts or deletes, with the round that derived the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.weighted_table import Row, Tables
+from tidelog.maintain.inspect import show_changes
+from tidelog.rules.ir import RuleProgram
+
+
+class Inspector:
+    """Calls the functions of `Inspect` for what an epoch changed, unless it `is_silent`. With `take`, that gets the
+    rows in their place: each with what its weight has changed by, and its rank."""
+
+    def __init__(self, program: RuleProgram, tables: Tables, values: Values) -> None:
+        self.is_silent = False
+        self.take: Callable[[str, list[tuple[Row, int, int]]], None] | None = None
+        self._program = program
+        self._tables = {each.relation: tables[each.relation] for each in program.inspections}
+        self._decoders = {
+            name: [values.decoder(column.type) for column in program.relations[name].columns] for name in self._tables
+        }
+
+    def show(self, epoch: int, store_of: Callable[[str], Store]) -> None:
+        """Shows all changes of the epoch, in the order of the program, then of the rows."""
+        for inspection in () if self.is_silent else self._program.inspections:
+            name = inspection.relation
+            rounds = {} if self._program.relations[name].weighted else _ranks(store_of(name))
+            changes = [(row, weight, rounds.get(row, 0)) for row, weight in self._tables[name].delta.items()]
+            if self.take is not None:
+                self.take(name, changes)
+                continue
+            decoders = self._decoders[name]
+            decoded = (
+                (tuple(decode(word) for decode, word in zip(decoders, row)), weight, rank)
+                for row, weight, rank in changes
+            )
+            show_changes(inspection, decoded, epoch, self._program.functions.definitions)
+
+
+def _ranks(store: Store) -> dict[Row, int]:
+    """The rounds in which the rows that came and left were derived."""
+    ranks: dict[Row, int] = {}
+    for lines in (store.lines_that_came(), store.lines_that_left()):
+        rows = store.rows[lines]
+        numbers = (rows[:, store.columns + k.META] >> k.RANK_SHIFT) & k.RANK_MASK
+        ranks.update(zip(map(tuple, rows[:, : store.columns].tolist()), numbers.tolist()))
+    return ranks
