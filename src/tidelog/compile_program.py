@@ -1,27 +1,70 @@
-"""Source text → everything that the front end knows of it: the stages in their order.
+"""Source text → the flat, stratified rules that engines run: the passes of the compiler, in their order.
 
-parse → check → lower (with stratify) → judge_groups
+| pass | effect |
+| --- | --- |
+| parse | text → syntax tree |
+| check | names resolved, types inferred, rules safe; all errors at once |
+| lower_program | flat rules: no expression inside an atom, a `group_by` is a rule of its own |
+| aggregates | groups that only aggregates read → those aggregates |
+| shared_groups | groups with the same members → one group |
+| stratify | rules → strata, in the order in which they run |
+| weights | marks the relations whose rows need a weight |
+| group_warnings | drops the warnings about groups whose recursion turned out to be monotone |
+
+Each module shows its pass on an example. `tidelog show --stage` prints the program after parse (`ast`), after check
+(`types`) and after the last pass (`rules`, `strata`). Engines plan joins (`plan`) at run time, from statistics.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.check.check import check
 from tidelog.check.names.modules import SearchPath
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.pause_gc import collector_paused
-from tidelog.rules.analysis.group_warnings import judge_groups, judge_unlowered
+from tidelog.rules.analysis.aggregates import aggregates
+from tidelog.rules.analysis.group_warnings import group_warnings, group_warnings_of_typed
+from tidelog.rules.analysis.shared_groups import shared_groups
+from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import RuleProgram
-from tidelog.rules.lower.program import Options, lower
+from tidelog.rules.lower.program import Options, lower_program
+from tidelog.rules.stratify import stratify
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """`function` makes the form `writes` of the program from the forms `reads`."""
+
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+    writes: str
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+PASSES = (
+    Pass(parse, ("source",), "ast"),
+    Pass(check, ("ast", "search_path"), "typed"),
+    Pass(lower_program, ("typed", "options"), "rules"),
+    Pass(aggregates, ("rules",), "rules"),
+    Pass(shared_groups, ("rules",), "rules"),
+    Pass(stratify, ("rules",), "rules"),
+    Pass(weights, ("rules",), "rules"),
+    Pass(group_warnings, ("typed", "rules"), "typed"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """A program that is right, after each stage."""
+    """A program without errors: its syntax tree, its typed form and its flat rules."""
 
     ast: ast.Program
     typed: TypedProgram
@@ -29,19 +72,29 @@ class CompiledProgram:
 
 
 def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
-    """The typed program, whether an engine can run it or not. Raises ProgramError with all that is wrong.
+    """Returns the typed program, whether an engine can run it or not. Raises ProgramError with all errors of a pass.
 
     Modules are looked for beside the source, then on the search path, then in the library.
     """
     with collector_paused():
-        return judge_unlowered(check(parse(source), search_path))
+        return group_warnings_of_typed(check(parse(source), search_path))
+
+
+def compile_typed(typed: TypedProgram, options: Options) -> RuleProgram:
+    """Runs the passes that follow `check`. Raises like `compile_program`."""
+    rules: RuleProgram = _run(PASSES[2:], typed=typed, options=options)["rules"]
+    return rules
 
 
 def compile_program(source: Source, search_path: SearchPath = (), options: Options | None = None) -> CompiledProgram:
-    """All stages of the front end. Raises ProgramError with all errors of the first stage that has any, UsageError
-    when an extern function that a rule needs has no Python function."""
+    """Runs all passes. Raises ProgramError with all errors of the first pass that has any, UsageError when an extern
+    function that a rule needs has no Python function."""
     with collector_paused():
-        tree = parse(source)
-        typed = check(tree, search_path)
-        rules = lower(typed, options or Options())
-        return CompiledProgram(tree, judge_groups(typed, rules), rules)
+        forms = _run(PASSES, source=source, search_path=search_path, options=options or Options())
+    return CompiledProgram(forms["ast"], forms["typed"], forms["rules"])
+
+
+def _run(passes: Sequence[Pass], **forms: Any) -> dict[str, Any]:
+    for each in passes:
+        forms[each.writes] = each.function(*(forms[name] for name in each.reads))
+    return forms

@@ -1,4 +1,4 @@
-"""The strongly connected components of a graph: what depends on itself, and in which order the rest can be done.
+"""Strongly connected components of a graph, in dependency order.
 
 Tarjan's algorithm, without recursion: a chain of ten thousand relations is an ordinary program.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 
 def strong_components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The strongly connected components of a graph, each after those that it points to."""
+    """Returns the strongly connected components of a graph, each after those that it points to."""
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
     open_: list[str] = []

@@ -1,8 +1,13 @@
-"""`ast.Program` → `TypedProgram`: modules, names, types, functions and rules.
+"""`ast.Program` → `TypedProgram`: modules loaded, names resolved, types inferred, functions and rules checked.
+
+    input relation Sale(item: string, cents: u32)
+    Dear(i, c / 100) :- Sale(i, c), c > 1000.
+
+    Dear(i, c / (100: u32)) :- Sale(i, c), c > (1000: u32).         i: string, c: u32
 
 Declarations come first, wherever they stand in the text; then each function and each rule by itself. All errors are
-collected; circles through negation or streams are looked for when there are no others. Functions of the library are
-checked when something uses them, once for all programs of the process; only those that are used are in the result.
+collected. Cycles through negation or streams are reported when there are no other errors. Functions of the library are
+checked when a program uses them, once for all programs of the process; only used ones are in the result.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def check(
       tidelog check -L modules reach.dl
     """
     from tidelog.cli.warnings import print_warnings
-    from tidelog.compile_program import check_source
+    from tidelog.compile_program import check_source, compile_typed
     from tidelog.diagnostics.record import as_record
-    from tidelog.rules.lower.program import Options, lower
+    from tidelog.rules.lower.program import Options
 
     externs = load_externs(externs_file)
     wrong = 0
@@ -61,7 +61,7 @@ def check(
             print_warnings(typed)
         try:
             if externs_file is not None:
-                functions = lower(typed, Options(externs)).functions
+                functions = compile_typed(typed, Options(externs)).functions
                 functions.require(function.id for function in typed.functions.values() if function.is_extern)
         except UsageError as error:
             wrong += 1

@@ -1,28 +1,38 @@
 """Relations and rules → strata, in an order in which each reads only itself and those before it.
 
-A stratum is a strongly connected component of the graph "the head depends on the relations of the body". Components
-come out in dependency order; among those that are free to stand anywhere, the order of declaration decides.
+    Reach(x, y) :- Edge(x, y).                    stratum 0: Edge
+    Reach(x, z) :- Reach(x, y), Edge(y, z).       stratum 1 (recursive): Reach
+    Far(x) :- Edge(x, _), not Reach(x, "a").      stratum 2: Far
 
-A negated literal inside a component has no meaning that all would agree on. The error walks the shortest cycle that
-leads from the negated relation back to the head, one labelled source line for each step.
+A stratum is a strongly connected component of the graph "the head depends on the relations of the body". Components
+come in dependency order; the order of declaration decides between components that are independent.
+
+A negated literal inside a component is an error. The error walks the shortest cycle from the negated relation back to
+the head, with one labelled source line for each step.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, Label
-from tidelog.rules.ir import Atom, Relation, Role, Rule, Stratum
+from tidelog.rules.ir import Atom, Relation, Role, Rule, RuleProgram, Stratum
 from tidelog.strong_components import strong_components
 
 Graph = Mapping[str, Sequence[str]]
 
 
-def stratify(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[Stratum, ...]:
-    """The strata, every relation in exactly one. Raises ProgramError for each negation inside a stratum.
+def stratify(program: RuleProgram) -> RuleProgram:
+    """Returns the program with its strata. Raises ProgramError for each negation inside a stratum."""
+    return replace(program, strata=find_strata(program.relations, program.rules))
+
+
+def find_strata(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[Stratum, ...]:
+    """Returns the strata, with every relation in exactly one. Raises ProgramError for each negation inside a stratum.
 
     Linear in the size of the program; an error costs a search of its stratum.
     """

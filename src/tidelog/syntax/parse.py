@@ -1,7 +1,11 @@
 """Source text → `ast.Program`, by recursive descent.
 
-A mistake is reported where it is found; the parser then skips to the end of that rule or to the next declaration and
-goes on, so that one run reports all of them.
+    Reach(x, z) :- Edge(x, z).
+
+    Rule(heads=(Atom("Reach", (Variable("x"), Variable("z"))),), body=(Positive(Atom("Edge", …)),))
+
+The parser reports a mistake where it finds it, skips to the end of that rule or to the next declaration, and goes on,
+so that one run reports all mistakes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 from tidelog.rules.rule_changes.restratify import restratify
-from tidelog.rules.stratify import stratify
+from tidelog.rules.stratify import find_strata
 
 NAMES = "ABCDEFGH"
 
@@ -84,7 +84,7 @@ def test_a_history_of_changes_gives_the_strata_that_a_look_at_all_rules_gives(se
         come = [_random_rule(chance, number := number + 1) for _ in range(chance.choice((0, 1, 1, 2)))]
         others = [rule for rule in rules if rule not in gone] + come
         try:
-            expected = stratify(now.relations, others)
+            expected = find_strata(now.relations, others)
         except ProgramError:
             with pytest.raises(ProgramError):
                 restratify(strata, now.relations, others, come, gone)

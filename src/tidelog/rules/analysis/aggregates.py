@@ -1,4 +1,4 @@
-"""Groups of which only aggregates are read → those aggregates, so that they can be kept up to date value by value.
+"""Groups of which rules read only aggregates → those aggregates, so that an engine can update them value by value.
 
     Best(s, g.min(), g.count_distinct()) :- Sale(s, p), var g = p.group_by(s).
 
@@ -6,10 +6,10 @@
     Best(s, e#0, e#1) :- G(s, g),          →     Best(s, e#0, e#1) :- G(s, a#0, a#1),
         e#0 = g.min(), e#1 = g.count_distinct().     e#0 = a#0, e#1 = a#1.
 
-Known are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and `arg_min`,
-`arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`; also behind small functions (`inline`).
-Where anything else is done with a group, it stays a group, and so does one inside recursion. What the aggregates read
-of a value must not fail where the rule would not have come to it.
+The known aggregates are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and
+`arg_min`, `arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`, also inside small functions
+(`inline`). A group stays a group where a rule uses it in any other way, and inside recursion. An aggregate must not
+fail on a value that the rule would not have evaluated.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tidelog.rules.ir import (
     Positive,
     Relation,
     Rule,
+    RuleProgram,
     Term,
     Unfold,
     Variable,
@@ -66,11 +67,16 @@ class _StaysGroupError(Exception):
     """Something is done with the group that is no aggregate."""
 
 
-def aggregate(
+def aggregates(program: RuleProgram) -> RuleProgram:
+    """Returns the program with aggregates wherever no rule needs the group as a value. Expects compiled functions."""
+    relations, rules = with_aggregates(program.relations, program.rules, program.functions)
+    return replace(program, relations=relations, rules=rules)
+
+
+def with_aggregates(
     relations: Relations, rules: Sequence[Rule], functions: CompiledFunctions, others: Sequence[Rule] = ()
 ) -> tuple[dict[str, Relation], tuple[Rule, ...]]:
-    """The relations and rules with aggregates wherever a group is not needed; `others` are rules to be left as they
-    are. What the rules call is compiled already."""
+    """Does the same for some of the rules of a program; `others` are the rest, which stay as they are."""
     from tidelog.rules.show import show_rule
 
     grouping = {rule.head.relation: rule for rule in rules if rule.group is not None and not rule.group.weighted}

@@ -1,14 +1,14 @@
-"""Expressions over values that get better: does the result get better with them, worse, or neither?
+"""Monotonicity analysis of expressions over costs.
 
-A *cost* is a value that rounds only improve: under `min` it falls, under `max` it rises. The *bend* of an expression is
-what it does meanwhile: `FALLS`, `RISES`, or `STAYS` where it reads no cost. An expression that could do either is not
-monotone, and `NotMonotoneError` says where.
+A *cost* is a value that rounds only improve: under `min` it falls, under `max` it rises. The *direction* of an
+expression is its own movement meanwhile: `FALLS`, `RISES`, or `STAYS` where it reads no cost. An expression that could
+move either way is not monotone, and `NotMonotoneError` says where.
 
     d + l           d falls, l stays: falls              d - e      both fall: not monotone
     min(d, 7)       falls                                d % 2      not monotone
 
-Sums of fixed width are monotone until they run over the end of their type. Such a sum is reported as a `Sum`, for
-whoever runs the rule to watch.
+Sums of fixed width are monotone until they overflow their type. Each such sum is reported as a `Sum`, so that the
+engine can watch it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""The warnings of a program → those that still stand, now that its rules are known.
+"""The warnings of `check` → those that still hold once the rules are known.
 
-A `group_by` in a recursion is warned of as soon as it is seen (`check.recursion`). Where the recursion is monotone
-(`rules.monotone`) there is nothing to warn of; elsewhere the warning also shows what is in the way.
+    Best(n, d.group_by(n).min()) :- Candidate(n, d).     monotone: no warning
+    Mean(n, d.group_by(n).sum()) :- Candidate(n, d).     W301, with a label at `sum`
+
+`check/rule/recursion.py` warns about every `group_by` in a recursion. This pass drops the warning where the recursion
+is monotone (`monotone.py`); elsewhere it adds a label that shows which expression is not.
 """
 
 from __future__ import annotations
@@ -16,25 +19,27 @@ from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.diagnostics.spans import Span
 from tidelog.rules.analysis.expression_direction import NotMonotoneError
 from tidelog.rules.analysis.monotone import find_monotone
+from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import RuleProgram, Stratum
-from tidelog.rules.lower.program import Options, lower
+from tidelog.rules.lower.program import Options, lower_program
+from tidelog.rules.stratify import stratify
 
 _NOTE = "where groups give nothing but a `min` or `max` that only gets better, changes are followed instead"
 
 
-def judge_groups(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
+def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
     """The program with the warnings that still stand."""
     if not any(warning.code is Code.GROUP_IN_CYCLE for warning in typed.warnings):
         return typed
     return replace(typed, warnings=tuple(_judged(typed.warnings, rules)))
 
 
-def judge_unlowered(typed: TypedProgram) -> TypedProgram:
+def group_warnings_of_typed(typed: TypedProgram) -> TypedProgram:
     """The same for a program that may lack what it needs to run."""
     if not typed.warnings:
         return typed
     try:
-        return judge_groups(typed, lower(typed, Options(), to_run=False))
+        return group_warnings(typed, weights(stratify(lower_program(typed, Options(), to_run=False))))
     except (ProgramError, UsageError):
         return typed
 

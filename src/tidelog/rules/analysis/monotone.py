@@ -1,17 +1,17 @@
-"""A recursive stratum with groups → whether its `min`s and `max`es only ever get better, and then what to run.
+"""A recursive stratum with groups → the stratum to run, if its `min`s and `max`es only ever improve.
 
     Candidate(m, d + l) :- Best(n, d), Edge(n, m, l).
     Best(n, m)          :- Candidate(n, c), var m = c.group_by(n).min().
 
-Every group of the stratum is asked for nothing but its `min` (or its `max`). Columns that hold such a value, or what is
-made of one, are *costs*. The stratum is monotone when better costs in the body of a rule never make its head worse and
-never take it away: costs go through expressions with a bend (`rules.bend`) and lasting conditions, and nothing joins on
-them, groups by them, negates them or compares them for equality. And costs go round in a circle only through groups:
-a copy of a cost that is no longer the best must not keep itself.
+Each group of the stratum may only be read through its `min` (or its `max`). Columns that hold such a value, or a value
+computed from one, are *costs*. The stratum is monotone when better costs in the body of a rule never make its head
+worse and never delete it: costs pass only through expressions with a direction (`expression_direction.py`) and through
+lasting conditions; no literal joins on them, groups by them, negates them or compares them for equality. A cycle of
+costs must pass through a group: otherwise a copy of a cost that is no longer the best could derive itself.
 
-Then the rounds X(i + 1) = F(X(i)) climb, and where they rest is the least fixpoint, however it is reached
-(`docs/decisions/0028-min-and-max-in-recursion.md`). To run, the group is a relation of keys and best values: its rows
-are of the members that were the best when they came.
+Then the rounds X(i + 1) = F(X(i)) climb to the least fixpoint, however it is reached
+(`docs/decisions/0028-min-and-max-in-recursion.md`). To run, the group is a relation of keys and best values; its rows
+are those of the members that were the best when they were inserted.
 """
 
 from __future__ import annotations

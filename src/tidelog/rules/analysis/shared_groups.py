@@ -9,10 +9,10 @@ groups whose keys are part of one another: levels of detail, as the leapfrog pap
     Each(s, i, p.group_by((s, i)).max()) :-          →    H(s, i, a#0) :- a#0 = max of M(s, i, _).
         Sale(s, i, p).                                    M(s, i, p) :- Sale(s, i, p).
 
-Members are the same where what stands before the `group_by` is, up to the names of variables, and so is the value. The
-columns of the keys are put in an order in which each key of a chain is the beginning of the next. This is done once,
-for the rules that a program has from the start: a rule that comes later must not need one that may go. Aggregates that
-may fail are only shared where all have them: a rule that is gone must not fail any more.
+Two groups have the same members if their values and the literals before `group_by` are equal up to the names of
+variables. Key columns are ordered so that each key of a chain is a prefix of the next. Only the rules that a program
+has from the start share groups: a rule added later must not depend on one that may be removed. Aggregates that may fail
+are shared only where all the groups have them: a removed rule must not fail any more.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from tidelog.rules.ir import (
     Positive,
     Relation,
     Rule,
+    RuleProgram,
     Term,
     Variable,
     Wildcard,
@@ -69,13 +70,12 @@ class _Place:
     finer: int
 
 
-def share_groups(
-    relations: Mapping[str, Relation], rules: Sequence[Rule], functions: CompiledFunctions
-) -> tuple[dict[str, Relation], tuple[Rule, ...]]:
-    """The relations and rules with one group for all that have the same members, and one relation of members for all
-    whose keys are part of one another."""
+def shared_groups(program: RuleProgram) -> RuleProgram:
+    """Returns the program with one group for all that have the same members, and one relation of members for all whose
+    keys are part of one another."""
     from tidelog.rules.show import show_rule
 
+    relations, rules = program.relations, program.rules
     made_by = {rule.head.relation: rule for rule in rules}
     levels, stands_for = _find_levels(relations, rules, made_by)
     places: dict[str, _Place] = {}
@@ -90,7 +90,7 @@ def share_groups(
     gone = {name for name, each in stands_for.items() if each.rule.head.relation != name}
     gone |= {_members(made_by[name]) for name in stands_for} - {*members}
     if not gone:
-        return dict(relations), tuple(rules)
+        return program
     changed_relations = {name: relation for name, relation in relations.items() if name not in gone}
     changed = []
     for rule in rules:
@@ -98,7 +98,7 @@ def share_groups(
         if name in gone:
             continue
         if name in stands_for:
-            rule = _grouping(stands_for[name], places[name], functions)
+            rule = _grouping(stands_for[name], places[name], program.functions)
             made = [Column(f"a{place}", term.type) for place, term in enumerate(_aggregated(rule))]
             changed_relations[name] = _with_columns(relations[name], places[name].order, made)
         elif name in members:
@@ -107,7 +107,7 @@ def share_groups(
         else:
             rule = _reading(rule, stands_for, places, made_by)
         changed.append(replace(rule, text=show_rule(rule)) if "#" in rule.head.relation else rule)
-    return changed_relations, tuple(changed)
+    return replace(program, relations=changed_relations, rules=tuple(changed))
 
 
 # What may be shared

@@ -1,57 +1,77 @@
-"""Which relations have to know how often each of their rows is derived.
+"""Marks the relations that must know how often each of their rows is derived.
 
-A multiset and a stream do. So does whatever an `Inspect` shows, and the members of a group if somebody reads the
-weights of its values. And so do the relations below these from which weights come: internal ones that are not
-recursive. Everywhere else a relation is a set, and the weight of a row in it is 1.
+    output multiset Paid(c: u32)            Paid: weighted     a multiset
+    Paid(c) :- Part(c).                     Part: weighted     an internal relation that Paid's weights come from
+    Part(c) :- Order(_, c).                 Order: a set       an input; each row has the weight 1
+
+Weighted are multisets and streams, the relations that an `Inspect` shows, and the members of a group if a rule reads
+the weights of its values; also the internal, non-recursive relations below these, which their weights come from. Every
+other relation is a set, and each of its rows has the weight 1.
 
 The weight of a row is the sum over the rule instances that derive it of the product of the weights in their bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.check import program, typed
-from tidelog.rules.ir import Feed, Inspection, Kind, Relation, Role, Rule, Stratum
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.report import diagnostic
+from tidelog.rules.ir import Kind, Role, RuleProgram
 from tidelog.types import NamedType, Type, parts
 
 _GROUP = "ddlog_std::Group"
 
 
-def with_weights(
-    relations: Mapping[str, Relation],
-    rules: Sequence[Rule],
-    strata: Sequence[Stratum],
-    feeds: Iterable[Feed],
-    inspections: Iterable[Inspection],
-) -> dict[str, Relation]:
-    """The relations, those that have to know their weights marked as `weighted`; who stays is the very object."""
+def weights(rules: RuleProgram) -> RuleProgram:
+    """Returns the program with the relations that need weights marked as `weighted`; all others are the same objects.
+
+    Raises ProgramError for an input multiset inside recursion.
+    """
+    _refuse_recursive_multisets(rules)
+    relations = rules.relations
     wanted = [name for name, relation in relations.items() if relation.kind is not Kind.SET]
-    wanted += [inspection.relation for inspection in inspections]
-    wanted += [rule.group.atom.relation for rule in rules if rule.group is not None and rule.group.weighted]
-    weighted = _weighed(wanted, relations, rules, strata, feeds) if wanted else set()
-    return {
+    wanted += [inspection.relation for inspection in rules.inspections]
+    wanted += [rule.group.atom.relation for rule in rules.rules if rule.group is not None and rule.group.weighted]
+    weighted = _weighed(wanted, rules) if wanted else set()
+    marked = {
         name: relation if relation.weighted == (name in weighted) else replace(relation, weighted=name in weighted)
         for name, relation in relations.items()
     }
+    return replace(rules, relations=marked)
 
 
-def _weighed(
-    wanted: list[str],
-    relations: Mapping[str, Relation],
-    rules: Sequence[Rule],
-    strata: Sequence[Stratum],
-    feeds: Iterable[Feed],
-) -> set[str]:
-    """What is `wanted`, and what its weights come from."""
-    recursive = {name for stratum in strata if stratum.recursive for name in stratum.relations}
-    sources = {feed.relation: feed for feed in feeds}
+def _refuse_recursive_multisets(rules: RuleProgram) -> None:
+    """Raises ProgramError for input multisets inside recursion, where a row has no weight to add to."""
+    recursive = (rules.relations[name] for stratum in rules.strata if stratum.recursive for name in stratum.relations)
+    wrong = [each for each in recursive if each.kind is Kind.MULTISET and each.role is Role.INPUT]
+    if wrong:
+        raise ProgramError(
+            tuple(
+                diagnostic(
+                    Code.NOT_YET,
+                    f"`{relation.name}` is an input multiset that depends on itself, which cannot be run yet",
+                    relation.span,
+                    "rows of a recursive relation have no weights",
+                    help="derive into another relation: `Derived(x) :- Given(x).`",
+                )
+                for relation in wrong
+            )
+        )
+
+
+def _weighed(wanted: list[str], rules: RuleProgram) -> set[str]:
+    """Returns the relations that are `wanted` and those that their weights come from."""
+    recursive = {name for stratum in rules.strata if stratum.recursive for name in stratum.relations}
+    sources = {feed.relation: feed for feed in rules.feeds}
     below: dict[str, set[str]] = {}
-    for rule in rules:
+    for rule in rules.rules:
         below.setdefault(rule.head.relation, set()).update(atom.relation for atom in rule.positives)
     # One row for each key of another relation, or what a transformer makes: there all weights are 1.
-    made_whole = {rule.head.relation for rule in rules if rule.group is not None or rule.transform is not None}
+    made_whole = {rule.head.relation for rule in rules.rules if rule.group is not None or rule.transform is not None}
     weighted: set[str] = set()
     while wanted:
         name = wanted.pop()
@@ -60,7 +80,7 @@ def _weighed(
         weighted.add(name)
         feed = sources.get(name)
         for source in below.get(name, set()) if feed is None else {feed.source}:
-            if relations[source].role in (Role.INTERNAL, Role.HIDDEN) and source not in made_whole:
+            if rules.relations[source].role in (Role.INTERNAL, Role.HIDDEN) and source not in made_whole:
                 wanted.append(source)
         # What is delayed has the weights of its source.
         wanted += [each.relation for each in sources.values() if each.source == name]
@@ -68,7 +88,9 @@ def _weighed(
 
 
 def reads_weights(
-    literals: Sequence[program.Literal], heads: Sequence[program.Atom], functions: Mapping[str, program.Function]
+    literals: Sequence[program.Literal],
+    heads: Sequence[program.Atom],
+    functions: Mapping[str, program.Function],
 ) -> bool:
     """Whether what stands behind a `group_by` may look at the weights of the group's values."""
     expressions: list[typed.Expression] = []

@@ -1,4 +1,11 @@
-"""The body of one rule → flat literals, one by one; see `lower` for what becomes of what."""
+"""The body of one typed rule → flat literals, one by one.
+
+    Sale(i, c), Sale(i, c * 2), Sale(j, j + 1)
+
+    Sale(i, c), var e#0 = c * 2, Sale(i, e#0), Sale(j, e#1), e#1 == j + 1
+
+`lower/program.py` says what becomes of each kind of literal.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A call of a small function → the expression that it stands for.
+"""A call of a small function → the body of that function.
 
     function mean(g: Group<'K, u64>): u64 { g.sum_of(|x| x) / (g.count_distinct() as u64) }
 
     m.group_by(k).mean()    →    m.group_by(k).sum_of(|x| x) / (m.group_by(k).count_distinct() as u64)
 
-So what a function does with a group is seen where the group is made. Small is a function whose body is one expression
-without statements, called with variables, literals and functions: nothing is evaluated more often than before that
+The pass `aggregates` so sees which aggregates of a group a function reads. A function is small if its body is one
+expression without statements and its arguments are variables, literals and functions: no evaluation is repeated that
 could be noticed.
 """
 

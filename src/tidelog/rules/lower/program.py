@@ -7,11 +7,11 @@
 
 An expression in an atom gets a variable of its own, with a `#` in its name. It is computed before the atom; where it
 reads a variable that the same atom binds, the atom binds both and a condition compares them. Expressions without
-variables become constants. A pattern in an atom is a variable that is taken apart behind it. A negated atom with
-wildcards stands on a hidden projection of its relation to the columns that it names, shared by all rules; one with
-patterns, on a hidden relation of what the patterns let through. What stands before a `group_by` or an `Inspect` becomes
-the body of a hidden relation of its own. `R-1` and `S'` are hidden relations that the engine feeds. Hidden rules come
-after the rules of the program.
+variables become constants. A pattern in an atom becomes a variable that is taken apart behind the atom. A negated atom
+with wildcards reads a hidden projection of its relation to the columns that it names, shared by all rules; one with
+patterns reads a hidden relation of the rows that the patterns let through. The literals before a `group_by` or an
+`Inspect` become the body of a hidden relation. `R-1` and `S'` are hidden relations that the engine feeds. Hidden rules
+come after the rules of the program.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ from tidelog.functions.compile_functions import CompiledFunctions, compile_funct
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.library._runtime.registry import library_externs
 from tidelog.library._runtime.representations import LIBRARY_TYPES
-from tidelog.rules.analysis.aggregates import aggregate
-from tidelog.rules.analysis.shared_groups import share_groups
-from tidelog.rules.analysis.weights import reads_weights, with_weights
+from tidelog.rules.analysis.weights import reads_weights
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -50,7 +48,6 @@ from tidelog.rules.ir import (
     Role,
     Rule,
     RuleProgram,
-    Stratum,
     Term,
     Transform,
     Unfold,
@@ -59,7 +56,6 @@ from tidelog.rules.ir import (
 )
 from tidelog.rules.lower.body import RuleLowering
 from tidelog.rules.lower.singleton import with_singleton
-from tidelog.rules.stratify import stratify
 from tidelog.values import Definitions
 
 _WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
@@ -79,9 +75,9 @@ class Options:
     output_internal: bool = False
 
 
-def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> RuleProgram:
-    """The rules and strata of a program. Raises ProgramError when there is a cycle through negation and, where it is
-    `to_run`, UsageError when an extern function that a rule needs has no Python function."""
+def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> RuleProgram:
+    """Returns the flat rules of a program, not yet stratified. Raises ProgramError for what no engine can run and,
+    where it is `to_run`, UsageError when an extern function that a rule needs has no Python function."""
     source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)
@@ -96,24 +92,8 @@ def lower(source: program.TypedProgram, options: Options, *, to_run: bool = True
     # Now, and not in the epoch that first needs it: what is missing is missing from the start.
     if to_run:
         functions.require_for(*expressions_of(rules))
-        relations, rules = share_groups(*aggregate(relations, rules, functions), functions)
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
-    return assemble(relations, rules, stratify(relations, rules), functions, indexes, feeds, inspections)
-
-
-def assemble(
-    relations: Mapping[str, Relation],
-    rules: tuple[Rule, ...],
-    strata: tuple[Stratum, ...],
-    functions: CompiledFunctions,
-    indexes: Mapping[str, Index],
-    feeds: tuple[Feed, ...],
-    inspections: tuple[Inspection, ...],
-) -> RuleProgram:
-    """The program of these rules, where relations know their weights if they have to."""
-    _refuse_given_weights(relations, strata)
-    weighted = with_weights(relations, rules, strata, feeds, inspections)
-    return RuleProgram(weighted, rules, strata, functions, indexes, feeds, inspections)
+    return RuleProgram(relations, rules, (), functions, indexes, feeds, inspections)
 
 
 def expressions_of(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
@@ -300,25 +280,6 @@ def refuse_locations(rules: Iterable[program.Rule]) -> None:
             tuple(
                 diagnostic(Code.NOT_YET, "`@` in a head cannot be run yet", place.span, "no engine sends rows away")
                 for place in elsewhere
-            )
-        )
-
-
-def _refuse_given_weights(relations: Mapping[str, Relation], strata: tuple[Stratum, ...]) -> None:
-    """Raises ProgramError for input multisets inside recursion, where a row has no weight to add to."""
-    recursive = (relations[name] for stratum in strata if stratum.recursive for name in stratum.relations)
-    wrong = [each for each in recursive if each.kind is Kind.MULTISET and each.role is Role.INPUT]
-    if wrong:
-        raise ProgramError(
-            tuple(
-                diagnostic(
-                    Code.NOT_YET,
-                    f"`{relation.name}` is an input multiset that depends on itself, which cannot be run yet",
-                    relation.span,
-                    "rows of a recursive relation have no weights",
-                    help="derive into another relation: `Derived(x) :- Given(x).`",
-                )
-                for relation in wrong
             )
         )
 

@@ -2,9 +2,9 @@
 
     Edge(x, y), not Edge(y, _)        ?(x, y) :- Edge(x, y), not Edge#0(y).       Edge#0(a) :- Edge(a, _).
 
-The query becomes the body of a rule for a relation of its own, whose columns are the query's variables in the order in
-which they are bound; those that begin with `_` are left out. What has to be hidden is hidden as in `lower`, but for the
-query alone: the program does not change.
+The query becomes the body of a rule for a relation of its own. The columns of that relation are the query's variables
+in the order in which they are bound, without those that begin with `_`. Hidden relations are made as in
+`lower_program`, but for the query alone: the program does not change.
 """
 
 from __future__ import annotations

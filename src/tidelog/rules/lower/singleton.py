@@ -1,6 +1,8 @@
-"""`ddlog_std::Singleton()`: the relation that always has its one row.
+"""Adds the fact of `ddlog_std::Singleton`, the relation that always has its one row.
 
-The library declares it; a program that reads it, or wants to see all internal relations, gets the fact with it.
+    A(1) :- Singleton().    →    A(1) :- Singleton().    Singleton().
+
+The library declares the relation. A program gets the fact if it reads the relation or shows all internal relations.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     (var a, Some{var b}) = FlatMap(f(x))        x  →  [(a, b) for each item of f(x) that fits the pattern]
 
-Both engines use it: what it returns are the ways in which a rule goes on.
+Both engines use it: a rule continues once for each tuple in the result.
 """
 
 from __future__ import annotations

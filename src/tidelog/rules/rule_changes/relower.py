@@ -1,8 +1,11 @@
-"""A program of flat rules, with some of its rules replaced: only those that come are lowered.
+"""A `RuleProgram` and a change of its rules → the changed `RuleProgram`; only added rules are lowered.
 
-What stays is what it was, object by object, so that an engine can see what changed. Rules that come are numbered behind
-all others. What they have to hide gets names that no other rule has; projections and delays are shared as in `lower`.
-A hidden relation that nothing reads any more goes, with its rules.
+    [0] A(x) :- B(x).      − [1]  + A(x + 1) :- B(x).      [0] A(x) :- B(x).
+    [1] A(x) :- C(x).                 →                    [2] A(e#0) :- B(x), var e#0 = x + 1.
+
+Rules that stay are the same objects, so that an engine can see what changed. Added rules get ids above all others.
+Their hidden relations get names that no other rule has; projections and delays are shared as in `lower_program`. A
+hidden relation that no rule reads any more is deleted with its rules.
 """
 
 from __future__ import annotations
@@ -12,14 +15,15 @@ from dataclasses import replace
 
 from tidelog.check import program
 from tidelog.functions.compile_functions import CompiledFunctions
-from tidelog.rules.analysis.aggregates import aggregate
+from tidelog.rules.analysis.aggregates import with_aggregates
+from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower import singleton
-from tidelog.rules.lower.program import Lowering, Options, assemble, expressions_of, refuse_locations
+from tidelog.rules.lower.program import Lowering, Options, expressions_of, refuse_locations
 from tidelog.rules.rule_changes.restratify import restratify
 
 
-def change_rules(
+def relower(
     rules: RuleProgram,
     source: program.TypedProgram,
     options: Options,
@@ -42,7 +46,7 @@ def change_rules(
     functions.require_for(*expressions_of(new))
     gone = [rule for rule in rules.rules if rule.id in removed]
     before = tuple([rule for rule in rules.rules if rule.id not in removed])
-    relations, new = aggregate(relations, new, functions, before)
+    relations, new = with_aggregates(relations, new, functions, before)
     kept = (*before, *new)
     inspections = (*rules.inspections, *lowering.inspections)
     alive: Collection[str] = relations.keys()
@@ -51,7 +55,7 @@ def change_rules(
     if len(alive) < len(relations):
         relations = {name: relation for name, relation in relations.items() if name in alive}
         kept = tuple(rule for rule in kept if rule.head.relation in alive)
-    changed = assemble(
+    changed = RuleProgram(
         relations,
         kept,
         restratify(rules.strata, relations, kept, new, gone),
@@ -60,7 +64,7 @@ def change_rules(
         tuple(feed for feed in lowering.feeds.values() if feed.relation in alive),
         tuple(inspection for inspection in inspections if inspection.relation in alive),
     )
-    return changed, ids
+    return weights(changed), ids
 
 
 def _functions(rules: RuleProgram, source: program.TypedProgram) -> CompiledFunctions:

@@ -1,12 +1,12 @@
-"""The strata of a program, with some of its rules replaced: for most changes only the stratum of a rule is another.
+"""The strata of a program and a change of its rules → the new strata; most changes touch only one stratum.
 
-    a rule goes      strata stay, unless it stood in a recursion of several relations, which may fall apart
-    a rule comes     strata stay, if all that it reads stands before its head; what stands behind it moves before it,
-                     with all that it needs (after Pearce and Kelly), unless it needs the head: then strata become one
+    rule removed     strata stay, unless the rule was in a recursion of several relations, which may fall apart
+    rule added       strata stay, if the rule reads only strata before its head; strata behind the head move before it,
+                     with all that they need (after Pearce and Kelly), unless they need the head: then strata merge
 
-Strata that are what they were are the very objects. Where strata fall apart or become one, all are found anew. So the
-order may be another one than `stratify` would find for the same rules; it is always one in which each reads only itself
-and those before it.
+Strata that do not change are the same objects. Where strata fall apart or merge, `find_strata` derives all of them from
+scratch. So the order may differ from the one that `stratify` finds for the same rules; it is always one in which each
+stratum reads only itself and those before it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidelog.rules.ir import Relation, Rule, Stratum
-from tidelog.rules.stratify import stratify
+from tidelog.rules.stratify import find_strata
 
 # From so many rules on, to look at them one by one is no cheaper.
 MANY = 16
@@ -33,11 +33,11 @@ def restratify(
     """
     strata, places = None, _places(before)
     if len(added) + len(removed) <= MANY and places.keys() == relations.keys():
-        strata = _repaired(list(before), places, added, removed)
-    return stratify(relations, rules) if strata is None else tuple(strata)
+        strata = _updated(list(before), places, added, removed)
+    return find_strata(relations, rules) if strata is None else tuple(strata)
 
 
-def _repaired(
+def _updated(
     strata: list[Stratum], places: Mapping[str, int], added: Sequence[Rule], removed: Sequence[Rule]
 ) -> list[Stratum] | None:
     """None where strata fall apart or become one."""

@@ -1,12 +1,12 @@
-"""The rules of a database as they are now: those of its program, less some, and more that came at run time.
+"""The current rules of a database: those of its program, less the removed ones, plus those added at run time.
 
     base      the program as it was compiled; never changes
-    layer     which of its rules are gone, and the texts that came, each less what is gone of it again
+    layer     which rules of the base are removed, and the added texts, each less its own removed rules
 
-A rule set is a frozen value: to add or remove rules gives another one. Rules are a set up to the names of their
-variables (`check.same_rule`), so to add one that is there changes nothing, and to remove one that is not is an error.
-A text that came has a number for good: errors, closures and hidden relations are named after it, and are the same when
-the layer is put on the base again.
+A rule set is a frozen value: adding or removing rules returns another one. Rules are a set up to the names of their
+variables (`check/rule/same_rule.py`): adding a rule that exists changes nothing, and removing one that does not exist
+is an error. An added text keeps its number for good: errors, closures and hidden relations are named after it, and have
+the same names when the layer is applied to the base again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import diagnostic
 from tidelog.diagnostics.spans import Source
-from tidelog.rules.analysis.group_warnings import judge_groups
+from tidelog.rules.analysis.group_warnings import group_warnings
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.lower.program import Options
-from tidelog.rules.rule_changes.relower import change_rules
+from tidelog.rules.rule_changes.relower import relower
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
 from tidelog.values import Definitions
@@ -154,7 +154,7 @@ class RuleSet:
         come = [_Member(number, 0, each.rule, each.tree, ()) for each in new.values()]
         typed = _with_rules(typed, [*members.values(), *come], [each.tree for each in come], ())
         names = {f"{number}.{each.place}": each.rule for each in new.values()}
-        rules, ids = change_rules(self.rules, typed, self.options, names, ())
+        rules, ids = relower(self.rules, typed, self.options, names, ())
         if self.know is not None:
             self.know(typed.functions, rules.functions.definitions)
         for (key, each), flat in zip(new.items(), ids, strict=True):
@@ -163,11 +163,11 @@ class RuleSet:
         gone = left_out | {each.place for each in checked if each.place not in kept}
         texts = {**self.layer.texts, number: (text, gone)}
         layer = replace(self.layer, texts=texts, count=max(number, self.layer.count))
-        return replace(self, typed=judge_groups(typed, rules), rules=rules, layer=layer, _found=members)
+        return replace(self, typed=group_warnings(typed, rules), rules=rules, layer=layer, _found=members)
 
     def _without(self, gone: Sequence[_Member], members: Mapping[RuleKey, _Member]) -> RuleSet:
         typed = _with_rules(self.typed, members.values(), (), [each.tree for each in gone])
-        rules, _ = change_rules(self.rules, typed, self.options, {}, {id_ for each in gone for id_ in each.ids})
+        rules, _ = relower(self.rules, typed, self.options, {}, {id_ for each in gone for id_ in each.ids})
         removed = set(self.layer.removed)
         texts = dict(self.layer.texts)
         for each in gone:
@@ -179,7 +179,7 @@ class RuleSet:
         used = {each.text for each in members.values()}
         texts = {number: kept for number, kept in texts.items() if number in used or _declares(kept[0])}
         layer = replace(self.layer, removed=frozenset(removed), texts=texts)
-        return replace(self, typed=judge_groups(typed, rules), rules=rules, layer=layer, _found=members)
+        return replace(self, typed=group_warnings(typed, rules), rules=rules, layer=layer, _found=members)
 
     def _not_there(self, absent: CheckedRule) -> Any:
         rule = absent.rule

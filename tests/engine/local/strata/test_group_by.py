@@ -11,7 +11,7 @@ from tidelog.diagnostics.spans import Source, Span
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.rules.ir import Atom, Column, Group, Positive, Relation, Role, Rule, RuleProgram, Variable, Wildcard
-from tidelog.rules.stratify import stratify
+from tidelog.rules.stratify import find_strata
 from tidelog.types import STRING, U32, NamedType
 from tidelog.values import Group as GroupValue
 
@@ -38,7 +38,7 @@ def program(keys: tuple[Variable, ...]) -> RuleProgram:
         "G#": Relation("G#", (*key_columns, Column("g", GROUPED)), Role.HIDDEN, SPAN),
         "Out": Relation("Out", (*key_columns, Column("g", GROUPED)), Role.INTERNAL, SPAN),
     }
-    return RuleProgram(relations, rules, stratify(relations, rules))
+    return RuleProgram(relations, rules, find_strata(relations, rules))
 
 
 def groups_of(engine: LocalEngine, keys: int) -> dict[tuple[str, ...], GroupValue]:
