@@ -32,6 +32,8 @@ from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
         ("http://münchen.de/", "http://xn--mnchen-3ya.de/"),
         ("http://a.b/%2e%2E/c", "http://a.b/c"),
         ("ws://a/?'", "ws://a/?%27"),
+        ("http://straße.de/", "http://xn--strae-oqa.de/"),
+        ("http://a/^", "http://a/%5E"),
     ],
 )
 def test_the_normal_form(text: str, normal: str) -> None:
@@ -51,6 +53,10 @@ def test_the_normal_form(text: str, normal: str) -> None:
         ("http://ex ample", "invalid domain character"),
         ("http://a:99999/", "invalid port number"),
         ("http://a:b/", "invalid port number"),
+        ("http://:80/", "empty host"),
+        ("http://a b:c/", "invalid domain character"),
+        ("http://a\u200d/", "invalid international domain name"),
+        ("file://a:80/", "invalid domain character"),
     ],
 )
 def test_what_is_no_url(text: str, problem: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.library._runtime.extern import extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
-from tidelog.library._url.text import PORTS, BadUrlError, Url, parse_url
+from tidelog.library._url.text import PORTS, BadUrlError, normal_url, url_parts
 from tidelog.values.structs import Struct
 
 
@@ -15,7 +15,7 @@ def url_parse(text: str) -> Struct:
 
 @extern
 def join(url: str, other: str) -> Struct:
-    return _parsed(other, parse_url(url))
+    return _parsed(other, url)
 
 
 @extern
@@ -25,73 +25,73 @@ def url_to_string(url: str) -> str:
 
 @extern
 def scheme(url: str) -> str:
-    return parse_url(url).scheme
+    return url_parts(url).scheme
 
 
 @extern
 def username(url: str) -> str:
-    return parse_url(url).username
+    return url_parts(url).username
 
 
 @extern
 def password(url: str) -> Struct:
-    return _if_any(parse_url(url).password)
+    return _if_any(url_parts(url).password)
 
 
 @extern
 def host_str(url: str) -> Struct:
-    return _if_any(parse_url(url).host)
+    return _if_any(url_parts(url).host)
 
 
 @extern
 def domain(url: str) -> Struct:
-    parts = parse_url(url)
+    parts = url_parts(url)
     return _if_any(parts.host) if parts.is_domain else NONE
 
 
 @extern
 def port(url: str) -> Struct:
-    number = parse_url(url).port
+    number = url_parts(url).port
     return NONE if number is None else Some(number)
 
 
 @extern
 def port_or_known_default(url: str) -> Struct:
-    parts = parse_url(url)
+    parts = url_parts(url)
     number = PORTS.get(parts.scheme) if parts.port is None else parts.port
     return NONE if number is None else Some(number)
 
 
 @extern
 def path(url: str) -> str:
-    return parse_url(url).path
+    return url_parts(url).path
 
 
 @extern
 def query(url: str) -> Struct:
-    text = parse_url(url).query
+    text = url_parts(url).query
     return NONE if text is None else Some(text)
 
 
 @extern
 def fragment(url: str) -> Struct:
-    text = parse_url(url).fragment
+    text = url_parts(url).fragment
     return NONE if text is None else Some(text)
 
 
 @extern
 def has_authority(url: str) -> bool:
-    return parse_url(url).host is not None
+    return url_parts(url).host is not None
 
 
 @extern
 def cannot_be_a_base(url: str) -> bool:
-    return parse_url(url).opaque is not None
+    return url_parts(url).cannot_be_a_base
 
 
-def _parsed(text: str, base: Url | None) -> Struct:
+def _parsed(text: str, base: str | None) -> Struct:
     try:
-        return Ok(str(parse_url(text, base)))
+        return Ok(normal_url(text, base))
     except BadUrlError as error:
         return Err(str(error))
 

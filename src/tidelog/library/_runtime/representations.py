@@ -61,9 +61,9 @@ def _any_text() -> str:
 
 
 def _url(text: str) -> str:
-    from tidelog.library._url.text import parse_url
+    from tidelog.library._url.text import normal_url
 
-    return str(parse_url(text))
+    return normal_url(text)
 
 
 def _local_url() -> str:
