@@ -12,7 +12,7 @@ from tests.oracle.generate import random_case
 from tests.oracle.write import write
 from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
-from tidelog.engine.local.execution.bytecode import Encoded
+from tidelog.engine.local.execution.bytecode import Bytecode
 from tidelog.engine.local.kernels import layout as k
 from tidelog.plan.shared import MOST_VARIANTS, _grown
 from tidelog.plan.show import show_plan
@@ -72,8 +72,8 @@ def _compare(run: Running) -> int:
     """
     compared = 0
     for stratum in run.engine._laid.strata:
-        encoded: list[Encoded] = list(getattr(stratum, "_variants", ()))
-        for tree in encoded:
+        bytecode: list[Bytecode] = list(getattr(stratum, "_variants", ()))
+        for tree in bytecode:
             found = _grown(tree.variants, stratum.relations)
             if tree.in_python:
                 assert found == [(None, None)]

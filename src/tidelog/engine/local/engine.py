@@ -25,7 +25,7 @@ from tidelog.engine.local.epoch.inserted_rows import InsertedRows
 from tidelog.engine.local.epoch.net_operations import Facts, decoded, net, split
 from tidelog.engine.local.epoch.progress import progress_hooks
 from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
-from tidelog.engine.local.execution.threads import Team, processors
+from tidelog.engine.local.execution.threads import ThreadPool, processors
 from tidelog.engine.local.kernels.memory import seconds_loading
 from tidelog.engine.local.queries.lookup import find_line, find_lines
 from tidelog.engine.local.queries.queries import LocalQueries
@@ -93,7 +93,7 @@ class LocalEngine:
         self._capture: Capture | None = None
         self._track_state = track_state
         self._asked = Maintenance(strategy, switch, threads)
-        self._team = self._catalog.helpers = Team(self._asked.threads or processors())
+        self._thread_pool = self._catalog.thread_pool = ThreadPool(self._asked.threads or processors())
         self._switch = Switch(self._asked.switch, clock)
         self._inserted_rows: WeakSet[InsertedRows] = WeakSet()
         self.marks: Marks = {}
@@ -115,7 +115,7 @@ class LocalEngine:
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
         kind = kind_of(stratum, program, self._asked.strategy)
-        return kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._team)
+        return kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool)
 
     def _lay_out(
         self,
@@ -294,7 +294,7 @@ class LocalEngine:
     def close(self) -> None:
         """Gives the memory back, and ends the threads."""
         self._laid.queries.release()
-        self._team.close()
+        self._thread_pool.close()
         self._catalog.close()
         self._catalog = Catalog([])
         self._laid.strata = []

@@ -6,7 +6,7 @@ import pytest
 from tests.engine.local.run import Rows, Running
 
 import tidelog
-from tidelog.engine.local.execution.bytecode import Encoded
+from tidelog.engine.local.execution.bytecode import Bytecode
 from tidelog.engine.local.kernels import layout as k
 
 RELATIONS = """
@@ -24,20 +24,20 @@ FACTS: dict[str, Rows] = {
 }
 
 
-def trees(text: str) -> tuple[Running, list[Encoded]]:
+def trees(text: str) -> tuple[Running, list[Bytecode]]:
     """What the strata with rules run, once there are rows."""
     run = Running(text)
     run.commit(FACTS)
-    return run, [encoded for stratum in run.engine._laid.strata for encoded in stratum._variants]
+    return run, [bytecode for stratum in run.engine._laid.strata for bytecode in stratum._variants]
 
 
-def blocks(encoded: Encoded) -> int:
-    return int(encoded.segments[0].code[k.CODE_ITERATORS])
+def blocks(bytecode: Bytecode) -> int:
+    return int(bytecode.segments[0].code[k.CODE_ITERATORS])
 
 
-def shared(found: list[Encoded]) -> list[int]:
+def shared(found: list[Bytecode]) -> list[int]:
     """The iterators of each tree that belongs to several variants, against what they would have apart."""
-    return [blocks(encoded) for encoded in found if len(encoded.variants) > 1]
+    return [blocks(bytecode) for bytecode in found if len(bytecode.variants) > 1]
 
 
 def one_by_one(text: str, rules: list[str]) -> dict[str, dict[tuple[int, ...], int]]:
@@ -97,7 +97,7 @@ def test_the_literals_in_common_are_joined_once() -> None:
 
 def test_a_rule_with_many_heads_is_evaluated_once() -> None:
     run, found = trees(RELATIONS + "A(x, z), A(z, x), A(y, y) :- P(x, y), E(y, z).")
-    assert all(len(encoded.variants) == 3 for encoded in found if encoded.variants[0].rule.head.relation == "A")
+    assert all(len(bytecode.variants) == 3 for bytecode in found if bytecode.variants[0].rule.head.relation == "A")
     assert (
         run.rows("A")
         == one_by_one(
@@ -109,7 +109,7 @@ def test_a_rule_with_many_heads_is_evaluated_once() -> None:
 def test_more_rules_than_one_row_may_feed_at_once() -> None:
     rules = "\n".join(f"A(x, {n}) :- P(x, y)." for n in range(150))
     run, found = trees(RELATIONS + rules)
-    assert max(len(encoded.variants) for encoded in found) <= k.OUT_SPARE
+    assert max(len(bytecode.variants) for bytecode in found) <= k.OUT_SPARE
     assert len(run.rows("A")) == 150 * len({a for a, _ in FACTS["P"]})
 
 

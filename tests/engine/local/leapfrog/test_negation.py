@@ -148,7 +148,7 @@ def test_negated_parts_stand_beside_others_and_below_constants(threads: int) -> 
         }
 
     engine = LocalEngine(tidelog.compile(text).stages.rules, threads=threads)
-    engine._team.share_from = 1
+    engine._thread_pool.share_from = 1
     engine.open()
     engine.commit([Operation("E", +1, sorted(edges)), Operation("N", +1, sorted(denied))])
     assert {row for row, _ in engine.rows("P")} == expected()

@@ -58,7 +58,7 @@ def test_rows_are_those_of_nested_loops(
     edges |= {(each, each) for each in range(0, 100, 7)}
     bad: set[int] = set()
     engine = LocalEngine(tidelog.compile(DECLARATIONS + rule).stages.rules, threads=threads)
-    engine._team.share_from = 1
+    engine._thread_pool.share_from = 1
     engine.open()
     engine.commit([Operation("E", +1, sorted(edges))])
     assert {row for row, _ in engine.rows("P")} == answer(edges, bad)

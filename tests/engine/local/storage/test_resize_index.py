@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tidelog.engine.local.execution.threads import Team
+from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage import resize_index as module
@@ -65,7 +65,7 @@ def test_slots_are_found_after_growth(kind: str, late_room: int, threads: int, m
     monkeypatch.setattr(module, "_PIECE", 16)
     rng = np.random.default_rng([threads, late_room, *kind.encode()])
     catalog = Catalog([1])
-    catalog.helpers = team = Team(threads)
+    catalog.thread_pool = pool = ThreadPool(threads)
     for size, larger in [(16, 17), (16, 64), (100, 150), (1000, 1001), (1000, 1500), (1024, 2048), (3000, 20_000)]:
         hashes = HASHES[kind](rng, size * 3 // 4)
         slots = Growing(np.int64, size)
@@ -75,7 +75,7 @@ def test_slots_are_found_after_growth(kind: str, late_room: int, threads: int, m
         catalog.S[0, k.SLOTS], catalog.S[0, k.SLOT_COUNT] = slots.address, larger
         enlarge(catalog, 0, slots.array, size)
         assert_holds(slots.array, hashes)
-    team.close()
+    pool.close()
 
 
 def test_most_slots_move_without_being_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:

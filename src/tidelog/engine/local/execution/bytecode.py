@@ -1,10 +1,10 @@
-"""Variant → code: the words that the join kernel interprets.
+"""Variants → bytecode: the words that the join kernel interprets.
 
 Variables and constants get registers. Joins become iterators; filters, assignments and antijoins become the tail of the
-iterator before them. Variants with the same delta become one tree (`tree.py`), so that what they have in common is
-evaluated once. Where an expression is not a matter of words (text, wide integers, a division inside a
-condition that guards it), the variant is cut into segments: the kernel writes the registers that are needed later to
-a buffer, Python evaluates the expression on whole columns, once per distinct argument, and the next segment goes on.
+iterator before them. Variants with the same delta become one tree (`shared_prefixes`), so that their common prefix is
+evaluated once. An expression that kernels cannot evaluate on words (text, wide integers, a division inside a condition
+that guards it) cuts the variant into segments: the kernel writes the registers that later steps need to a buffer,
+Python evaluates the expression on whole columns, once per distinct argument, and the next segment continues.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Probe = tuple[int, tuple[int, ...] | Order]  # an arrangement: a relation, and t
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of code that the kernel runs in one go. The last one emits heads, the others feed `after`."""
+    """Code that the kernel runs without Python in between. The last segment emits heads, the others feed `after`."""
 
     code: Words
     constants: Words
@@ -43,22 +43,22 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """Variants that begin with the same delta, in words. `probes` are the arrangements they need: (relation, keys).
+class Bytecode:
+    """The bytecode of variants with the same delta. `probes` are the arrangements it needs: (relation, keys).
 
-    A variant that Python runs is alone, in several segments; the others are one tree. `at` says, per block of the tree,
-    which variant first came by there.
+    A variant with Python steps is alone, in several segments; the others are one tree. `at` names, for each block of
+    the tree, the variant that added it.
     """
 
     variants: tuple[Variant, ...]
     kind: int
     delta: int  # the delta's relation, or -1
-    head: int  # of a variant that Python runs
+    head: int  # of a variant with Python steps
     segments: tuple[Segment, ...]
     probes: tuple[Probe, ...]
     at: tuple[Variant, ...]
     cursors: int  # the iterators whose rows threads share out
-    line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants; nothing is active yet
+    line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants, not active
 
     def __post_init__(self) -> None:
         first = self.segments[0]
@@ -72,13 +72,13 @@ class Encoded:
 
 
 class ConstantWords(Protocol):
-    """What gives the words of constants."""
+    """Gives the words of constants."""
 
     def word(self, value: Any, type_: Type) -> int: ...
 
 
-class Encoder:
-    """Encodes variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
+class BytecodeCompiler:
+    """Compiles variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Encoder:
         self.values = values
         self.functions = functions
 
-    def encode(
+    def compile(
         self,
         variants: Sequence[Variant],
         inside: Sequence[str],
@@ -100,32 +100,32 @@ class Encoder:
         parts: Mapping[int, int] | None = None,
         first_tally: int = 0,
         first_cursor: int = 0,
-    ) -> list[Encoded]:
-        """The code of all variants of a stratum whose relations are `inside`; what begins alike is done once.
+    ) -> list[Bytecode]:
+        """Compiles all variants of a stratum whose relations are `inside`; common prefixes are shared.
 
         `parts` numbers rules (by the `id` of the object) that must not be mixed with others. Tallies and cursors are
-        numbered from the given ones on, behind those of other code.
-        Of the rules that are to be evaluated as a whole, those that lack rows stay apart, as they may want arrangements
-        that the others do not; so do those that are recursive, as there are waves for the others alone.
+        numbered from the given ones on, behind those of other bytecode.
+        Rules that are evaluated as a whole get a tree of their own if a relation they read is empty, because they may
+        need arrangements that the others do not; so do recursive rules, because some waves run only the others.
         """
         slots = {name: slot for slot, name in enumerate(inside)}
         parts = parts or {}
         trees: dict[tuple[int, int, int, int], list[Tree]] = {}
         probes: dict[int, list[Probe]] = {}
-        encoded: list[Encoded] = []
+        bytecode: list[Bytecode] = []
         for tally, variant in enumerate(variants, first_tally):
-            encoding = Encoding(self, variant, frozenset(inside))
-            path = encoding.run()
-            probes[id(variant)] = encoding.probes
-            if encoding.segments:
-                encoded.append(encoding.alone(path))
+            compiler = VariantCompiler(self, variant, frozenset(inside))
+            path = compiler.run()
+            probes[id(variant)] = compiler.probes
+            if compiler.segments:
+                bytecode.append(compiler.alone(path))
                 continue
             emit = Emit(slots[variant.rule.head.relation], tally, path.emit)
             apart = 0
             if variant.delta.kind is DeltaKind.RULE:
                 apart = 1 + lacks_rows(variant) + 2 * any(atom.relation in slots for atom in variant.rule.positives)
             part = parts.get(id(variant.rule), 0)
-            group = trees.setdefault((encoding.kind(), encoding.delta(), apart, part), [])
+            group = trees.setdefault((compiler.kind(), compiler.delta(), apart, part), [])
             if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
                 group.append(Tree(path, emit, variant))
         cursors = first_cursor
@@ -136,15 +136,15 @@ class Encoder:
                 needed = dict.fromkeys(probe for variant in tree.variants for probe in probes[id(variant)])
                 segment = Segment(code, tree.constant_words(), 0, None)
                 at = tuple(block.variant or tree.variants[0] for block in blocks)
-                encoded.append(Encoded(tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split))
-        return encoded
+                bytecode.append(Bytecode(tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split))
+        return bytecode
 
 
-class Encoding:
-    """One variant on its way to code."""
+class VariantCompiler:
+    """Compiles one variant."""
 
-    def __init__(self, encoder: Encoder, variant: Variant, inside: frozenset[str]) -> None:
-        self.encoder = encoder
+    def __init__(self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str]) -> None:
+        self.compiler = compiler
         self.variant = variant
         self.inside = inside
         self.registers: dict[object, int] = {}
@@ -157,13 +157,13 @@ class Encoding:
         self.slots: dict[int, Part] = {}  # position → the part of its last leapfrog join
 
     def run(self) -> Path:
-        """Encodes the variant; what is left after the last cut, if there are any, is the path that comes back."""
+        """Compiles the variant; returns the path behind the last cut, or the whole path if there is no cut."""
         delta = self.variant.delta
         if delta.atom is None:
             self.blocks.append(Block(k.ITERATE_UNIT))
         else:
             self._iterate(delta.atom, Block(k.ITERATE_BATCH), known=())
-            # The batch is the delta itself: its rows need no look at the overlay.
+            # The batch is the delta itself: its rows need no check against the overlay.
             self.blocks[-1].check = k.CHECK_NONE
             if delta.kind is DeltaKind.NEGATIVE:
                 self.blocks[-1].inside = 0
@@ -173,7 +173,7 @@ class Encoding:
         return Path(self.blocks, emit, self.constants)
 
     def piece(self, known: Sequence[Variable], steps: Sequence[Step], found: Sequence[str]) -> Segment:
-        """Only some steps of the variant: from lines with the words of `known` to lines with those of `found`."""
+        """Compiles some steps of the variant: lines with the words of `known` → lines with those of `found`."""
         block = Block(k.ITERATE_INPUT)
         block.binds = [self._bind(variable.name, variable.type) for variable in known]
         self.blocks.append(block)
@@ -183,14 +183,14 @@ class Encoding:
         (segment,) = self.segments
         return segment
 
-    def alone(self, path: Path) -> Encoded:
-        """A variant that Python runs, segment by segment."""
+    def alone(self, path: Path) -> Bytecode:
+        """Returns the bytecode of a variant with Python steps, segment by segment."""
         self._close(list(path.emit), None)
-        return Encoded(
+        return Bytecode(
             (self.variant,),
             self.kind(),
             self.delta(),
-            self.encoder.relations[self.variant.rule.head.relation],
+            self.compiler.relations[self.variant.rule.head.relation],
             tuple(self.segments),
             tuple(dict.fromkeys(self.probes)),
             (self.variant,),
@@ -198,12 +198,12 @@ class Encoding:
         )
 
     def delta(self) -> int:
-        """The number of the delta's relation, or -1."""
+        """Returns the number of the delta's relation, or -1."""
         atom = self.variant.delta.atom
-        return -1 if atom is None else self.encoder.relations[atom.relation]
+        return -1 if atom is None else self.compiler.relations[atom.relation]
 
     def kind(self) -> int:
-        """The kind of the delta: one of layout.KIND_…"""
+        """Returns the kind of the delta: one of layout.KIND_…"""
         delta = self.variant.delta
         if delta.kind is DeltaKind.RULE:
             return k.KIND_RULE
@@ -233,7 +233,7 @@ class Encoding:
             case Variable(name):
                 return self.registers[name]
             case Constant(value, type_):
-                return self._constant(self.encoder.values.word(value, type_))
+                return self._constant(self.compiler.values.word(value, type_))
             case Wildcard():
                 raise AssertionError("a wildcard has no register")
 
@@ -249,7 +249,7 @@ class Encoding:
                 block = self.blocks[-1]
                 before = 1 if position < self.variant.delta.position else 0
                 block.absent_keys[len(block.tail)] = [self._term(term) for term in atom.terms]
-                relation = self.encoder.relations[atom.relation]
+                relation = self.compiler.relations[atom.relation]
                 block.tail.append((k.T_ABSENT, relation, len(atom.terms), 0, before, 0))
             case Filter(expression):
                 if is_plain(expression):
@@ -271,18 +271,18 @@ class Encoding:
                     self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)])
             case Take(unfold):
                 self._cut(
-                    unfold.expression, rest, unfold.variables, compile_unfold(unfold, self.encoder.functions).call
+                    unfold.expression, rest, unfold.variables, compile_unfold(unfold, self.compiler.functions).call
                 )
 
     def _join(self, step: Join) -> None:
-        relation = self.encoder.relations[step.atom.relation]
+        relation = self.compiler.relations[step.atom.relation]
         terms = step.atom.terms
         if len(step.keys) == len(terms):
             block = Block(k.ITERATE_FIND, keys=[self._term(term) for term in terms])
         elif step.keys:
             block = Block(
                 k.ITERATE_PROBE,
-                target=self.encoder.arrangement(relation, step.keys),
+                target=self.compiler.arrangement(relation, step.keys),
                 keys=[self._term(terms[i]) for i in step.keys],
             )
             self.probes.append((relation, step.keys))
@@ -301,18 +301,18 @@ class Encoding:
         self.blocks.append(block)
 
     def _trie_part(self, block: Block, part: Part) -> TriePart:
-        """A part of a leapfrog join; the registers of what is known above it join the keys of the block."""
+        """Compiles a part of a leapfrog join; the registers known above it are added to the keys of the block."""
         above = self.slots.get(part.position)
         opened = 0 if above is None else above.level + 1
         columns = part.order.columns[opened : part.level]
-        relation = self.encoder.relations[part.atom.relation]
+        relation = self.compiler.relations[part.atom.relation]
         before = part.position < self.variant.delta.position
         first_key = len(block.keys)
         block.keys += [self._term(part.atom.terms[column]) for column in columns]
         self.slots[part.position] = part
         self.probes.append((relation, part.order))
         return TriePart(
-            self.encoder.arrangement(relation, part.order),
+            self.compiler.arrangement(relation, part.order),
             part.level,
             Slot(self.variant, part.position, part.level),
             None if above is None else Slot(self.variant, part.position, above.level),
@@ -326,7 +326,7 @@ class Encoding:
 
     def _iterate(self, atom: Atom, block: Block, known: tuple[int, ...]) -> None:
         """Adds an iterator over rows of the atom's relation; columns not `known` bind variables or are compared."""
-        block.relation = self.encoder.relations[atom.relation]
+        block.relation = self.compiler.relations[atom.relation]
         block.inside = 1 if atom.relation in self.inside else 0
         for column, term in enumerate(atom.terms):
             if column in known or isinstance(term, Wildcard):
@@ -347,13 +347,13 @@ class Encoding:
         return target
 
     def _value(self, expression: typed.Expression) -> int:
-        """The register that holds the value of a plain expression."""
+        """Compiles a plain expression; returns the register of its value."""
         match expression:
             case typed.Var(name=name):
                 return self.registers[name]
             case typed.Lit():
                 assert not isinstance(expression.value, float), "floats are refused before"
-                return self._constant(self.encoder.values.word(expression.value, expression.type))
+                return self._constant(self.compiler.values.word(expression.value, expression.type))
             case typed.Unary(op="not", operand=operand):
                 return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
             case typed.Unary(op=op, operand=operand, type=type_):
@@ -395,7 +395,7 @@ class Encoding:
     # Segments
 
     def _scalar(self, expression: typed.Expression) -> ScalarFunction:
-        return compile_scalar(expression, sorted(typed.variables(expression)), self.encoder.functions)
+        return compile_scalar(expression, sorted(typed.variables(expression)), self.compiler.functions)
 
     def _cut(
         self,
@@ -406,7 +406,7 @@ class Encoding:
     ) -> None:
         """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer.
 
-        `variables` get the values of each way that `call` returns; one that is bound already is compared.
+        `variables` get the values of each way that `call` returns; a variable that is already bound is compared.
         """
         names = sorted(typed.variables(expression))
         needed = {*names, *_names_after(rest, self.variant), *(variable.name for variable in variables)}
@@ -417,7 +417,7 @@ class Encoding:
             tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
         )
         self._close([self.registers[name] for name in kept], step)
-        # Places in tries are lost with the segment; tries are opened again through the words that are known.
+        # Positions in tries are lost with the segment; tries are opened again through the known words.
         self.slots.clear()
         block = Block(k.ITERATE_INPUT)
         block.binds = [self.registers[name] for name in kept]
@@ -448,7 +448,7 @@ _OPERATORS = {
 
 
 def _width(type_: Type) -> tuple[int, int]:
-    """The bits of a word type, and 1 if it has a sign."""
+    """Returns the bits of a word type, and 1 if it is signed."""
     match type_:
         case BoolType():
             return 1, 0
@@ -461,7 +461,7 @@ def _width(type_: Type) -> tuple[int, int]:
 
 
 def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:
-    """The variables that later steps or the head read."""
+    """Returns the variables that later steps or the head read."""
     names = {term.name for term in variant.rule.head.terms if isinstance(term, Variable)}
     for step in rest:
         match step:

@@ -1,11 +1,11 @@
-"""Plans that are good for relations of any size: those in which there was nothing to choose.
+"""Fixed plans: variants with only one possible plan, so that their bytecode is good for relations of any size.
 
     Δ Professor(x) → Person(x)                          nothing is joined
     Δ Works(x, y), probe Part(y, z) → Works(x, z)       one literal, and one way to its rows
 
-Most rules of an ontology are such. They are encoded once, by whichever comes first, Bootstrap or Update; only the other
-plans of their stratum are made again when sizes or rules are others. Their tallies and cursors are the first ones, so
-that those of the other plans can follow.
+Most rules of an ontology have fixed plans. They are compiled once, by the first Bootstrap or Update; only the other
+plans of the stratum are made again when sizes or rules change. Fixed plans have the first tallies and cursors; those of
+the other plans follow.
 """
 
 from __future__ import annotations
@@ -14,57 +14,62 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.engine.local.execution.bytecode import Encoded
+from tidelog.engine.local.execution.bytecode import Bytecode
 from tidelog.plan.variant import Antijoin, DeltaKind, Join, Leap, Variant
 from tidelog.rules.ir import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """`planned` are the variants that have tallies, also of rules that are gone; `encoded` those that can run, and
-    `known` the same as pairs: rule (by the `id` of the object) and position of the delta."""
+class FixedPlans:
+    """Fixed plans of a stratum. `variants` are all variants with a tally, including those of removed rules. `bytecode`
+    can run; `known` are its variants as pairs: `id` of the rule object, position of the delta."""
 
-    planned: tuple[Variant, ...] = ()
-    encoded: tuple[Encoded, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    bytecode: tuple[Bytecode, ...] = ()
     cursors: int = 0
     known: frozenset[tuple[int, int]] = frozenset()
 
-    def of(self, rules: Collection[int]) -> Settled:
-        """What is of these rules alone, each given as the `id` of the object."""
+    def restricted_to(self, rules: Collection[int]) -> FixedPlans:
+        """Returns the plans of these rules only, each given as the `id` of the object."""
         if all(rule in rules for rule, _ in self.known):
             return self
-        kept = tuple(each for each in self.encoded if all(id(variant.rule) in rules for variant in each.variants))
-        known = frozenset((id(each.rule), each.delta.position) for encoded in kept for each in encoded.variants)
-        return Settled(self.planned, kept, self.cursors, known) if 2 * len(known) >= len(self.planned) else Settled()
+        kept = tuple(each for each in self.bytecode if all(id(variant.rule) in rules for variant in each.variants))
+        known = frozenset((id(each.rule), each.delta.position) for bytecode in kept for each in bytecode.variants)
+        if 2 * len(known) < len(self.variants):
+            return FixedPlans()
+        return FixedPlans(self.variants, kept, self.cursors, known)
 
-    def is_all_of(self, rules: Sequence[Rule]) -> bool:
-        """Whether every variant of these rules but the one as a whole is known, and no other."""
+    def cover(self, rules: Sequence[Rule]) -> bool:
+        """True if these are all variants of the rules that have a delta."""
         return len(self.known) == sum(len(rule.positives) + len(rule.negatives) for rule in rules)
 
-    def and_more(self, planned: Sequence[Variant], encoded: Sequence[Encoded]) -> Settled:
-        """With variants that were encoded behind these."""
-        if not planned:
+    def extended(self, variants: Sequence[Variant], bytecode: Sequence[Bytecode]) -> FixedPlans:
+        """Returns these plans and more, whose tallies and cursors follow these."""
+        if not variants:
             return self
-        cursors = self.cursors + sum(each.cursors for each in encoded)
-        known = self.known.union((id(each.rule), each.delta.position) for each in planned)
-        return Settled((*self.planned, *planned), (*self.encoded, *encoded), cursors, known)
+        cursors = self.cursors + sum(each.cursors for each in bytecode)
+        known = self.known.union((id(each.rule), each.delta.position) for each in variants)
+        return FixedPlans((*self.variants, *variants), (*self.bytecode, *bytecode), cursors, known)
 
 
-def split_settled(variants: Sequence[Variant], apart: Collection[int]) -> tuple[list[Variant], list[Variant]]:
-    """The variants that stay whatever the sizes are, and the others: those with a choice, those that share a beginning
-    with one that has, and those of rules that are `apart` (by the `id` of the object)."""
-    open_ = {_beginning(each) for each in variants if not _is_settled(each)}
-    settled: list[Variant] = []
+def split_fixed(variants: Sequence[Variant], apart: Collection[int]) -> tuple[list[Variant], list[Variant]]:
+    """Splits variants into those with a fixed plan and the others.
+
+    The others have a choice, or share their delta with a variant that has one, or belong to a rule that is `apart` (by
+    the `id` of the object).
+    """
+    open_ = {_beginning(each) for each in variants if not _is_fixed(each)}
+    fixed: list[Variant] = []
     others: list[Variant] = []
     for each in variants:
-        stays = _is_settled(each) and id(each.rule) not in apart and _beginning(each) not in open_
-        (settled if stays else others).append(each)
-    return settled, others
+        stays = _is_fixed(each) and id(each.rule) not in apart and _beginning(each) not in open_
+        (fixed if stays else others).append(each)
+    return fixed, others
 
 
-def _is_settled(variant: Variant) -> bool:
-    """Whether the plan is the only one. With two columns a row is looked up by what is known of it; with more, fewer of
-    the known columns may do, and a negated literal may become part of the join before it."""
+def _is_fixed(variant: Variant) -> bool:
+    """True if no other plan is possible. A row of two columns is looked up by its known columns; with more columns, a
+    key of fewer known columns is possible, and a negated literal may become part of the join before it."""
     if variant.delta.atom is None:
         return False
     joins = [step for step in variant.steps if isinstance(step, Join | Leap)]

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.bytecode import Encoded, Encoder
-from tidelog.engine.local.execution.fixed_plans import Settled, split_settled
+from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler
+from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
 from tidelog.engine.local.execution.statistics import StoreStatistics
-from tidelog.engine.local.execution.threads import Crew, Reserves, Team
+from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.metrics.rule_costs import RuleCosts
 from tidelog.engine.local.storage.catalog import Catalog
@@ -46,7 +46,7 @@ class PlannedStratum:
 
     joins = True
     removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
-    _crew: Crew
+    _executor: Executor
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class PlannedStratum:
         catalog: Catalog,
         values: Values,
         watch: Watch,
-        team: Team,
+        thread_pool: ThreadPool,
     ) -> None:
         self.stratum = stratum
         self.catalog = catalog
@@ -68,7 +68,7 @@ class PlannedStratum:
         self._planned: list[Variant] = []
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self.watch = watch
-        self._team = team
+        self._thread_pool = thread_pool
         self.numbers = numbers
         self.program = program
         self._rules = stratum.rules if self.joins else ()
@@ -79,10 +79,10 @@ class PlannedStratum:
         self.inherited: dict[int, Words] = {}
         self.added: tuple[Rule, ...] = ()
         self.removed: tuple[Rule, ...] = ()
-        self._reserves = Reserves(team, catalog, self._inside)
-        self._encoder = Encoder(numbers, catalog.arrangement, values, program.functions)
-        self._variants: list[Encoded] = []
-        self._settled = Settled()
+        self._reserved = ReservedRows(thread_pool, catalog, self._inside)
+        self._compiler = BytecodeCompiler(numbers, catalog.arrangement, values, program.functions)
+        self._variants: list[Bytecode] = []
+        self._fixed = FixedPlans()
         self._apart: dict[int, int] = {}
         self._planned_for: tuple[int, ...] | None = None
         self._planned_sizes: dict[int, int] = {}
@@ -151,11 +151,11 @@ class PlannedStratum:
     @property
     def tally(self) -> Words:
         """How many instances each of the plans has found in the epoch under way."""
-        return self._crew.tally if self._planned else _NO_TALLY
+        return self._executor.tally if self._planned else _NO_TALLY
 
     def _count_costs(self) -> None:
         if self._planned:
-            self.costs.count(self._planned, self._crew.tally)
+            self.costs.count(self._planned, self._executor.tally)
 
     @property
     def row_count(self) -> int:
@@ -211,7 +211,7 @@ class PlannedStratum:
     # Plans
 
     def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
-        """Plans and encodes the variants for the present sizes, and builds the arrangements that will be probed.
+        """Plans and compiles the variants for the present sizes, and builds the arrangements that will be probed.
 
         A Bootstrap fills relations from nothing, and an Update may, so they are prepared anew while they run, between
         their waves.
@@ -226,25 +226,25 @@ class PlannedStratum:
         for relation in (*self._inside.tolist(), *(self._below if self._rules else ())):
             self.catalog.stores[relation].index()
         self._active = active
-        for number, encoded in enumerate(self._variants):
-            when = self._when(encoded.variants[0].rule, active)
-            self._table[number, k.ACTIVE] = when[encoded.kind] if self._may_run(encoded, wave) else 0
+        for number, bytecode in enumerate(self._variants):
+            when = self._when(bytecode.variants[0].rule, active)
+            self._table[number, k.ACTIVE] = when[bytecode.kind] if self._may_run(bytecode, wave) else 0
             if self._table[number, k.ACTIVE]:
-                for relation, keys in encoded.probes:
+                for relation, keys in bytecode.probes:
                     self.catalog.stores[relation].arrange(keys)
 
-    def _may_run(self, encoded: Encoded, wave: int) -> bool:
+    def _may_run(self, bytecode: Bytecode, wave: int) -> bool:
         """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
         if wave > 0:
-            return encoded.kind == k.KIND_INSIDE
-        if encoded.kind == k.KIND_RULE and self._active is not IN_BOOTSTRAP:
+            return bytecode.kind == k.KIND_INSIDE
+        if bytecode.kind == k.KIND_RULE and self._active is not IN_BOOTSTRAP:
             return True  # rows may still come before the rule runs
-        if encoded.kind == k.KIND_RULE:
+        if bytecode.kind == k.KIND_RULE:
             # The relations of the stratum have their facts alone, mostly none.
-            return not all(map(self._lacks_rows, encoded.variants))
-        if encoded.kind == k.KIND_INSIDE:
+            return not all(map(self._lacks_rows, bytecode.variants))
+        if bytecode.kind == k.KIND_INSIDE:
             return self._active is not IN_BOOTSTRAP
-        return self._is_changed(encoded.delta)
+        return self._is_changed(bytecode.delta)
 
     def _lacks_rows(self, variant: Variant) -> bool:
         """Whether a literal of the rule has no rows at all."""
@@ -262,16 +262,16 @@ class PlannedStratum:
         return len(self.catalog.stores[relation]).bit_length() // 3
 
     def _plan(self, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
-        """Plans and encodes the rules of the stratum, and those that it gives up."""
+        """Plans and compiles the rules of the stratum, and those that it gives up."""
         self._statistics.expect(self.replaced)
         self._count_costs()
         added, removed = (self.added, removed) if self.joins else ((), ())
         self._apart = {id(rule): _COMES for rule in added} | {id(rule): _GOES for rule in removed}
         earlier, self._earlier = self._earlier, None
         if earlier is not None and not is_bootstrap and self._are_good(earlier):
-            self._encode_change(earlier, added, removed)
+            self._compile_change(earlier, added, removed)
         else:
-            self._encode_all(earlier or self, removed, is_bootstrap=is_bootstrap)
+            self._compile_all(earlier or self, removed, is_bootstrap=is_bootstrap)
         self._lay_out()
 
     def _is_joined_in_update(self, rule: Rule) -> bool:
@@ -287,36 +287,38 @@ class PlannedStratum:
             return False
         return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
 
-    def _encode_all(self, earlier: PlannedStratum, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
-        """Encodes all rules, but for plans that stay as they are."""
+    def _compile_all(self, earlier: PlannedStratum, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
+        """Compiles all rules, but for plans that stay as they are."""
         rules = (*self._rules, *removed)
-        settled = earlier._settled.of({*map(id, self._rules)})
+        fixed = earlier._fixed.restricted_to({*map(id, self._rules)})
         whole = {id(rule) for rule in rules if is_bootstrap or self._is_joined_in_update(rule)}
 
         def runs(rule: Rule, delta: Delta) -> bool:
             if delta.kind is DeltaKind.RULE:
                 return id(rule) in whole
-            return (id(rule), delta.position) not in settled.known
+            return (id(rule), delta.position) not in fixed.known
 
-        planned = plan_rules(rules, self._statistics, runs) if whole or not settled.is_all_of(rules) else []
-        more, others = split_settled(planned, self._apart)
-        settled = settled.and_more(more, self._encode(more, len(settled.planned), settled.cursors))
-        encoded = self._encode(others, len(settled.planned), settled.cursors)
-        self._settled = settled
-        self._planned = [*settled.planned, *others]
-        self._variants = [*settled.encoded, *encoded]
-        self._cursors = settled.cursors + sum(each.cursors for each in encoded)
+        planned = plan_rules(rules, self._statistics, runs) if whole or not fixed.cover(rules) else []
+        more, others = split_fixed(planned, self._apart)
+        fixed = fixed.extended(more, self._compile(more, len(fixed.variants), fixed.cursors))
+        bytecode = self._compile(others, len(fixed.variants), fixed.cursors)
+        self._fixed = fixed
+        self._planned = [*fixed.variants, *others]
+        self._variants = [*fixed.bytecode, *bytecode]
+        self._cursors = fixed.cursors + sum(each.cursors for each in bytecode)
 
-    def _encode(self, variants: Sequence[Variant], first_tally: int, first_cursor: int) -> list[Encoded]:
+    def _compile(self, variants: Sequence[Variant], first_tally: int, first_cursor: int) -> list[Bytecode]:
         if not variants:
             return []
-        return self._encoder.encode(variants, self.relations, self._lacks_rows, self._apart, first_tally, first_cursor)
+        return self._compiler.compile(
+            variants, self.relations, self._lacks_rows, self._apart, first_tally, first_cursor
+        )
 
-    def _encode_change(self, earlier: PlannedStratum, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
-        """Encodes only rules that come, and those that began like a rule that goes."""
+    def _compile_change(self, earlier: PlannedStratum, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
+        """Compiles only rules that come, and those that began like a rule that goes."""
         stay = set(map(id, self._rules))
         known = stay.union(map(id, removed))
-        kept: list[Encoded] = []
+        kept: list[Bytecode] = []
         variants: list[Variant] = []
         for each in earlier._variants:
             if stay.issuperset(id(variant.rule) for variant in each.variants):
@@ -327,23 +329,23 @@ class PlannedStratum:
         whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
         unplanned = [rule for rule in removed if id(rule) not in whole]
         variants += plan_rules(unplanned, self._statistics, lambda _, delta: delta.kind is DeltaKind.RULE)
-        new = self._encode(variants, len(earlier._planned), earlier._cursors)
-        self._settled = earlier._settled.of(stay)
+        new = self._compile(variants, len(earlier._planned), earlier._cursors)
+        self._fixed = earlier._fixed.restricted_to(stay)
         self._planned = [*earlier._planned, *variants]
         self._variants = [*kept, *new]
-        self._cursors = earlier._cursors + sum(encoded.cursors for encoded in new)
+        self._cursors = earlier._cursors + sum(bytecode.cursors for bytecode in new)
 
     def _lay_out(self) -> None:
         """Makes the table of the variants, and the memory in which they run."""
-        lines = [encoded.line for encoded in self._variants]
+        lines = [bytecode.line for bytecode in self._variants]
         self._table: Words = np.array(lines, dtype=np.int64).reshape(len(lines), k.VARIANT_FIELDS)
-        self._in_python = int(any(encoded.in_python for encoded in self._variants))
-        segments = [segment for encoded in self._variants for segment in encoded.segments]
+        self._in_python = int(any(bytecode.in_python for bytecode in self._variants))
+        segments = [segment for bytecode in self._variants for segment in bytecode.segments]
         sizes = {
             "registers": max((len(s.constants) for s in segments), default=1),
             "blocks": max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
             "cursors": self._cursors,
             "variants": len(self._planned),
         }
-        if self._planned_for is None or not self._crew.take_up(**sizes):
-            self._crew = Crew(self._team, self.catalog, self._inside, self._reserves, **sizes)
+        if self._planned_for is None or not self._executor.reuse(**sizes):
+            self._executor = Executor(self._thread_pool, self.catalog, self._inside, self._reserved, **sizes)

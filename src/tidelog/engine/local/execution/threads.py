@@ -1,8 +1,8 @@
-"""The threads of an engine, and the memory that the kernels work in while they run a stratum's plans.
+"""Threads of an engine, and the memory in which kernels run the bytecode of a stratum.
 
-A `Team` is there for the whole life of an engine: its threads wait in a pool, and the one that commits is the first of
-them. A `Crew` is a team with what the plans of one stratum need: registers, iterators and buffers, for each thread. It
-runs the waves; those that are worth it with all threads (see `kernels/team`).
+A `ThreadPool` lives as long as the engine; the thread that commits is the first of its threads. An `Executor` belongs
+to one stratum: it has registers, iterators and buffers for each thread, and runs the waves. A large wave of a Bootstrap
+is shared by all threads (see `kernels/parallel_wave`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.bytecode import Encoded, Segment
+from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.kernels import entry_points, waves
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import parallel_wave as kernels
@@ -23,30 +23,28 @@ from tidelog.engine.local.storage.catalog import Catalog
 
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
 MOST_THREADS = 16
-# Calling the others costs some 0.1 ms, in which one thread deals with about this many rows.
+# Waking the other threads costs some 0.1 ms; one thread processes about this many rows in that time.
 SHARE_FROM = 8192
-# The rows of a delta that a thread takes at a time: so that each takes so many shares, within these bounds.
+# A thread takes the rows of a delta in shares: so many per thread, with sizes within these bounds.
 SHARES, SMALLEST_SHARE, LARGEST_SHARE = 16, 128, 2048
-
-
-APART = 16  # words between what one thread writes to all the time and what another one does
+APART = 16  # words between the memory that one thread writes often and that of another thread
 
 
 def apart(*shape: int) -> Words:
-    """Zeroed words that share no cache line with anything else: two threads that write to one line wait for each other
-    at every word."""
+    """Returns zeroed words that share no cache line with other memory: threads that write to the same line slow each
+    other down."""
     count = math.prod(shape)
     found: Words = np.zeros(count + 2 * APART, dtype=np.int64)[APART : APART + count].reshape(shape)
     return found
 
 
 def processors() -> int:
-    """The processors that this process may use."""
+    """Returns how many processors this process may use, at most `MOST_THREADS`."""
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST_THREADS)
 
 
-class Team:
-    """`threads` threads, the calling one among them; the others start when they are first needed."""
+class ThreadPool:
+    """`threads` threads, including the calling one; the others start at the first call of `run`."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -54,9 +52,9 @@ class Team:
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, part: Callable[[int], int]) -> list[int]:
-        """Runs every thread's part, the first one here; their results."""
+        """Runs `part(i)` on every thread i, part 0 on the calling thread; returns their results."""
         if self._pool is None:
-            # Kernels are loaded by their first call, which must not be several at once.
+            # The first call of a kernel loads it; several threads must not load it at once.
             kernels.share_wave.load()
             kernels.share_arranging.load()
             self._pool = ThreadPoolExecutor(self.threads - 1, "tidelog")
@@ -64,15 +62,15 @@ class Team:
         return [part(0), *(other.result() for other in others)]
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Ends the other threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
 
 
-class Hand:
-    """What one thread works with. In each batch a buffer for each relation inside the stratum and each thread that may
-    apply it; `buffers` has the addresses of a batch's buffers, of the tables for them, and of the rows staged."""
+class ThreadBuffers:
+    """Memory of one thread: control words, registers, iterators, and in each batch a buffer for each relation of the
+    stratum and each thread that applies its instances. `addresses` has a line for each batch (see `_addresses`)."""
 
     def __init__(
         self, catalog: Catalog, inside: Words, registers: int, blocks: int, *, threads: int, batches: int
@@ -89,70 +87,70 @@ class Hand:
         ]
         self._tables = apart(len(widths) * threads, k.RECENT_WORDS)
         self._staged = apart(2 * k.STAGED_ROWS)
-        common = [*_addresses(self._tables), self._staged.ctypes.data]
-        self.buffers: Words = np.array([[*_addresses(batch), *common] for batch in self.memory], dtype=np.int64)
+        tables = [table.ctypes.data for table in self._tables]
+        self.addresses: Words = np.array(
+            [_addresses(batch, tables, self._staged) for batch in self.memory], dtype=np.int64
+        )
 
 
-def _addresses(arrays: Iterable[Words]) -> list[int]:
-    return [array.ctypes.data for array in arrays]
+def _addresses(buffers: Iterable[Words], tables: Iterable[int], staged: Words) -> list[int]:
+    """Returns the addresses that a kernel gets: of buffers, of the table of recent heads of each, of staged rows."""
+    return [*(buffer.ctypes.data for buffer in buffers), *tables, staged.ctypes.data]
 
 
-class Reserves:
-    """Lines of the stratum's relations that threads took in the present phase and have not used: from, to."""
+class ReservedRows:
+    """Rows of the stratum's relations that threads reserved in the present phase and have not used: from, to."""
 
-    def __init__(self, team: Team, catalog: Catalog, inside: Words) -> None:
+    def __init__(self, pool: ThreadPool, catalog: Catalog, inside: Words) -> None:
         self._catalog = catalog
         self._inside = inside
-        self.lines = apart(team.threads, len(inside) + APART, 2)
+        self.lines = apart(pool.threads, len(inside) + APART, 2)
         self.are_used = False
 
-    def forget(self) -> None:
-        """A phase begins; what one that was broken off had taken is gone with its rows."""
+    def clear(self) -> None:
+        """Drops all reservations. The rows that an aborted phase reserved were rolled back with it."""
         if self.are_used:
             self.lines[:] = 0
             self.are_used = False
 
-    def give_back(self) -> None:
-        """The phase is over: others may use them."""
+    def release(self) -> None:
+        """Returns the reserved rows to their stores at the end of a phase."""
         for reserved in self.lines if self.are_used else ():
             for relation, (first, end) in zip(self._inside.tolist(), reserved.tolist()):
                 if first < end:
                     self._catalog.stores[relation].give_lines_back(np.arange(first, end, dtype=np.int64))
-        self.forget()
+        self.clear()
 
 
-class Crew:
-    """The memory in which a team runs the plans of one stratum.
-
-    `tally` counts, per variant, the instances that it found.
-    """
+class Executor:
+    """Runs the bytecode of one stratum. `tally` counts the instances that each variant found."""
 
     def __init__(
         self,
-        team: Team,
+        pool: ThreadPool,
         catalog: Catalog,
         inside: Words,
-        reserves: Reserves,
+        reserved: ReservedRows,
         *,
         registers: int,
         blocks: int,
         cursors: int,
         variants: int,
     ) -> None:
-        self._team = team
+        self._pool = pool
         self._catalog = catalog
         self._inside = inside
-        self._reserves = reserves
+        self._reserved = reserved
         self._registers, self._blocks = registers, blocks
         self._cursors: Words = np.zeros(cursors + 1, dtype=np.int64)
         self.tally: Words = np.zeros(variants + 1, dtype=np.int64)
-        self._alone = Hand(catalog, inside, registers, blocks, threads=1, batches=1)
+        self._single = ThreadBuffers(catalog, inside, registers, blocks, threads=1, batches=1)
         self._counts: Words = np.zeros(2 * len(inside), dtype=np.int64)
-        self._hands: list[Hand] = []
+        self._per_thread: list[ThreadBuffers] = []
         self._sharing = False
 
-    def take_up(self, *, registers: int, blocks: int, cursors: int, variants: int) -> bool:
-        """Goes over to other plans, with nothing left of the earlier ones; False where they do not fit."""
+    def reuse(self, *, registers: int, blocks: int, cursors: int, variants: int) -> bool:
+        """Clears all memory for other bytecode; returns False if that does not fit."""
         if (
             registers > self._registers
             or blocks > self._blocks
@@ -161,22 +159,22 @@ class Crew:
         ):
             return False
         self.reset()
-        self._hands = []
-        for words in (self._cursors, self.tally, self._alone.iterators):
+        self._per_thread = []
+        for words in (self._cursors, self.tally, self._single.iterators):
             words[:] = 0
         return True
 
     @property
     def scratch(self) -> Words:
-        return self._alone.scratch
+        return self._single.scratch
 
     def reset(self) -> None:
-        """Forgets what a phase that was broken off left in the buffers."""
+        """Drops instances that an aborted phase left in the buffers."""
         self._counts[:] = 0
         self._sharing = False
 
     def drive(self, control: Words, table: Words) -> int:
-        """See `kernels.waves.drive`; a wave that is worth it is shared by all threads."""
+        """Runs waves as `kernels.waves.drive` does; all threads share a large wave of a Bootstrap."""
         while True:
             status = self._share(control, table) if self._sharing else self._drive(control, table)
             if status == k.SHARE:
@@ -191,140 +189,142 @@ class Crew:
                 return status
 
     def _drive(self, control: Words, table: Words) -> int:
-        hand = self._alone
+        own = self._single
         status: int = waves.drive(
             control,
             self._catalog.S,
             self._catalog.A,
             table,
             self._inside,
-            hand.registers,
-            hand.iterators,
-            hand.buffers[0],
+            own.registers,
+            own.iterators,
+            own.addresses[0],
             self._counts,
             self.tally,
             self._cursors,
             NO_INPUTS,
-            hand.scratch,
+            own.scratch,
         )
         return status
 
-    # One tree by itself, for strategies that apply instances in their own way
+    # One tree at a time, for strategies that apply instances in their own way
 
     def at_root(self, control: Words, segment: Segment) -> Words:
-        """The control words with which `enumerate` starts a tree from its beginning."""
-        own = control.copy()
-        own[k.THREADS], own[k.CHUNK], own[k.NODE], own[k.COMBINE] = 1, k.ALL_ROWS, 0, 0
-        self._alone.registers[: len(segment.constants)] = segment.constants
-        self._alone.iterators[0, 0] = 0
+        """Returns the control words with which `enumerate` starts a tree from its root."""
+        root = control.copy()
+        root[k.THREADS], root[k.CHUNK], root[k.NODE], root[k.COMBINE] = 1, k.ALL_ROWS, 0, 0
+        self._single.registers[: len(segment.constants)] = segment.constants
+        self._single.iterators[0, 0] = 0
         self._cursors[:] = 0
         self._counts[:] = 0
-        return own
+        return root
 
-    def enumerate(self, own: Words, encoded: Encoded) -> int:
-        """Goes on until a buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
-        hand = self._alone
+    def enumerate(self, control: Words, bytecode: Bytecode) -> int:
+        """Enumerates until a buffer is full or nothing is left (see `kernels.join.enumerate_instances`)."""
+        own = self._single
         status: int = entry_points.enumerate_some(
-            own,
+            control,
             self._catalog.S,
             self._catalog.A,
-            encoded.segments[0].code.ctypes.data,
-            encoded.kind,
-            hand.registers,
-            hand.iterators,
-            hand.buffers[0],
+            bytecode.segments[0].code.ctypes.data,
+            bytecode.kind,
+            own.registers,
+            own.iterators,
+            own.addresses[0],
             self._counts,
             self.tally,
             self._cursors,
             NO_INPUTS,
-            hand.scratch,
+            own.scratch,
         )
         return status
 
     def take(self) -> Iterator[tuple[int, Words, int]]:
-        """What was found: the relation, the buffer, and how many instances it has."""
+        """Yields the instances found: relation, buffer and count. Empties the buffers."""
         for slot, relation in enumerate(self._inside.tolist()):
             count = int(self._counts[slot])
             self._counts[slot] = 0
             if count:
-                yield relation, self._alone.memory[0][slot], count
+                yield relation, self._single.memory[0][slot], count
 
     # Waves for several threads
 
     def _begin(self, control: Words) -> None:
-        """Everybody to the beginning of the wave."""
-        threads = self._team.threads
-        if not self._hands:
-            self._hands = [
-                Hand(
+        """Sets all threads to the start of the wave."""
+        threads = self._pool.threads
+        if not self._per_thread:
+            self._per_thread = [
+                ThreadBuffers(
                     self._catalog, self._inside, self._registers, self._blocks, threads=threads, batches=kernels.BATCHES
                 )
                 for _ in range(threads)
             ]
-            self._buffers = np.stack([hand.buffers for hand in self._hands])
+            self._buffers = np.stack([each.addresses for each in self._per_thread])
             counts = len(self._inside) * (threads + 1)
             self._shared_counts = apart(threads, kernels.BATCHES, counts + APART)
             self._tallies = apart(threads, len(self.tally) + APART)
             self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)
         self._words[:] = 0
         self._words[kernels.FOUND] = control[k.INSTANCES]
-        # Rows that follow each other have heads in common, so a share is not small; but all are to end together.
+        # Neighbouring rows have heads in common, so a share is not small; but all threads should end together.
         rows = int(control[k.BELOW] if control[k.WAVE] == 0 else self._catalog.S[self._inside, k.BATCH_COUNT].sum())
         share = min(max(rows // (SHARES * threads), SMALLEST_SHARE), LARGEST_SHARE)
-        for hand in self._hands:
-            hand.control[:] = control
-            hand.control[k.THREADS], hand.control[k.CHUNK] = threads, share
-        self._sharing = self._reserves.are_used = True
+        for each in self._per_thread:
+            each.control[:] = control
+            each.control[k.THREADS], each.control[k.CHUNK] = threads, share
+        self._sharing = self._reserved.are_used = True
 
     def _share(self, control: Words, table: Words) -> int:
-        """All threads go on with the wave; see `kernels.team.share_wave`."""
+        """Continues the wave on all threads (see `kernels.parallel_wave.share_wave`)."""
         self._words[kernels.STOP] = self._words[kernels.ARRIVALS] = 0
-        for hand in self._hands:
-            hand.control[k.YIELD_AT], hand.control[k.STOPPED] = control[k.YIELD_AT], 0
+        for each in self._per_thread:
+            each.control[k.YIELD_AT], each.control[k.STOPPED] = control[k.YIELD_AT], 0
 
         def part(me: int) -> int:
-            hand = self._hands[me]
+            own = self._per_thread[me]
             status: int = kernels.share_wave(
                 me,
                 self._words,
-                hand.control,
+                own.control,
                 self._catalog.S,
                 self._catalog.A,
                 table,
                 self._inside,
-                hand.registers,
-                hand.iterators,
+                own.registers,
+                own.iterators,
                 self._buffers,
                 self._shared_counts,
                 self._tallies[me],
                 self._cursors,
-                self._reserves.lines[me],
+                self._reserved.lines[me],
                 NO_INPUTS,
-                hand.scratch,
-                hand.fresh,
+                own.scratch,
+                own.fresh,
             )
             return status
 
-        status = self._team.run(part)[0]
+        status = self._pool.run(part)[0]
         self.tally += self._tallies.sum(axis=0)[: len(self.tally)]
         self._tallies[:] = 0
-        # What the run is told about: by the thread that stopped all, or by the first, which speaks for all.
-        speaker = next((hand.control for hand in self._hands if hand.control[k.STOPPED]), self._hands[0].control)
+        # The thread that stopped all others says why; if none did, the first thread reports.
+        reporter = next(
+            (each.control for each in self._per_thread if each.control[k.STOPPED]), self._per_thread[0].control
+        )
         for word in (k.VARIANT, k.NODE, k.NEED, k.NEED_AT, k.NEED_INSTANCES, k.INSTANCES):
-            control[word] = speaker[word]
+            control[word] = reporter[word]
         return status
 
     def _arrange(self) -> None:
-        """All threads arrange what the wave found, each whole arrangements."""
+        """Adds the rows that the wave found to the arrangements, on all threads, one whole arrangement at a time."""
         stores = self._catalog.stores
         tasks = [(relation, number) for relation in self._inside.tolist() for number in stores[relation].arrangements]
         if len(tasks) < 2:
             return
-        # The longest first, so that all end together.
+        # The longest tasks first, so that all threads end together.
         tasks.sort(key=lambda task: -int(stores[task[0]].line[k.PENDING_COUNT]))
         table: Words = np.array(tasks, dtype=np.int64)
         words: Words = np.zeros(kernels.TASK + 1, dtype=np.int64)
-        needs: Words = np.zeros((self._team.threads, k.CONTROL_FIELDS), dtype=np.int64)
+        needs: Words = np.zeros((self._pool.threads, k.CONTROL_FIELDS), dtype=np.int64)
 
         def part(me: int) -> int:
             scratch: Words = np.empty(k.PIECE, dtype=np.int64)
@@ -332,7 +332,7 @@ class Crew:
             return status
 
         while True:
-            full = [int(needs[me, k.NEED]) for me, status in enumerate(self._team.run(part)) if status != k.DONE]
+            full = [int(needs[me, k.NEED]) for me, status in enumerate(self._pool.run(part)) if status != k.DONE]
             if not full:
                 return
             for number in full:
@@ -340,8 +340,8 @@ class Crew:
             words[:] = 0
 
 
-class Nest:
-    """One segment of a variant that Python runs: its own registers, iterators and buffer."""
+class SegmentExecutor:
+    """Runs one segment of a variant with Python steps, in registers, iterators and a buffer of its own."""
 
     def __init__(self, segment: Segment, control: Words, inputs: Words) -> None:
         self._segment = segment
@@ -353,12 +353,12 @@ class Nest:
         self._width = segment.emits + k.INSTANCE_EXTRA
         self.out: Words = np.empty(k.buffer_words(self._width), dtype=np.int64)
         self._staged: Words = np.empty(2 * k.STAGED_ROWS, dtype=np.int64)
-        self._buffers: Words = np.array([self.out.ctypes.data, 0, self._staged.ctypes.data], dtype=np.int64)
+        self._addresses: Words = np.array(_addresses([self.out], [0], self._staged), dtype=np.int64)
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)
 
     def restart(self, line: list[int]) -> None:
-        """Begins anew from one line of inputs, in the level 0."""
+        """Starts again from one line of inputs, in level 0."""
         self._inputs[0, :-1] = line
         self._control[k.NODE] = 0
         self._registers[:] = self._segment.constants
@@ -366,7 +366,7 @@ class Nest:
         self._counts[0] = 0
 
     def enumerate(self, catalog: Catalog, kind: int, scratch: Words) -> int:
-        """Goes on until the buffer is full or nothing is left; see `kernels.join.enumerate_instances`."""
+        """Enumerates until the buffer is full or nothing is left (see `kernels.join.enumerate_instances`)."""
         status: int = entry_points.enumerate_some(
             self._control,
             catalog.S,
@@ -375,7 +375,7 @@ class Nest:
             kind,
             self._registers,
             self._iterators,
-            self._buffers,
+            self._addresses,
             self._counts,
             self._words,
             self._words,
@@ -385,13 +385,13 @@ class Nest:
         return status
 
     def looked_at(self) -> int:
-        """The rows and words that were looked at since the last time."""
+        """Returns how many rows and words were read since the last call."""
         looked_at = int(self._control[k.LOOKED_AT])
         self._control[k.LOOKED_AT] = 0
         return looked_at
 
     def take(self) -> Words:
-        """What was found, which stays in the buffer until `enumerate` is called again: columns, level, hash."""
+        """Returns the instances found (columns, level, hash), a view that is valid until the next `enumerate`."""
         count = int(self._counts[0])
         self._counts[0] = 0
         return self.out[: count * self._width].reshape(count, self._width)

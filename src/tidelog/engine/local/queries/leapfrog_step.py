@@ -18,8 +18,8 @@ import numpy as np
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.bytecode import Encoder, Encoding
-from tidelog.engine.local.execution.threads import Nest
+from tidelog.engine.local.execution.bytecode import BytecodeCompiler, VariantCompiler
+from tidelog.engine.local.execution.threads import SegmentExecutor
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -62,7 +62,7 @@ class LeapfrogPlanner:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
         constants = _Constants(committed.values)
-        self._encoder = Encoder(committed.numbers, committed.catalog.arrangement, constants, functions)
+        self._compiler = BytecodeCompiler(committed.numbers, committed.catalog.arrangement, constants, functions)
         columns = max((store.columns for store in committed.catalog.stores), default=0)
         self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
         self.found = 0
@@ -98,26 +98,26 @@ class LeapfrogPlanner:
         found = [name for name in names if name not in bound]
         bound.update(found)
         types = variable_types(step.variant.rule)
-        encoding = Encoding(self._encoder, step.variant, frozenset())
-        segment = encoding.piece([Variable(name, types[name]) for name in given], step.steps, found)
-        for relation, keys in dict.fromkeys(encoding.probes):
+        compiler = VariantCompiler(self._compiler, step.variant, frozenset())
+        segment = compiler.piece([Variable(name, types[name]) for name in given], step.steps, found)
+        for relation, keys in dict.fromkeys(compiler.probes):
             self._committed.arrange(relation, keys)
         for each in step.steps:
             if isinstance(each, Join | Antijoin):
                 self._committed.index(each.atom.relation)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
-        nest = Nest(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))
+        executor = SegmentExecutor(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))
 
         def ways(words: dict[str, int]) -> Iterator[None]:
-            nest.restart([words[name] for name in given])
+            executor.restart([words[name] for name in given])
             status = k.FULL
             while status != k.DONE:
-                status = nest.enumerate(self._committed.catalog, k.KIND_RULE, self._scratch)
+                status = executor.enumerate(self._committed.catalog, k.KIND_RULE, self._scratch)
                 if status == k.DIVISION:
                     raise ZeroDivisionError
-                self.looked_at += nest.looked_at()
-                rows = nest.take()[:, : len(found)].tolist()
+                self.looked_at += executor.looked_at()
+                rows = executor.take()[:, : len(found)].tolist()
                 self.found += len(rows)
                 for row in rows:
                     words.update(zip(found, row))

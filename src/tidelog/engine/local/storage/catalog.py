@@ -1,4 +1,4 @@
-"""All relations of an engine: the tables S and A that kernels read, and the stores behind their lines."""
+"""The catalog of an engine's relations: the tables S and A that kernels read, and the stores behind their lines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tidelog.engine.local.storage.store import FEW, Store, Words
 from tidelog.plan.statistics import Order
 
 
-class Helpers(Protocol):
-    """Threads that share work (`team.Team`)."""
+class Threads(Protocol):
+    """Threads that share work (`execution.threads.ThreadPool`)."""
 
     threads: int
 
@@ -33,10 +33,10 @@ class Catalog:
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
         self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
-        self.resized: set[int] = set()  # relations whose memory has changed beside an epoch, until somebody takes note
+        self.resized: set[int] = set()  # relations whose memory has changed outside an epoch
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
-        self.helpers: Helpers | None = None  # for what is worth several threads
+        self.thread_pool: Threads | None = None
 
     def add(self, columns: Sequence[int]) -> list[int]:
         """Empty stores for more relations, and their numbers: lines that were given back, then new ones.

@@ -30,8 +30,8 @@ _PIECE = 1 << 12
 
 def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
     """The first `before` slots of a relation's index are filled, for an index of that size; now it has all slots."""
-    helpers = catalog.helpers
-    threads = helpers.threads if helpers is not None else 1
+    pool = catalog.thread_pool
+    threads = pool.threads if pool is not None else 1
     late: Words = np.empty((threads, _LATE_ROOM), dtype=np.int64)
     late_counts: Words = np.zeros(threads, dtype=np.int64)
     end = before
@@ -48,7 +48,7 @@ def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
             return stopped
 
         entry_points.move_slots.load()  # the first call loads a kernel, which several threads must not do at once
-        stopped = helpers.run(move) if helpers is not None and threads > 1 else [move(0)]
+        stopped = pool.run(move) if pool is not None and threads > 1 else [move(0)]
         if stopped != starts[1:]:
             # Too many would go around the end, which takes hashes that somebody has chosen.
             end = len(slots)

@@ -18,10 +18,10 @@ import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.bytecode import Encoded, Segment
+from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, PlannedStratum
 from tidelog.engine.local.execution.python_step import evaluate
-from tidelog.engine.local.execution.threads import NO_INPUTS, Nest
+from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
@@ -225,24 +225,24 @@ class LocalStratum(PlannedStratum):
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
         control[k.PYTHON_VARIANTS] = self._in_python
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
-        control[k.THREADS_THERE], control[k.SHARE_FROM] = self._team.threads, self._team.share_from
+        control[k.THREADS_THERE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
         control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self._below)
         catalog = self.catalog
-        crew = self._crew
-        crew.reset()
-        self._reserves.forget()
+        executor = self._executor
+        executor.reset()
+        self._reserved.clear()
         self._phase = phase
 
         def running() -> Rule | None:
             return self._running(control)
 
         while True:
-            status = crew.drive(control, self._table)
+            status = executor.drive(control, self._table)
             self._look(running)
             self.watch.at(int(control[k.WAVE]))
             if status == k.DONE:
                 self.waves = int(control[k.WAVE]) - 1
-                self._reserves.give_back()
+                self._reserved.release()
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
@@ -266,11 +266,11 @@ class LocalStratum(PlannedStratum):
                     self.watch.rounds(wave + before, running)
                 if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
                     self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
-                    crew = self._crew
+                    executor = self._executor
                 control[k.LAST_WAVE] = min(2 * wave, last_round)
             elif status == k.DIVISION:
-                encoded = self._variants[int(control[k.VARIANT])]
-                raise self.division(encoded.at[int(control[k.NODE])].rule)
+                bytecode = self._variants[int(control[k.VARIANT])]
+                raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
 
@@ -285,9 +285,9 @@ class LocalStratum(PlannedStratum):
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
             if entry_points.has_delta(self.catalog.S, self._table, number, phase, wave):
-                encoded = self._variants[number]
+                bytecode = self._variants[number]
                 node = int(control[k.NODE]) if number == first else 0
-                rule: Rule = encoded.at[node if 0 <= node < len(encoded.at) else 0].rule
+                rule: Rule = bytecode.at[node if 0 <= node < len(bytecode.at) else 0].rule
                 return rule
         return self._busiest(self.stratum.rules)
 
@@ -336,53 +336,53 @@ class LocalStratum(PlannedStratum):
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
         """The variants of this wave whose expressions need Python, or every one."""
-        for number, encoded in enumerate(self._variants):
+        for number, bytecode in enumerate(self._variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
-            if not (every or encoded.in_python) or not entry_points.has_delta(
+            if not (every or bytecode.in_python) or not entry_points.has_delta(
                 self.catalog.S, self._table, number, phase, wave
             ):
                 continue
-            if not encoded.in_python:
-                self._feed_tree(control, encoded)
+            if not bytecode.in_python:
+                self._feed_tree(control, bytecode)
                 continue
-            rule = encoded.variants[0].rule
+            rule = bytecode.variants[0].rule
             try:
                 with self.costs.measured(rule):
-                    self._feed(control, encoded, encoded.segments, NO_INPUTS)
+                    self._feed(control, bytecode, bytecode.segments, NO_INPUTS)
             except ZeroDivisionError:
                 raise self.division(rule) from None
 
-    def _feed_tree(self, control: Words, encoded: Encoded) -> None:
+    def _feed_tree(self, control: Words, bytecode: Bytecode) -> None:
         """Runs a tree of variants and hands what it finds to the stores."""
-        crew = self._crew
-        own = crew.at_root(control, encoded.segments[0])
+        executor = self._executor
+        own = executor.at_root(control, bytecode.segments[0])
         while True:
-            status = crew.enumerate(own, encoded)
-            rule = encoded.at[max(int(own[k.NODE]), 0)].rule
+            status = executor.enumerate(own, bytecode)
+            rule = bytecode.at[max(int(own[k.NODE]), 0)].rule
             if status == k.DIVISION:
                 raise self.division(rule)
             self._look(rule)
-            for relation, out, count in crew.take():
+            for relation, out, count in executor.take():
                 self._apply(control, relation, out, count)
             if status == k.DONE:
                 return
 
-    def _feed(self, control: Words, encoded: Encoded, segments: tuple[Segment, ...], inputs: Words) -> None:
+    def _feed(self, control: Words, bytecode: Bytecode, segments: tuple[Segment, ...], inputs: Words) -> None:
         """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
         segment = segments[0]
-        rule = encoded.variants[0].rule
-        nest = Nest(segment, control, inputs)
+        rule = bytecode.variants[0].rule
+        executor = SegmentExecutor(segment, control, inputs)
         while True:
-            status = nest.enumerate(self.catalog, encoded.kind, self._crew.scratch)
+            status = executor.enumerate(self.catalog, bytecode.kind, self._executor.scratch)
             if status == k.DIVISION:
                 raise self.division(rule)
-            found = nest.take()
+            found = executor.take()
             self._look(rule)
             if len(found) and segment.after is not None:
                 for rows in evaluate(segment.after, found[:, :-1], self.values, self.watch.pace(rule)):
-                    self._feed(control, encoded, segments[1:], rows)
+                    self._feed(control, bytecode, segments[1:], rows)
             elif len(found):
-                self._apply(control, encoded.head, nest.out, len(found))
+                self._apply(control, bytecode.head, executor.out, len(found))
                 self.costs.emitted += len(found)
             if status == k.DONE:
                 return

@@ -18,7 +18,7 @@ import numpy as np
 
 from tidelog.dbsp.row_hashes import Words
 from tidelog.engine.local.execution.plan_cache import PlannedStratum
-from tidelog.engine.local.execution.threads import Crew
+from tidelog.engine.local.execution.threads import Executor
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Lines, Store
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -82,7 +82,7 @@ class CircuitStratum(LocalStratum):
             self._planned_for = ()
             self._table = np.zeros((0, k.VARIANT_FIELDS), dtype=np.int64)
             sizes = {"registers": 1, "blocks": 1, "cursors": 0, "variants": 0}
-            self._crew = Crew(self._team, self.catalog, self._inside, self._reserves, **sizes)
+            self._executor = Executor(self._thread_pool, self.catalog, self._inside, self._reserved, **sizes)
         for store in self.stores():
             store.index()
 

@@ -196,7 +196,7 @@ class CountingStratum(LocalStratum):
             c.leave(catalog.S, counts.line, store.relation, step)
         entering = 0
         for store in self.stores():
-            while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, self._crew.scratch))) >= 0:
+            while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, self._executor.scratch))) >= 0:
                 store.grow_arrangement(full)
             entering += int(c.enter(catalog.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):

@@ -215,7 +215,7 @@ class PaperStratum(LocalStratum):
             if come.any():
                 self._make_batch(store, lines[come])
                 while (
-                    full := int(p.arrange_batch(self.catalog.S, self.catalog.A, store.relation, self._crew.scratch))
+                    full := int(p.arrange_batch(self.catalog.S, self.catalog.A, store.relation, self._executor.scratch))
                 ) >= 0:
                     store.grow_arrangement(full)
                 store.line[k.TOP] = max(int(store.line[k.TOP]), self._round)
@@ -266,10 +266,10 @@ class PaperStratum(LocalStratum):
         """
         numbers = [
             number
-            for number, encoded in enumerate(self._variants)
+            for number, bytecode in enumerate(self._variants)
             if self._round == 1
-            and encoded.kind == k.KIND_RULE
-            and any(set(self.relations).isdisjoint(_read_by(variant.rule)) for variant in encoded.variants)
+            and bytecode.kind == k.KIND_RULE
+            and any(set(self.relations).isdisjoint(_read_by(variant.rule)) for variant in bytecode.variants)
         ]
         for number in numbers:
             for relation, keys in self._variants[number].probes:
@@ -292,9 +292,9 @@ class PaperStratum(LocalStratum):
 
     def _recurring(self) -> Rule | None:
         """The rule that goes on with what has come in this round."""
-        inside = [encoded for encoded in self._variants if encoded.kind == k.KIND_INSIDE]
-        busy = [encoded for encoded in inside if self.catalog.S[encoded.delta, k.BATCH_COUNT]]
-        return next((encoded.variants[0].rule for encoded in (*busy, *inside)), None)
+        inside = [bytecode for bytecode in self._variants if bytecode.kind == k.KIND_INSIDE]
+        busy = [bytecode for bytecode in inside if self.catalog.S[bytecode.delta, k.BATCH_COUNT]]
+        return next((bytecode.variants[0].rule for bytecode in (*busy, *inside)), None)
 
     def _rows_to_be(self, store: Store) -> int:
         """See `LocalStratum`. What has an iteration up to this round keeps it, once the round has deleted."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.execution.bytecode import Encoder, Encoding
+from tidelog.engine.local.execution.bytecode import BytecodeCompiler, VariantCompiler
 from tidelog.engine.local.execution.shared_prefixes import Path, TriePart
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.leapfrog.trie import Trie
@@ -44,15 +44,17 @@ class Sensitivity:
 class TracePlan:
     """A body as `trace` reads it. Raises ValueError where it cannot be kept by its trace."""
 
-    def __init__(self, encoder: Encoder, variant: Variant, inside: frozenset[str], *, keep_all: bool = False) -> None:
-        encoding = Encoding(encoder, variant, inside)
-        path = encoding.run()
-        if encoding.segments or len(path.blocks) < 2 or path.blocks[0].tail or not path.blocks[1].parts:
+    def __init__(
+        self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str], *, keep_all: bool = False
+    ) -> None:
+        compiled = VariantCompiler(compiler, variant, inside)
+        path = compiled.run()
+        if compiled.segments or len(path.blocks) < 2 or path.blocks[0].tail or not path.blocks[1].parts:
             raise ValueError("an expression needs Python, or stands before every variable")
         self._words: list[int] = []
         self._keep_all = keep_all
         self.indices: list[Sensitivity] = []
-        self.tries = list(dict.fromkeys(encoding.probes))
+        self.tries = list(dict.fromkeys(compiled.probes))
         leaps = [step for step in variant.steps if isinstance(step, Leap)]
         self._levels: list[list[int]] = []
         self._parts: list[list[int]] = []

@@ -102,7 +102,7 @@ class TraceStratum(LocalStratum):
         for rule in self._traced_rules:
             variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], self._statistics, ())
             variant = with_complements(variant, self._statistics, (), asked=rule.join == "leapfrog")
-            self.traced.append(TracedRule(TracePlan(self._encoder, variant, frozenset(self.relations)), self.catalog))
+            self.traced.append(TracedRule(TracePlan(self._compiler, variant, frozenset(self.relations)), self.catalog))
         self._ready_tries()
 
     def _ready_tries(self) -> None:
