@@ -34,6 +34,8 @@ from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
         ("ws://a/?'", "ws://a/?%27"),
         ("http://straße.de/", "http://xn--strae-oqa.de/"),
         ("http://a/^", "http://a/%5E"),
+        ("mailto:a #b", "mailto:a #b"),
+        ("mailto:a%20#b", "mailto:a%20#b"),
     ],
 )
 def test_the_normal_form(text: str, normal: str) -> None:
@@ -88,6 +90,7 @@ def test_some_urls_are_no_base() -> None:
     assert not url.cannot_be_a_base("unix:/run/foo.socket")
     assert url.join("mailto:a", "x") == Err("relative URL with a cannot-be-a-base base")
     assert url.join("mailto:a", "#x") == Ok("mailto:a#x")
+    assert url.join("mailto:a ?b", "#x") == Ok("mailto:a ?b#x")
 
 
 def test_the_parts_of_a_url() -> None:

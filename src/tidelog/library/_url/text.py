@@ -56,9 +56,15 @@ class Url(NamedTuple):
 def normal_url(text: str, base: str | None = None) -> str:
     """Returns the URL of a text, relative to the base if there is one; raises BadUrlError."""
     try:
-        return URL(text, base).href
+        url = URL(text, base).href
     except ValueError:
         raise BadUrlError(_problem(text, base)) from None
+    path_end = re.search(r"[?#]|$", url).start()  # type: ignore[union-attr]
+    source = text if base is None or _SCHEME.match(text.lstrip(_AROUND)) else base
+    if url[:path_end].endswith("%20") and url_parts(url).cannot_be_a_base and re.match(r"[^?#]* [\t\n\r]*[?#]", source):
+        # The crate, unlike the newest standard, leaves the last space of such a path as it is.
+        return f"{url[: path_end - 3]} {url[path_end:]}"
+    return url
 
 
 @lru_cache(maxsize=4096)
