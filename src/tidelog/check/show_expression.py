@@ -1,79 +1,40 @@
-"""Typed expressions and patterns → text, with all parentheses; literals of numbers carry the type that was found."""
+"""Typed expressions and patterns → text, in one of two styles.
+
+|x| x + inc      |x: s64| (x + inc)                                  `show_expression`: for people
+                 (function(x: signed<64>):signed<64>{(x + inc)})     `functions/closure_text.py`: in values of closures
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
 from tidelog.check import typed
 from tidelog.syntax.show import escaped
-from tidelog.types import BigIntType, FloatType, IntegerType
+from tidelog.types import BigIntType, FloatType, FunctionType, IntegerType, Type
+
+_ENCLOSED = (
+    typed.MakeTuple,
+    typed.Construct,
+    typed.MakeVec,
+    typed.MakeMap,
+    typed.Block,
+    typed.Var,
+    typed.FunctionValue,
+)
+# Operands that need no parentheses, and expressions that `parenthesize_all` leaves without.
+_CLOSED = (*_ENCLOSED, typed.ToString, typed.Field, typed.TupleItem, typed.Call, typed.CallValue)
+_BARE = (*_ENCLOSED, typed.Lit, typed.Deref, typed.IfElse, typed.Match, typed.For, typed.Break, typed.Continue)
 
 
 def show_expression(expression: typed.Expression) -> str:
-    """The expression with all its parentheses; implicit conversions are shown as calls."""
-    match expression:
-        case typed.Var(name):
-            return name
-        case typed.Lit(value, type_):
-            is_number = isinstance(type_, IntegerType | BigIntType | FloatType)
-            return show_value(value) + (f": {type_}" if is_number else "")
-        case typed.MakeTuple(items):
-            return f"({_listed(items)})"
-        case typed.Construct(constructor, arguments):
-            return f"{constructor}{{{_listed(arguments)}}}"
-        case typed.MakeVec(items):
-            return f"[{_listed(items)}]"
-        case typed.MakeMap(entries):
-            pairs = (f"{show_expression(key)} -> {show_expression(value)}" for key, value in entries)
-            return f"[{', '.join(pairs)}]"
-        case typed.FunctionValue(function):
-            return function
-        case typed.Closure(parameters, body):
-            shown = (f"{each.name}: {'mut ' if each.mutable else ''}{each.type}" for each in parameters)
-            return f"|{', '.join(shown)}| {_operand(body)}"
-        case typed.Unary(op, operand):
-            return f"{op}{' ' if op == 'not' else ''}{_operand(operand)}"
-        case typed.Binary(op, left, right):
-            return f"{_operand(left)} {op} {_operand(right)}"
-        case typed.Cast(operand, type_):
-            return f"{_operand(operand)} as {type_}"
-        case typed.ToString(operand):
-            return f"to_string({show_expression(operand)})"
-        case typed.Deref(operand):
-            return f"*{_operand(operand)}"
-        case typed.MakeRef(operand):
-            return f"&{_operand(operand)}"
-        case typed.Field(operand, name):
-            return f"{_operand(operand)}.{name}"
-        case typed.TupleItem(operand, index):
-            return f"{_operand(operand)}.{index}"
-        case typed.Call(function, _, arguments):
-            return f"{function.split('(')[0]}({_listed(arguments)})"
-        case typed.CallValue(value, arguments):
-            return f"{_operand(value)}({_listed(arguments)})"
-        case typed.Try(operand):
-            return f"{_operand(operand)}?"
-        case typed.IfElse(condition, then, otherwise):
-            return f"if ({show_expression(condition)}) {_operand(then)} else {_operand(otherwise)}"
-        case typed.Match(subject, arms):
-            shown = (f"{show_pattern(arm.pattern)} -> {show_expression(arm.body)}" for arm in arms)
-            return f"match ({show_expression(subject)}) {{{', '.join(shown)}}}"
-        case typed.Block(expressions):
-            return f"{{{'; '.join(map(show_expression, expressions))}}}"
-        case typed.Declare(pattern, value):
-            return f"{show_pattern(pattern, declares=True)} = {show_expression(value)}"
-        case typed.SetPlace(place, value):
-            return f"{show_place(place)} = {show_expression(value)}"
-        case typed.For(pattern, iterable, body):
-            return f"for ({show_pattern(pattern)} in {show_expression(iterable)}) {_operand(body)}"
-        case typed.Break():
-            return "break"
-        case typed.Continue():
-            return "continue"
-        case typed.Return(value):
-            return f"return {show_expression(value)}"
+    """Returns the expression with all its parentheses; numbers carry their types, implicit conversions are calls."""
+    return _SHOWN.text(expression)
 
 
 def show_pattern(pattern: typed.Pattern, *, declares: bool = False) -> str:
-    """The pattern; with `declares` its variables have a `var` in front, as on the left of a `=`."""
+    """Returns the text of a pattern; with `declares` its variables have a `var` in front, as on the left of a `=`."""
     match pattern:
         case typed.AnyPattern():
             return "_"
@@ -91,39 +52,134 @@ def show_pattern(pattern: typed.Pattern, *, declares: bool = False) -> str:
             return show_expression(expression)
 
 
-def show_place(place: typed.Place) -> str:
-    """The place as it is written: `x`, `x.f`, `x.0.g`."""
-    return ".".join([place.variable.name, *map(str, place.steps)])
-
-
 def show_value(value: typed.Value) -> str:
-    """A value as the language writes it."""
+    """Returns a value as the language writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{escaped(value)}"' if isinstance(value, str) else str(value)
 
 
-def _listed(expressions: tuple[typed.Expression, ...]) -> str:
-    return ", ".join(map(show_expression, expressions))
+@dataclass(frozen=True, slots=True)
+class ExpressionPrinter:
+    """Writes typed expressions. `literal` and `type_name` write literals and types.
+
+    `parenthesize_all`: around every compound expression, not only around operands. `braces`: around the bodies of
+    closures, `if` and `for`. `written_names`: without the parts that tell variables and functions of one name apart.
+    `dereferences`: `*x` is shown as such. `to_string`: the name of implicit conversions.
+    """
+
+    literal: Callable[[typed.Value, Type], str]
+    type_name: Callable[[Type], str] = str
+    parenthesize_all: bool = False
+    braces: bool = False
+    written_names: bool = False
+    dereferences: bool = True
+    to_string: str = "to_string"
+
+    def text(self, expression: typed.Expression) -> str:
+        """Returns the text of an expression."""
+        text = self._bare(expression)
+        return f"({text})" if self.parenthesize_all and not isinstance(expression, _BARE) else text
+
+    def _bare(self, expression: typed.Expression) -> str:
+        match expression:
+            case typed.Var(name):
+                return self._variable(name)
+            case typed.Lit(value, type_):
+                return self.literal(value, type_)
+            case typed.MakeTuple(items):
+                return f"({self._listed(items)})"
+            case typed.Construct(constructor, arguments):
+                return f"{constructor}{{{self._listed(arguments)}}}"
+            case typed.MakeVec(items):
+                return f"[{self._listed(items)}]"
+            case typed.MakeMap(entries):
+                return f"[{', '.join(f'{self.text(key)} -> {self.text(value)}' for key, value in entries)}]"
+            case typed.FunctionValue(function):
+                return _written_function(function) if self.written_names else function
+            case typed.Closure():
+                return self._closure(expression)
+            case typed.Unary(op, operand):
+                space = " " if op == "not" or self.parenthesize_all else ""
+                return f"{op}{space}{self._operand(operand)}"
+            case typed.Binary(op, left, right):
+                return f"{self._operand(left)} {op} {self._operand(right)}"
+            case typed.Cast(operand, type_):
+                return f"{self._operand(operand)} as {self.type_name(type_)}"
+            case typed.ToString(operand):
+                return f"{self.to_string}({self.text(operand)})"
+            case typed.Deref(operand):
+                return f"*{self._operand(operand)}" if self.dereferences else self.text(operand)
+            case typed.MakeRef(operand):
+                return f"&{self._operand(operand)}"
+            case typed.Field(operand, name):
+                return f"{self._operand(operand)}.{name}"
+            case typed.TupleItem(operand, index):
+                return f"{self._operand(operand)}.{index}"
+            case typed.Call(function, _, arguments):
+                return f"{_written_function(function)}({self._listed(arguments)})"
+            case typed.CallValue(value, arguments):
+                return f"{self._operand(value)}({self._listed(arguments)})"
+            case typed.Try(operand):
+                return f"{self._operand(operand)}?"
+            case typed.IfElse(condition, then, otherwise):
+                shown = self.text(condition) if self.braces else f"({self.text(condition)})"
+                return f"if {shown} {self._body(then)} else {self._body(otherwise)}"
+            case typed.Match(subject, arms):
+                cases = ", ".join(f"{show_pattern(arm.pattern)} -> {self.text(arm.body)}" for arm in arms)
+                return f"match ({self.text(subject)}) {{{cases}}}"
+            case typed.Block(expressions):
+                return f"{{{'; '.join(map(self.text, expressions))}}}"
+            case typed.Declare(pattern, value):
+                return f"{show_pattern(pattern, declares=True)} = {self.text(value)}"
+            case typed.SetPlace(place, value):
+                written = ".".join([self._variable(place.variable.name), *map(str, place.steps)])
+                return f"{written} = {self.text(value)}"
+            case typed.For(pattern, iterable, body):
+                return f"for ({show_pattern(pattern)} in {self.text(iterable)}) {self._body(body)}"
+            case typed.Break():
+                return "break"
+            case typed.Continue():
+                return "continue"
+            case typed.Return(value):
+                return f"return {self.text(value)}"
+            case _:
+                assert_never(expression)
+
+    def _closure(self, closure: typed.Closure) -> str:
+        shown = ", ".join(
+            f"{self._variable(each.name)}: {'mut ' if each.mutable else ''}{self.type_name(each.type)}"
+            for each in closure.parameters
+        )
+        if not self.braces:
+            return f"|{shown}| {self._operand(closure.body)}"
+        assert isinstance(closure.type, FunctionType)
+        return f"function({shown}):{self.type_name(closure.type.result)}{self._body(closure.body)}"
+
+    def _variable(self, name: str) -> str:
+        return name.partition("#")[0] if self.written_names else name
+
+    def _listed(self, expressions: tuple[typed.Expression, ...]) -> str:
+        return ", ".join(map(self.text, expressions))
+
+    def _body(self, expression: typed.Expression) -> str:
+        return f"{{{self.text(expression)}}}" if self.braces else self._operand(expression)
+
+    def _operand(self, expression: typed.Expression) -> str:
+        text = self.text(expression)
+        if self.parenthesize_all or isinstance(expression, _CLOSED):
+            return text
+        return text if isinstance(expression, typed.Lit) and ": " not in text else f"({text})"
 
 
-_CLOSED = (
-    typed.Var
-    | typed.ToString
-    | typed.MakeTuple
-    | typed.Construct
-    | typed.MakeVec
-    | typed.MakeMap
-    | typed.FunctionValue
-    | typed.Field
-    | typed.TupleItem
-    | typed.Call
-    | typed.CallValue
-    | typed.Block
-)
+def _written_function(id_: str) -> str:
+    """Returns the name of a function without the types that tell it from functions of the same name."""
+    return id_.partition("(")[0]
 
 
-def _operand(expression: typed.Expression) -> str:
-    text = show_expression(expression)
-    plain = isinstance(expression, _CLOSED) or (isinstance(expression, typed.Lit) and ": " not in text)
-    return text if plain else f"({text})"
+def _typed_literal(value: typed.Value, type_: Type) -> str:
+    is_number = isinstance(type_, IntegerType | BigIntType | FloatType)
+    return show_value(value) + (f": {type_}" if is_number else "")
+
+
+_SHOWN = ExpressionPrinter(_typed_literal)

@@ -21,7 +21,7 @@ from hashlib import sha256
 from tidelog.check.program import Function
 from tidelog.check.typed import Closure, Expression
 from tidelog.functions.callees import Callees, Signature, variables_of
-from tidelog.functions.closure_text import describe
+from tidelog.functions.closure_text import closure_text
 from tidelog.functions.links import (
     ClassLink,
     CodeEntry,
@@ -119,7 +119,7 @@ class UnitWriter:
                 needed |= variables_of(captured.type)
             variables = tuple(sorted(needed))
             captured_types = tuple(captured.type for captured in node.captured)
-            entry = self._code(key, describe(node), captured_types, variables)
+            entry = self._code(key, closure_text(node), captured_types, variables)
             names = {each.name: f"v{index}" for index, each in enumerate(node.captured)}
             types = {variable: f"T{index}" for index, variable in enumerate(variables)}
             outer = [*types.values(), *names.values()]
