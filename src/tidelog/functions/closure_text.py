@@ -47,7 +47,7 @@ def _type(type_: Type) -> str:
 
 
 def _argument(type_: Type) -> str:
-    """Returns the text of a type inside another, where the reference implementation calls integer types by their names."""
+    """Returns the text of a type inside another, where the reference implementation names integer types."""
     match type_:
         case BitType(width) | SignedType(width) if width in (8, 16, 32, 64, 128):
             return f"ddlog_std::{type_}"
