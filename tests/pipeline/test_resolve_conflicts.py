@@ -12,7 +12,7 @@ from tidelog.database.program.program import compile
 from tidelog.diagnostics.errors import DataError
 from tidelog.pipeline.operations import OperationReader, order_of
 from tidelog.pipeline.records import BadRecord, Record
-from tidelog.pipeline.resolve_conflicts import Settled, primary_key, settle
+from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
 from tidelog.pipeline.settings import Feed, Place
 
 PROGRAM = """
@@ -30,13 +30,13 @@ def feed(relation: str = "Host", **settings: Any) -> Feed:
     return Feed(relation, Place("json", "/feed"), **{"op": "op", **settings})
 
 
-def settled(records: Sequence[Mapping[str, Any]], **settings: Any) -> tuple[Settled, list[BadRecord]]:
+def resolved(records: Sequence[Mapping[str, Any]], **settings: Any) -> tuple[Resolved, list[BadRecord]]:
     bad: list[BadRecord] = []
     given = feed(**settings)
     relation = RULES.relations[given.relation]
     reader = OperationReader(given, relation, RULES.functions.definitions)
     operations = [reader.read(Record(f"f:{i}", record)) for i, record in enumerate(records, 1)]
-    return settle(operations, relation, bad.append, primary_key(relation, RULES)), bad
+    return resolve_conflicts(operations, relation, bad.append, primary_key(relation, RULES)), bad
 
 
 def host(op: str, name: str, port: int | None, **more: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def host(op: str, name: str, port: int | None, **more: Any) -> dict[str, Any]:
 
 
 def test_without_an_order_deletes_come_first_and_a_conflict_is_told() -> None:
-    found, _ = settled([host("+", "a", 1), host("-", "a", 1), host("-", "b", 2), host("insert", "c", 3)])
+    found, _ = resolved([host("+", "a", 1), host("-", "a", 1), host("-", "b", 2), host("insert", "c", 3)])
     assert found.inserts == [("a", 1), ("c", 3)]
     assert found.deletes == [("b", 2)]
     assert found.conflicts == 1
@@ -53,42 +53,42 @@ def test_without_an_order_deletes_come_first_and_a_conflict_is_told() -> None:
 
 def test_with_an_order_the_last_operation_on_a_row_wins() -> None:
     records = [host("+", "a", 1, ts=2), host("-", "a", 1, ts=10), host("-", "b", 1, ts="9"), host("+", "b", 1, ts="10")]
-    found, _ = settled(records, order="ts")
+    found, _ = resolved(records, order="ts")
     assert (found.inserts, found.deletes, found.conflicts) == ([("b", 1)], [("a", 1)], 0)
 
 
 def test_with_a_key_the_last_operation_on_a_key_wins() -> None:
     records = [host("c", "a", 1, ts=1), host("u", "a", 2, ts=3), host("u", "a", 9, ts=2), host("d", "b", None, ts=1)]
-    found, bad = settled(records, key=("name",), order="ts")
+    found, bad = resolved(records, key=("name",), order="ts")
     assert found.by_key == {("a",): ("a", 2), ("b",): None}
     assert not bad
 
 
 def test_two_rows_for_one_key_and_no_order_cannot_be_decided() -> None:
-    found, bad = settled([host("u", "a", 1), host("u", "a", 2), host("u", "b", 1)], key=("name",))
+    found, bad = resolved([host("u", "a", 1), host("u", "a", 2), host("u", "b", 1)], key=("name",))
     assert found.by_key == {("b",): ("b", 1)}
     assert [each.error.code for each in bad] == ["E867", "E867"]
 
 
 def test_the_primary_key_of_the_relation_is_a_key_though_the_feed_names_none() -> None:
     records = [host("+", "a", 1), host("+", "a", 2), host("+", "b", 1), host("+", "b", 1), host("-", "c", 1)]
-    found, bad = settled([*records, host("+", "c", 2)], relation="Keyed")
+    found, bad = resolved([*records, host("+", "c", 2)], relation="Keyed")
     assert (found.inserts, found.deletes) == ([("b", 1), ("c", 2)], [("c", 1)])
     assert [(each.place, each.error.code) for each in bad] == [("f:1", "E867"), ("f:2", "E867")]
 
 
 def test_the_latest_row_of_a_primary_key_wins_also_by_another_key() -> None:
     records = [host("+", "a", 1, ts=1), host("+", "a", 2, ts=3), host("+", "a", 3, ts=2)]
-    found, bad = settled(records, relation="Keyed", order="ts")
+    found, bad = resolved(records, relation="Keyed", order="ts")
     assert (found.inserts, bad) == ([("a", 2)], [])
-    found, bad = settled(records, relation="Keyed", order="ts", key=("port",))
+    found, bad = resolved(records, relation="Keyed", order="ts", key=("port",))
     assert (found.by_key, bad) == ({(1,): None, (2,): ("a", 2), (3,): None}, [])
-    found, bad = settled([host("u", "a", 1), host("u", "a", 2)], relation="Keyed", key=("port",))
+    found, bad = resolved([host("u", "a", 1), host("u", "a", 2)], relation="Keyed", key=("port",))
     assert (found.by_key, len(bad)) == ({}, 2)
 
 
 def test_the_same_row_twice_is_no_conflict() -> None:
-    found, bad = settled([host("u", "a", 1), host("c", "a", 1)], key=("name",))
+    found, bad = resolved([host("u", "a", 1), host("c", "a", 1)], key=("name",))
     assert found.by_key == {("a",): ("a", 1)}
     assert not bad
     assert not found.conflicts
@@ -96,7 +96,7 @@ def test_the_same_row_twice_is_no_conflict() -> None:
 
 def test_a_multiset_counts_every_operation() -> None:
     records = [{"op": op, "name": "a"} for op in "+++-"]
-    found, _ = settled(records, relation="Seen")
+    found, _ = resolved(records, relation="Seen")
     assert (found.inserts, found.deletes) == ([("a",)] * 3, [("a",)])
 
 
@@ -106,7 +106,7 @@ def test_an_envelope_has_the_row_before_and_after() -> None:
         {"payload": {"op": "u", "before": {"name": "a", "port": 1}, "after": {"name": "a", "port": 2}, "ts_ms": 2}},
         {"op": "d", "before": {"name": "b", "port": None}, "after": None, "ts_ms": 3},
     ]
-    found, _ = settled(records, key=("name",), order="ts_ms", is_envelope=True)
+    found, _ = resolved(records, key=("name",), order="ts_ms", is_envelope=True)
     assert found.by_key == {("a",): ("a", 2), ("b",): None}
 
 
@@ -141,7 +141,7 @@ def test_a_record_that_cannot_be_taken_says_why(record: dict[str, Any], settings
 
 
 def test_columns_that_the_relation_does_not_have_are_left_alone() -> None:
-    found, _ = settled([host("+", "a", 1, source="db", lsn=7)])
+    found, _ = resolved([host("+", "a", 1, source="db", lsn=7)])
     assert found.inserts == [("a", 1)]
 
 

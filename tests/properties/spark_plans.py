@@ -12,7 +12,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Engine
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.plans.choose_plan import Chooser
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 from tidelog.rules.ir import RuleProgram
 
 
@@ -23,9 +23,9 @@ def agrees_on_spark(case: Case, spark: Any, plan: str, relations: Iterable[str] 
 
 def by_plan(spark: Any, plan: str, relations: Iterable[str] | None) -> Callable[[RuleProgram], Engine]:
     def make(rules: RuleProgram) -> Engine:
-        separated = separate(rules).rules
-        named = separated.relations if relations is None else relations
-        return SparkEngine(rules, spark=spark, plans={name: plan for name in named if _fits(separated, name, plan)})
+        split = split_inputs(rules).rules
+        named = split.relations if relations is None else relations
+        return SparkEngine(rules, spark=spark, plans={name: plan for name in named if _fits(split, name, plan)})
 
     return make
 

@@ -1,4 +1,4 @@
-"""What a batch has settled on → the writes of a transaction.
+"""What a batch has resolved on → the writes of a transaction.
 
 A row that is to take a key is compared with the rows that have the key now: those go, unless one is equal. A feed into
 a relation with a primary key replaces, too: what is there under a key is no error, nor is a delete of what is not.
@@ -12,7 +12,7 @@ from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
 from tidelog.io.values import Row
-from tidelog.pipeline.resolve_conflicts import Settled
+from tidelog.pipeline.resolve_conflicts import Resolved
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import Relation
 
@@ -22,12 +22,12 @@ OldRows = Callable[[str, Sequence[str], Sequence[Row]], Mapping[Row, list[Row]]]
 _NOT_THERE = (Code.KEY_NOT_FOUND, Code.DIFFERENT_ROW)
 
 
-def apply(tx: Transaction, settled: Settled, feed: Feed, relation: Relation, old_rows: OldRows) -> None:
+def apply(tx: Transaction, resolved: Resolved, feed: Feed, relation: Relation, old_rows: OldRows) -> None:
     """Writes what one feed of a batch does. Costs time in the batch, and a look-up for each key."""
-    deletes, inserts = list(settled.deletes), list(settled.inserts)
-    if settled.by_key:
-        present = old_rows(relation.name, feed.key, list(settled.by_key))
-        for key, row in settled.by_key.items():
+    deletes, inserts = list(resolved.deletes), list(resolved.inserts)
+    if resolved.by_key:
+        present = old_rows(relation.name, feed.key, list(resolved.by_key))
+        for key, row in resolved.by_key.items():
             rows = present.get(key, [])
             deletes += [old for old in rows if old != row]
             if row is not None and row not in rows:

@@ -46,7 +46,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Takes the first interrupt from the keyboard, or the first SIGTERM, as a wish to stop; the second cancels."""
+        """Inside the block, the first SIGINT or SIGTERM requests a stop; the second one raises KeyboardInterrupt."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

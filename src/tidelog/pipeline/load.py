@@ -15,7 +15,7 @@ from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Records
 from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.records import BadRecord
-from tidelog.pipeline.resolve_conflicts import primary_key, settle
+from tidelog.pipeline.resolve_conflicts import primary_key, resolve_conflicts
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import RuleProgram
 
@@ -44,8 +44,8 @@ def load_records(tx: Transaction, records: Records, feed: Feed, program: RulePro
 
     if relation.key is not None:
         primary = primary_key(relation, program)
-        settled = settle(operations(), relation, lambda each: bad.add(relation.name, each), primary)
-        tx.insert(relation.name, settled.inserts)
+        resolved = resolve_conflicts(operations(), relation, lambda each: bad.add(relation.name, each), primary)
+        tx.insert(relation.name, resolved.inserts)
         return count
     rows: list[Row] = []
     for operation in operations():

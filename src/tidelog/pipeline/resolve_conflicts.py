@@ -23,7 +23,7 @@ from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 
 @dataclass(slots=True)
-class Settled:
+class Resolved:
     """What a batch does to one relation. `by_key` has for each key the row that it has afterwards, or None.
 
     `inserts` are in the order in which they came about. `conflict` tells of the first conflict.
@@ -54,19 +54,19 @@ def primary_key(relation: Relation, program: RuleProgram) -> PrimaryKey | None:
     return of_row
 
 
-def settle(
+def resolve_conflicts(
     operations: Iterable[FeedOperation],
     relation: Relation,
     on_bad: Callable[[BadRecord], None],
     primary: PrimaryKey | None = None,
-) -> Settled:
+) -> Resolved:
     """Costs a pass over the operations. `on_bad` is told of records that contradict one another, and may raise."""
-    settled = Settled()
+    resolved = Resolved()
     if relation.kind is not Kind.SET:
         for each in operations:
             assert each.row is not None
-            (settled.deletes if each.verb is Verb.DELETE else settled.inserts).append(each.row)
-        return settled
+            (resolved.deletes if each.verb is Verb.DELETE else resolved.inserts).append(each.row)
+        return resolved
     latest: dict[tuple[bool, Row], list[FeedOperation]] = {}
     for each in operations:
         subject = (True, each.key) if each.key is not None else (False, each.row or ())
@@ -79,31 +79,31 @@ def settle(
     for (is_key, subject), last in sorted(latest.items(), key=lambda item: item[1][0].order):
         verbs = {each.verb is Verb.DELETE for each in last}
         if len(verbs) == 2:
-            settled.conflicts += 1
-            settled.conflict = settled.conflict or _conflict(subject, is_key, relation, last)
+            resolved.conflicts += 1
+            resolved.conflict = resolved.conflict or _conflict(subject, is_key, relation, last)
         if not is_key and False not in verbs:
-            settled.deletes.append(subject)
+            resolved.deletes.append(subject)
         elif not is_key:
             coming.append(last)
         elif len({each.row for each in last if each.row is not None}) > 1:
             _refuse(subject, last, relation, on_bad)
         elif all(each.row is None for each in last):
-            settled.by_key[subject] = None
+            resolved.by_key[subject] = None
         else:
             coming.append(last)
-    for last in coming if primary is None else _one_for_each_key(coming, primary, settled, relation, on_bad):
+    for last in coming if primary is None else _one_for_each_key(coming, primary, resolved, relation, on_bad):
         row = _row(last)
         if last[0].key is None:
-            settled.inserts.append(row)
+            resolved.inserts.append(row)
         else:
-            settled.by_key[last[0].key] = row
-    return settled
+            resolved.by_key[last[0].key] = row
+    return resolved
 
 
 def _one_for_each_key(
     coming: list[list[FeedOperation]],
     primary: PrimaryKey,
-    settled: Settled,
+    resolved: Resolved,
     relation: Relation,
     on_bad: Callable[[BadRecord], None],
 ) -> list[list[FeedOperation]]:
@@ -116,7 +116,7 @@ def _one_for_each_key(
         latest = [last for last in found if last[0].order == found[-1][0].order]
         for last in found:
             if last not in latest and last[0].key is not None:
-                settled.by_key[last[0].key] = None  # its row came, and another one took its place
+                resolved.by_key[last[0].key] = None  # its row came, and another one took its place
         if len(latest) == 1:
             kept += latest
         else:

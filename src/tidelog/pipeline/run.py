@@ -27,7 +27,7 @@ from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Batch, Records, Stop
 from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.records import BadRecord
-from tidelog.pipeline.resolve_conflicts import Settled, primary_key, settle
+from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
 from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.site import Site
 
@@ -198,24 +198,24 @@ class _Run:
         self._listener.begun("read", f"batch {batch.number}")
         with self._site.database.transaction() as tx:
             for name, records in batch.records.items():
-                settled = self._settle(name, records, progress)
-                apply(tx, settled, self._feeds[name], self._relations[name], self._site.old_rows)
+                resolved = self._resolve(name, records, progress)
+                apply(tx, resolved, self._feeds[name], self._relations[name], self._site.old_rows)
             self._before_commit(tx, batch.number, progress)
         self._finish(tx, batch.number, progress)
 
     def _begin(self, batch: str) -> _Progress:
         return _Progress(batch, BadRecords(skip=self._skip, keep=self._site.quarantine is not None))
 
-    def _settle(self, name: str, records: Records, progress: _Progress) -> Settled:
+    def _resolve(self, name: str, records: Records, progress: _Progress) -> Resolved:
         operations = self._operations(name, records, progress)
-        settled = settle(
+        resolved = resolve_conflicts(
             operations, self._relations[name], lambda bad: progress.bad.add(name, bad), self._primary_keys[name]
         )
-        progress.conflicts += settled.conflicts
-        if settled.conflicts:
-            conflicts = counted(settled.conflicts, "conflict")
-            self._listener.warn(f"batch {progress.batch}: {conflicts}; the first: {settled.conflict}")
-        return settled
+        progress.conflicts += resolved.conflicts
+        if resolved.conflicts:
+            conflicts = counted(resolved.conflicts, "conflict")
+            self._listener.warn(f"batch {progress.batch}: {conflicts}; the first: {resolved.conflict}")
+        return resolved
 
     def _operations(self, name: str, records: Records, progress: _Progress) -> Iterator[FeedOperation]:
         reader = self._readers[name]

@@ -25,7 +25,7 @@ from tidelog.rules.ir import Column, Kind, Relation, Role
 from tidelog.types import STRING, BitType
 
 OP, WEIGHT, EPOCH = "_op", "_weight", "_epoch"
-CAME, WENT = "+", "-"
+INSERTED, DELETED = "+", "-"
 
 QUARANTINE = Relation(
     "quarantine",

@@ -324,4 +324,4 @@ def test_after_opening_again_a_change_of_rules_touches_its_stratum_alone(
     monkeypatch.setattr("tidelog.engine.spark.engine.change_rules", seen_change)
     with open_(REACH, "auto", tmp_path) as database, database.transaction() as tx:
         tx.add_rules("output relation Loop(x: string) Loop(x) :- Reach(x, x).")
-    assert [change.anew for change in seen] == [{"Loop"}]
+    assert [change.recomputed for change in seen] == [{"Loop"}]

@@ -18,7 +18,7 @@ from unittest import mock
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.plans import choose_plan
 from tidelog.engine.spark.plans.tasks import task
-from tidelog.engine.spark.plans.tasks.engine_cache import KEPT
+from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES
 from tidelog.engine.spark.plans.tasks.task import Job, TaskOutcome, Workers, run_bucket
 from tidelog.engine.spark.plans.tasks.task_context import ship
 
@@ -51,7 +51,7 @@ def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], 
         outcomes = []
         for bucket in job.bucket_numbers:
             if forget():
-                KEPT._engines.clear()
+                ENGINES._engines.clear()
             outcomes.append(task._read_answer(json.dumps(asdict(run_bucket(sent, bucket)))))
         return outcomes
 

@@ -15,7 +15,7 @@ from tests.sample import day
 
 import tidelog
 from tidelog.engine.spark.plans.choose_plan import Chooser
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 
 from .programs import rules_of
 
@@ -115,7 +115,7 @@ def test_what_has_weights_groups_or_a_transformer_has_no_rounds_of_joins() -> No
     Out(n) :- In(n).
     """
     with pytest.raises(tidelog.UsageError) as caught:
-        Chooser(separate(rules_of(text)).rules, {"Out": "frames"})
+        Chooser(split_inputs(rules_of(text)).rules, {"Out": "frames"})
     assert caught.value.code == "E705"
 
 

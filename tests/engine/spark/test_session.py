@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from tidelog.diagnostics.errors import MissingDependencyError
-from tidelog.engine.spark.session import is_on_this_machine, require_java, require_pyspark, tasks_at_a_time
+from tidelog.engine.spark.session import is_on_this_machine, parallel_tasks, require_java, require_pyspark
 
 
 def test_without_java_the_error_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ class Remote(Session):
     ],
 )
 def test_the_settings_tell_how_many_tasks_run_at_a_time(settings: dict[str, str], tasks: int) -> None:
-    assert tasks_at_a_time(Session(settings)) == tasks
+    assert parallel_tasks(Session(settings)) == tasks
 
 
 def test_a_server_elsewhere_shares_no_disk_with_this_process() -> None:

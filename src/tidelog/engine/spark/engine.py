@@ -37,10 +37,9 @@ from tidelog.engine.interface import (
     Queries,
     Row,
 )
-from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark.epoch.attempt import Attempt
-from tidelog.engine.spark.epoch.cancellation import Jobs
+from tidelog.engine.spark.epoch.cancellation import Cancellation
 from tidelog.engine.spark.epoch.changes import SparkChanges, fitted
 from tidelog.engine.spark.epoch.delays import due, still_waiting
 from tidelog.engine.spark.epoch.functional_dependencies import check_functions
@@ -51,23 +50,23 @@ from tidelog.engine.spark.epoch.stage_rows import stage
 from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.engine.spark.metrics.profiler import Profiler
 from tidelog.engine.spark.plans.choose_plan import Chooser
-from tidelog.engine.spark.plans.frames.state_cache import KeptStates
+from tidelog.engine.spark.plans.frames.state_cache import StateCache
 from tidelog.engine.spark.plans.frames.stratum import Frames
-from tidelog.engine.spark.plans.placement import Places
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.placement import Placement
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 from tidelog.engine.spark.plans.tasks.task import Workers
-from tidelog.engine.spark.plans.tasks.task_context import Setting, without_keys
+from tidelog.engine.spark.plans.tasks.task_context import TaskContext, without_keys
 from tidelog.engine.spark.queries.lookup import lookup
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.session import (
-    LaterSession,
+    LazySession,
     active_session,
     is_on_one_machine,
     is_started,
     local_session,
+    parallel_tasks,
     require_pyspark,
     require_running,
-    tasks_at_a_time,
 )
 from tidelog.engine.spark.storage.directory import StateDirectory, temporary_directory
 from tidelog.engine.spark.storage.manifest import Basis, Manifest
@@ -138,18 +137,18 @@ class SparkEngine:
         self._asked = asked or Maintenance()
         self._plans = dict(plans or {})
         self._base, self._rules = base, rules
-        self._places = Places(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
+        self._placement = Placement(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
         if auto:
             self.name = "auto"
         if spark is None:
-            spark = (active_session() or LaterSession()) if auto else local_session()
-        elif not isinstance(spark, LaterSession):
+            spark = (active_session() or LazySession()) if auto else local_session()
+        elif not isinstance(spark, LazySession):
             require_running(spark)
         self._spark = spark
         self._is_temporary = path is None
         self._directory = temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(
-            tasks_at_a_time(self._spark), is_on_one_machine(self._spark) and self._directory.is_local
+            parallel_tasks(self._spark), is_on_one_machine(self._spark) and self._directory.is_local
         )
         self._buckets = buckets or self._workers.count
         self._basis = basis or Basis()
@@ -158,30 +157,30 @@ class SparkEngine:
         self._state = Published(
             self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
         )
-        self._frames = Frames(Switch(self._asked.switch), KeptStates(), self._asked.strategy)
+        self._frames = Frames(Switch(self._asked.switch), StateCache(), self._asked.strategy)
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
         self._queries: SparkQueries | None = None
         self._profiler = Profiler()
-        self._jobs = Jobs(self._spark)
+        self._cancellation = Cancellation(self._spark)
         self._tell: ProgressCallback | None = None
         self._take(program)
-        self._chooser = self._new_chooser(self._plans)  # a wish that cannot be is an error here
+        self._chooser = self._new_chooser(self._plans)  # a request that cannot be is an error here
 
     def _take(self, program: RuleProgram) -> None:
         """Takes the rules of a program for those of the epochs to come."""
         _refuse_unstorable(program)
         know_functions(program)
-        self._separated = separated = separate(program, self._relations_stored)
+        self._split = split = split_inputs(program, self._relations_stored)
         self.program = program
-        self._written = separated.written
-        self._relations = without_keys(separated.rules.relations)
-        self._setting = Setting.of(separated.rules, self._asked)
-        wishes = {name: plan for name, plan in self._plans.items() if name in separated.derived}
-        self._chooser = self._new_chooser(wishes)
+        self._written = split.written
+        self._relations = without_keys(split.rules.relations)
+        self._context = TaskContext.of(split.rules, self._asked)
+        requested = {name: plan for name, plan in self._plans.items() if name in split.derived}
+        self._chooser = self._new_chooser(requested)
 
-    def _new_chooser(self, wishes: Mapping[str, str]) -> Chooser:
+    def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
         is_circuit = self._asked.strategy == "circuit"
-        return Chooser(self._separated.rules, wishes, self._places, circuit=is_circuit)
+        return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit)
 
     def open(self) -> Outcome:
         """The state of the last commit; for a new directory, what the program's own facts imply."""
@@ -189,13 +188,13 @@ class SparkEngine:
         if self._access.is_read_only:
             self._check_program(self._basis)
             return Outcome({}, self._report_of_opening(started))
-        self._state.take_over()
+        self._state.become_writer()
         if self._state.is_new:
             outcome = self._attempt((), started, {})
             assert outcome is not None
             return outcome
         if self._state.manifest.basis.externs != self._basis.externs:
-            self._derive_anew({name: replace(stored, counted=False) for name, stored in self._relations_stored.items()})
+            self._recompute({name: replace(stored, counted=False) for name, stored in self._relations_stored.items()})
         return Outcome({}, self._report_of_opening(started))
 
     @property
@@ -218,11 +217,11 @@ class SparkEngine:
     def migrate(self, facts: Mapping[str, Stored], operations: Sequence[Operation]) -> None:
         """Goes on from a state of another program: of its relations only these are taken over, under their names here,
         with further writes to them; all else is derived anew, as an epoch of its own."""
-        self._state.take_over()
-        self._derive_anew(facts, operations)
+        self._state.become_writer()
+        self._recompute(facts, operations)
 
     def stage(self, relation: str, rows: Any) -> Any:
-        return stage(self.program.relations[relation], rows, self._setting.definitions)
+        return stage(self.program.relations[relation], rows, self._context.definitions)
 
     def commit(
         self,
@@ -236,12 +235,12 @@ class SparkEngine:
         self.check_writable()
         if rules is None:
             return self._attempt(operations, started, marks or {}, before_commit)
-        before, known, basis, separated = self.program, self._rules, self._basis, self._separated
+        before, known, basis, split = self.program, self._rules, self._basis, self._split
         try:
             self._take(rules.rules.rules)
             self._rules = rules.rules
             self._basis = replace(basis, layer=rules.rules.layer.document())
-            change = change_rules(self._relations_stored, separated, self._separated)
+            change = change_rules(self._relations_stored, split, self._split)
             return self._attempt(operations, started, marks or {}, before_commit, change=change)
         except BaseException:
             self._basis, self._rules = basis, known
@@ -260,18 +259,18 @@ class SparkEngine:
         declared = self._relations[relation]
         if declared.kind is Kind.SET:
             table = read_rows(self._directory, declared, self._stored(relation))
-            return [(row, 1) for row in stored_rows(table, declared, self._setting.definitions)]
+            return [(row, 1) for row in stored_rows(table, declared, self._context.definitions)]
         table = read_weights(self._directory, declared, self._stored(relation))
-        return list(zip(stored_rows(table, declared, self._setting.definitions), table[TOTAL].to_pylist(), strict=True))
+        return list(zip(stored_rows(table, declared, self._context.definitions), table[TOTAL].to_pylist(), strict=True))
 
     def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        return stored_rows(self._found(relation, columns, key), self._relations[relation], self._setting.definitions)
+        return stored_rows(self._found(relation, columns, key), self._relations[relation], self._context.definitions)
 
     def frame(self, relation: str) -> Any:
         declared = self._relations[relation]
         with spark_errors():
             scanned = scan_rows(self._spark, self._directory, declared, self._stored(relation))
-            return named(scanned, declared, self._setting.definitions)
+            return named(scanned, declared, self._context.definitions)
 
     def count(self, relation: str) -> int:
         stored = self._stored(relation)
@@ -329,7 +328,7 @@ class SparkEngine:
         return self, self._report_of_opening(started)
 
     def cancel(self) -> bool:
-        return self._jobs.cancel()
+        return self._cancellation.cancel()
 
     def on_progress(self, tell: ProgressCallback | None) -> None:
         self._tell = tell
@@ -350,7 +349,7 @@ class SparkEngine:
 
     def _found(self, relation: str, columns: tuple[int, ...], key: Row) -> pa.Table:
         declared, stored = self._relations[relation], self._stored(relation)
-        return lookup(self._directory, declared, stored, columns, key, self._setting.definitions)
+        return lookup(self._directory, declared, stored, columns, key, self._context.definitions)
 
     def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
         """See `queries.Source`."""
@@ -383,9 +382,9 @@ class SparkEngine:
     def _stored(self, relation: str) -> Stored | None:
         return self._relations_stored.get(relation)
 
-    def _derive_anew(self, old: Mapping[str, Stored], operations: Sequence[Operation] = ()) -> None:
-        """An epoch that derives everything from the facts among what is stored, whatever that was derived by."""
-        outcome = self._attempt(operations, perf_counter(), {}, anew=old)
+    def _recompute(self, old: Mapping[str, Stored], operations: Sequence[Operation] = ()) -> None:
+        """An epoch that derives recompute_all from the facts among what is stored, whatever that was derived by."""
+        outcome = self._attempt(operations, perf_counter(), {}, recomputed_from=old)
         assert outcome is not None
 
     def _attempt(
@@ -394,7 +393,7 @@ class SparkEngine:
         started: float,
         marks: Marks,
         before_commit: BeforeCommit = None,
-        anew: Mapping[str, Stored] | None = None,
+        recomputed_from: Mapping[str, Stored] | None = None,
         change: RuleChange | None = None,
     ) -> Outcome | None:
         """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
@@ -403,33 +402,36 @@ class SparkEngine:
         label = uuid.uuid4().hex[:12]
         self._forget_questions()
         self._directory.make(number)
-        jobs, attempt = self._jobs, Attempt(self._spark, self._directory, number, label, self._setting, started)
-        attempt = replace(attempt, interrupt=jobs, tell=self._tell, end_jobs=jobs.end, ended_by=jobs.ended_by)
-        old = last.relations if anew is None else anew
+        attempt = Attempt(
+            self._spark, self._directory, number, label, self._context, started, self._cancellation, self._tell
+        )
+        old = last.relations if recomputed_from is None else recomputed_from
         old = old if change is None else change.old
-        epoch = Epoch(attempt, self._relations, self._workers, self._buckets, old, self._frames, places=self._places)
+        epoch = Epoch(
+            attempt, self._relations, self._workers, self._buckets, old, self._frames, placement=self._placement
+        )
         epoch.watch.written = self._rule_written
         try:
             writes = [Operation(self._written[each.relation], each.sign, each.rows) for each in operations]
             if change is not None:
-                epoch.anew, epoch.other_rules = change.anew, change.other_rules
+                epoch.recomputed, epoch.rule_deltas = change.recomputed, change.rule_deltas
                 writes += [each for name in change.emptied for each in self._all_rows(name, name, -1)]
                 writes += [each for name, source in change.delayed.items() for each in self._all_rows(source, name, +1)]
             new_marks = marked(last.marks, marks)
             waiting = last.waiting
-            with self._jobs.running(label):
-                is_empty = not epoch.write(writes) and number > 0 and anew is None and change is None
+            with self._cancellation.running(label):
+                is_empty = not epoch.write(writes) and number > 0 and recomputed_from is None and change is None
                 if not is_empty:
-                    if anew is None:
+                    if recomputed_from is None:
                         epoch.feed(due(self.program.feeds, waiting))
-                    epoch.derive(self._chooser, is_first=number == 0, everything=anew is not None)
+                    epoch.derive(self._chooser, is_first=number == 0, recompute_all=recomputed_from is not None)
                     check_functions(epoch, self.program, self._facts_of_users())
             if is_empty:
                 self._directory.sweep(number, keep=())
                 if marks:
                     self._publish(replace(last, marks=new_marks))
                 return None
-            if anew is None:
+            if recomputed_from is None:
                 waiting = still_waiting(self.program.feeds, waiting, epoch.changed)
             show_inspected(self.program, self._directory, epoch.inspected, number)
             changes = self._output_changes(epoch)
@@ -461,8 +463,7 @@ class SparkEngine:
 
     def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
         held = [*self._workers.needed, *(name for changes in self._changes for name in changes.files)]
-        with Cancellation().held():
-            Cancellation.begin_holding()  # and not only here: the transaction has to know what has happened
+        with self._cancellation.held():
             self._state.publish(manifest, changed, held)
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:
@@ -470,7 +471,7 @@ class SparkEngine:
         for name, relation in self.program.relations.items():
             if relation.role is Role.OUTPUT and name in epoch.changed:
                 changed = epoch.changed[name]
-                rows = SparkChanges(self._spark, self._directory, relation, changed, self._setting.definitions)
+                rows = SparkChanges(self._spark, self._directory, relation, changed, self._context.definitions)
                 self._changes.add(rows)
                 changes[name] = rows
         return changes

@@ -99,7 +99,7 @@ def active_session() -> Any:
     return None if loaded is None else loaded.SparkSession.getActiveSession()
 
 
-class LaterSession:
+class LazySession:
     """A local session that is made when something is first asked of it. `when_made` is called then."""
 
     def __init__(self) -> None:
@@ -128,12 +128,12 @@ class LaterSession:
 
 def is_started(spark: Any) -> bool:
     """Whether a session is there already."""
-    return not isinstance(spark, LaterSession) or spark.is_made
+    return not isinstance(spark, LazySession) or spark.is_made
 
 
 def require_running(spark: Any) -> None:
     """Raises UsageError for a session that was stopped."""
-    if isinstance(spark, LaterSession):
+    if isinstance(spark, LazySession):
         spark = spark.made
     is_stopped = spark.is_stopped if is_connect(spark) else getattr(spark.sparkContext, "_jsc", True) is None
     if is_stopped:
@@ -144,9 +144,9 @@ def require_running(spark: Any) -> None:
         )
 
 
-def tasks_at_a_time(spark: Any) -> int:
+def parallel_tasks(spark: Any) -> int:
     """How many tasks a session runs at once, as far as its settings tell."""
-    if isinstance(spark, LaterSession):
+    if isinstance(spark, LazySession):
         return spark.tasks
     here = re.fullmatch(r"local(?:\[(\d+|\*)(?:,.*)?\])?", _master(spark))
     if here is not None and here[1] != "*":
@@ -163,12 +163,12 @@ def tasks_at_a_time(spark: Any) -> int:
 
 def is_on_one_machine(spark: Any) -> bool:
     """Whether all tasks run on one machine, so that they share its disk."""
-    return isinstance(spark, LaterSession) or _master(spark).startswith("local")
+    return isinstance(spark, LazySession) or _master(spark).startswith("local")
 
 
 def is_on_this_machine(spark: Any) -> bool:
     """Whether all tasks run on the machine of this process; a server of Spark Connect may be elsewhere."""
-    if isinstance(spark, LaterSession):
+    if isinstance(spark, LazySession):
         return True
     is_here = not is_connect(spark) or spark.client.host in ("localhost", "127.0.0.1", "::1")
     return is_on_one_machine(spark) and is_here
@@ -194,7 +194,7 @@ def _find_java() -> str | None:
 def _java_talks_to_a_file() -> Iterator[Path]:
     """While open, a process that is started writes its standard error to the file that is yielded.
 
-    Java greets with warnings that no setting silences, and the JVM keeps for life the standard error it starts with.
+    Java greets with warnings that no context silences, and the JVM keeps for life the standard error it starts with.
     What matters of it (a failed job) comes back as a Python exception.
     """
     handle, name = tempfile.mkstemp(prefix="tidelog-spark-", suffix=".log")

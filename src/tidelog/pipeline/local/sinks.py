@@ -25,9 +25,9 @@ from tidelog.pipeline.local.formats import format_of
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Output, Place
 from tidelog.pipeline.sinks import (
-    CAME,
+    DELETED,
+    INSERTED,
     QUARANTINE,
-    WENT,
     Sink,
     change_relation,
     pending,
@@ -97,7 +97,7 @@ class LocalChangeTable:
             _write_to_disk(batch, self._table, self._definitions, made / f"changes.{self._format.name}", self._format)
 
     def _stacked(self, epoch: int, rows: ChangeRows) -> pa.Table:
-        parts = [(rows.deleted(), WENT), (rows.inserted(), CAME)]
+        parts = [(rows.deleted(), DELETED), (rows.inserted(), INSERTED)]
         schema = arrow_schema(self._table)
         tables = []
         for table, op in parts:
@@ -110,7 +110,8 @@ class LocalChangeTable:
     def _listed(self, epoch: int, rows: Sequence[tuple[tuple[object, ...], int]]) -> list[tuple[object, ...]]:
         is_set = self._relation.kind is Kind.SET
         return [
-            (*row, CAME if weight > 0 else WENT, *(() if is_set else (abs(weight),)), epoch) for row, weight in rows
+            (*row, INSERTED if weight > 0 else DELETED, *(() if is_set else (abs(weight),)), epoch)
+            for row, weight in rows
         ]
 
 

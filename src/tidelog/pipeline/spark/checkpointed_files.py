@@ -14,7 +14,7 @@ from tidelog.pipeline.addresses import shown_place
 from tidelog.pipeline.spark.folder import Folder
 
 
-def gone_files(log: Folder) -> list[str]:
+def missing_files(log: Folder) -> list[str]:
     """The files that were planned for the last batch, if it was not taken, and that are not there."""
     numbers = _numbers(log / "offsets")
     if not numbers or max(numbers) in _numbers(log / "commits"):

@@ -27,7 +27,7 @@ from tidelog.pipeline.local.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_text
 from tidelog.pipeline.records import BadRecord, Record
 from tidelog.pipeline.settings import Feed
-from tidelog.pipeline.spark.checkpointed_files import gone_files
+from tidelog.pipeline.spark.checkpointed_files import missing_files
 from tidelog.pipeline.spark.failures import naming, said
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
@@ -107,7 +107,7 @@ class SparkFeeds:
         trigger: dict[str, Any] = {"availableNow": True}
         if watch:
             trigger = {"processingTime": every(interval)}
-        for path in gone_files(self._folder / "log"):
+        for path in missing_files(self._folder / "log"):
             self._warn(f"{path} is gone, and is left out of its batch")
         while True:
             writer = self._stream().writeStream.foreachBatch(take_frame)

@@ -18,12 +18,12 @@ from tidelog.io.to_python import rows_to_table
 from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Output, Place
 from tidelog.pipeline.sinks import (
-    CAME,
+    DELETED,
     EPOCH,
+    INSERTED,
     OP,
     QUARANTINE,
     WEIGHT,
-    WENT,
     Sink,
     change_relation,
     pending,
@@ -73,9 +73,9 @@ class _Rows:
             return self._weighted(epoch, rows.weights())
         parts = []
         if rows.deleted_count():
-            parts.append(self._shown(rows.deleted_frame(), WENT, epoch))
+            parts.append(self._shown(rows.deleted_frame(), DELETED, epoch))
         if rows.inserted_count() or not parts:
-            parts.append(self._shown(rows.inserted_frame(), CAME, epoch))
+            parts.append(self._shown(rows.inserted_frame(), INSERTED, epoch))
         frame = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
         return _few_files(frame, rows.inserted_count() + rows.deleted_count())
 
@@ -87,7 +87,7 @@ class _Rows:
             return None
         if self.relation.kind is not Kind.SET:
             return self._weighted(epoch, view.weights())
-        return _few_files(self._shown(view.to_spark(), CAME, epoch), count)
+        return _few_files(self._shown(view.to_spark(), INSERTED, epoch), count)
 
     def now(self) -> Any:
         """The relation as it is: a row of a multiset as often as its weight says, and a column of our own for the one
@@ -112,7 +112,7 @@ class _Rows:
         return frame.drop(WEIGHT).withColumn(OP, f.lit(op)).withColumn(EPOCH, f.lit(epoch).cast("long"))
 
     def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
-        listed = [(*row, CAME if weight > 0 else WENT, abs(weight), epoch) for row, weight in rows]
+        listed = [(*row, INSERTED if weight > 0 else DELETED, abs(weight), epoch) for row, weight in rows]
         table = rows_to_table(listed, change_relation(self.relation), self._definitions)
         return _few_files(self._spark.createDataFrame(signed(table)), len(listed))
 

@@ -95,8 +95,8 @@ def kill_workers(database: tidelog.Database) -> None:
     """Kills the processes that had the buckets in the last epoch. Not behind the lock: a commit has it."""
     engine = database._session._engine
     assert isinstance(engine, SparkEngine)
-    (keepers,) = engine._workers.keepers.values()
-    for process in {each for each in keepers if each is not None}:
+    (owners,) = engine._workers.owners.values()
+    for process in {each for each in owners if each is not None}:
         os.kill(process, signal.SIGKILL)
 
 

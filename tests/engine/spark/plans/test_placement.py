@@ -17,11 +17,11 @@ from tests.engine.spark.epoch.test_stopped import ENDLESS
 import tidelog
 from tidelog.database.database import on_progress
 from tidelog.database.transactions import writes
-from tidelog.engine.spark.epoch.cancellation import Jobs
+from tidelog.engine.spark.epoch.cancellation import Cancellation
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan
-from tidelog.engine.spark.plans.placement import DRIVER_ROWS, JOB_SECONDS, Places
-from tidelog.engine.spark.plans.split_inputs import separate
-from tidelog.engine.spark.session import LaterSession
+from tidelog.engine.spark.plans.placement import DRIVER_ROWS, JOB_SECONDS, Placement
+from tidelog.engine.spark.plans.split_inputs import split_inputs
+from tidelog.engine.spark.session import LazySession
 
 REACH = """
 input relation Edge(a: u32, b: u32)
@@ -83,10 +83,10 @@ def test_without_a_session_none_is_made_before_it_is_needed(monkeypatch: pytest.
         assert len(db.relation("Reach")) == 3
 
 
-class Told(Places):
+class Told(Placement):
     here = True
 
-    def is_here(self, *_: Any) -> tuple[bool, str]:
+    def runs_in_driver(self, *_: Any) -> tuple[bool, str]:
         return self.here, "so says the test"
 
 
@@ -100,7 +100,7 @@ def test_strata_move_between_epochs_and_nothing_else_changes(spark: Any) -> None
         places = []
 
         told = Told(lambda: 2)
-        engine._chooser._places = told
+        engine._chooser._placement = told
         for told.here in here:
             came = [(rng.randrange(15), rng.randrange(15)) for _ in range(8)]
             went = [(rng.randrange(15), rng.randrange(15)) for _ in range(16)]
@@ -205,13 +205,13 @@ def test_an_epoch_ends_that_was_cancelled_between_two_steps(monkeypatch: pytest.
 def test_jobs_have_their_tag_in_the_epoch_that_starts_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     started = Mock()
     monkeypatch.setattr("tidelog.engine.spark.session.local_session", lambda: started)
-    later = LaterSession()
-    jobs = Jobs(later)
+    later = LazySession()
+    jobs = Cancellation(later)
     with jobs.running("first"):
         started.sparkContext.addJobTag.assert_not_called()
         later.range(3)
         started.sparkContext.addJobTag.assert_called_once_with("first")
-        jobs.end()
+        jobs.cancel_jobs()
         started.sparkContext.cancelJobsWithTag.assert_called_once_with("first")
     started.sparkContext.removeJobTag.assert_called_once_with("first")
     with jobs.running("second"):
@@ -219,7 +219,7 @@ def test_jobs_have_their_tag_in_the_epoch_that_starts_the_session(monkeypatch: p
 
 
 def test_a_job_that_begins_right_after_an_epoch_was_cancelled_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.spark.epoch.cancellation.AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("tidelog.engine.spark.epoch.cancellation.RETRY_SECONDS", 0.01)
     began = threading.Event()
 
     def end(label: str) -> None:
@@ -228,7 +228,7 @@ def test_a_job_that_begins_right_after_an_epoch_was_cancelled_is_ended_too(monke
 
     session = Mock()
     session.sparkContext.cancelJobsWithTag.side_effect = end
-    jobs = Jobs(session)
+    jobs = Cancellation(session)
 
     def run() -> None:
         with jobs.running("late"):
@@ -241,7 +241,7 @@ def test_a_job_that_begins_right_after_an_epoch_was_cancelled_is_ended_too(monke
 
 def test_an_epoch_that_was_done_is_cancelled_no_more() -> None:
     session = Mock()
-    jobs = Jobs(session)
+    jobs = Cancellation(session)
     with jobs.running("done"):
         pass
     assert not jobs.cancel()
@@ -268,20 +268,20 @@ def test_a_session_that_was_stopped_is_told_of(engine: str) -> None:
 def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
     with tidelog.compile(REACH).open("auto") as db:
         engine: Any = db._session._engine
-        assert not isinstance(engine._spark, LaterSession)
+        assert not isinstance(engine._spark, LazySession)
 
 
 # The choice
 
 
-def places(workers: int = 4) -> Places:
-    return Places(lambda: workers)
+def places(workers: int = 4) -> Placement:
+    return Placement(lambda: workers)
 
 
 def test_what_is_small_is_here_and_what_is_large_is_not() -> None:
-    assert places().is_here(STRATUM, "single task", True, 1000, 1000)[0]
-    assert not places().is_here(STRATUM, "decomposed", False, 1_000_000, 1_000_000)[0]
-    assert not places().is_here(STRATUM, "single task", True, DRIVER_ROWS + 1, 1)[0]
+    assert places().runs_in_driver(STRATUM, "single task", True, 1000, 1000)[0]
+    assert not places().runs_in_driver(STRATUM, "decomposed", False, 1_000_000, 1_000_000)[0]
+    assert not places().runs_in_driver(STRATUM, "single task", True, DRIVER_ROWS + 1, 1)[0]
 
 
 def test_the_faster_place_is_taken() -> None:
@@ -289,28 +289,30 @@ def test_the_faster_place_is_taken() -> None:
     for _ in range(2):
         known.note(STRATUM, "driver", 100, 0.5)
         known.note(STRATUM, "decomposed", 100, 0.4)
-    assert known.is_here(STRATUM, "decomposed", False, 10_000, 100) == (False, "500 ms here, 400 ms there")
+    assert known.runs_in_driver(STRATUM, "decomposed", False, 10_000, 100) == (False, "500 ms here, 400 ms there")
     for _ in range(5):
         known.note(STRATUM, "driver", 120, 0.01)
-    assert known.is_here(STRATUM, "decomposed", False, 10_000, 100)[0]
+    assert known.runs_in_driver(STRATUM, "decomposed", False, 10_000, 100)[0]
 
 
 def test_a_place_that_was_not_measured_is_tried_when_it_should_be_better() -> None:
     known = places()
     known.note(STRATUM, "driver", 100_000, 10 * JOB_SECONDS)
-    assert known.is_here(STRATUM, "decomposed", True, 1_000_000, 100_000)[0], "the first one also loads kernels"
+    assert known.runs_in_driver(STRATUM, "decomposed", True, 1_000_000, 100_000)[0], "the first one also loads kernels"
     known.note(STRATUM, "driver", 100_000, 10 * JOB_SECONDS)
-    assert not known.is_here(STRATUM, "decomposed", False, 1_000_000, 100_000)[0]
-    assert known.is_here(STRATUM, "single task", True, 1_000_000, 100_000)[0], "one task is no faster than this process"
-    for alone in (places(workers=1), Places(lambda: 4, lambda: False)):
+    assert not known.runs_in_driver(STRATUM, "decomposed", False, 1_000_000, 100_000)[0]
+    assert known.runs_in_driver(STRATUM, "single task", True, 1_000_000, 100_000)[0], (
+        "one task is no faster than this process"
+    )
+    for alone in (places(workers=1), Placement(lambda: 4, lambda: False)):
         for _ in range(2):
             alone.note(STRATUM, "driver", 100_000, 10 * JOB_SECONDS)
-        assert alone.is_here(STRATUM, "decomposed", False, 1_000_000, 100_000)[0], "no tasks, or no session yet"
+        assert alone.runs_in_driver(STRATUM, "decomposed", False, 1_000_000, 100_000)[0], "no tasks, or no session yet"
     far = places()
     for _ in range(2):
         far.note(STRATUM, "decomposed", 1_000_000, 3.0)
-    assert far.is_here(STRATUM, "decomposed", False, 1_000_000, 100)[0], "a small change after a large one"
-    assert not far.is_here(STRATUM, "decomposed", False, 1_000_000, 500_000)[0]
+    assert far.runs_in_driver(STRATUM, "decomposed", False, 1_000_000, 100)[0], "a small change after a large one"
+    assert not far.runs_in_driver(STRATUM, "decomposed", False, 1_000_000, 500_000)[0]
 
 
 def test_changes_of_another_size_are_scaled() -> None:
@@ -325,7 +327,7 @@ def test_changes_of_another_size_are_scaled() -> None:
 
 
 def test_strata_in_this_process_are_one_segment() -> None:
-    rules = separate(tidelog.compile(REACH).stages.rules).rules
+    rules = split_inputs(tidelog.compile(REACH).stages.rules).rules
     segment = Chooser(rules, None, places()).choose({"Edge": 10})
     assert segment is not None
     assert segment.plan is Plan.DRIVER

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.engine.spark.programs import EDGES, LINEAR, rules_of
 
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 
 
 def test_an_input_relation_with_rules_gets_a_relation_for_its_facts() -> None:
     program = rules_of(EDGES + "Edge(y, x) :- Edge(x, y), x > 3.")
-    found = separate(program)
+    found = split_inputs(program)
     assert found.written == {"Edge": "Edge#input"}
     stratum = next(stratum for stratum in found.rules.strata if stratum.relations == ("Edge",))
     assert [atom.relation for rule in stratum.rules for atom in rule.positives] == ["Edge", "Edge#input"]
@@ -19,6 +19,6 @@ def test_an_input_relation_with_rules_gets_a_relation_for_its_facts() -> None:
 
 def test_a_program_without_such_relations_stays_as_it_is() -> None:
     program = rules_of(LINEAR)
-    found = separate(program)
+    found = split_inputs(program)
     assert found.rules == program
     assert found.written == {"Edge": "Edge"}

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tidelog.engine.spark.encoding.columns import decode_values, encode_values, frame_type
 from tidelog.engine.spark.plans.frames.join_rule import RANK
-from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, Slots
+from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
 from tidelog.rules.ir import Assign, Relation, Rule, Stratum, Unfold
 from tidelog.types import Type
 from tidelog.values import Definitions
@@ -90,7 +90,7 @@ def facts_of(relation: Relation, words: Words, width: int) -> list[str]:
     return ["0L as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def facts_inside(slots: Slots, words: Words, width: int) -> list[str]:
+def facts_inside(slots: PackedRows, words: Words, width: int) -> list[str]:
     """The same for the common frame of a stratum, whose rows have ranks."""
     values: list[str] = []
     for i in range(width):
@@ -108,7 +108,7 @@ def facts_inside(slots: Slots, words: Words, width: int) -> list[str]:
     return [f"{RANK} as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def heads_inside(slots: Slots, words: Words) -> dict[str, str]:
+def heads_inside(slots: PackedRows, words: Words) -> dict[str, str]:
     """What stands in the slots of the common frame for heads (`member`, words `h0`, ...)."""
     values = {}
     for slot, type_ in slots.types.items():

@@ -38,10 +38,10 @@ class SparkChanges:
         return self._changed.files
 
     def inserted(self) -> pa.Table:
-        return self._rows(came=True)
+        return self._rows(inserted=True)
 
     def deleted(self) -> pa.Table:
-        return self._rows(came=False)
+        return self._rows(inserted=False)
 
     def weights(self) -> list[tuple[Row, int]]:
         return [
@@ -57,10 +57,10 @@ class SparkChanges:
         return self._changed.deleted
 
     def inserted_frame(self) -> Any:
-        return self._frame(came=True)
+        return self._frame(inserted=True)
 
     def deleted_frame(self) -> Any:
-        return self._frame(came=False)
+        return self._frame(inserted=False)
 
     def detach(self) -> None:
         """Takes the rows into memory, if they are not too many, before their files go."""
@@ -71,13 +71,13 @@ class SparkChanges:
     def _table(self) -> pa.Table:
         return read_changes(self._files(), self._relation, self._changed) if self._held is None else self._held
 
-    def _rows(self, came: bool) -> pa.Table:
+    def _rows(self, inserted: bool) -> pa.Table:
         signed = signed_rows(self._table(), self._changed.weighted)
-        tables = [table for weight, table in signed if (weight > 0) == came]
+        tables = [table for weight, table in signed if (weight > 0) == inserted]
         return fitted(pa.concat_tables([self._table().slice(0, 0), *tables]), self._relation)
 
-    def _frame(self, came: bool) -> Any:
-        changes = scan_weighted(self._spark, self._files(), self._relation, self._changed, came)
+    def _frame(self, inserted: bool) -> Any:
+        changes = scan_weighted(self._spark, self._files(), self._relation, self._changed, inserted)
         return named(changes, self._relation, self._definitions, "_weight")
 
     def _files(self) -> StateDirectory:

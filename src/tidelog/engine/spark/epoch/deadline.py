@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tidelog.engine.spark.epoch.attempt import Attempt
-from tidelog.engine.spark.epoch.cancellation import AGAIN_SECONDS
+from tidelog.engine.spark.epoch.cancellation import RETRY_SECONDS
 from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Rule, Stratum
 
 
 @contextmanager
-def in_time(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterator[None]:
+def within_deadline(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterator[None]:
     """In here, the jobs of the epoch end when its deadline has passed. Raises EvaluationError then, or where the epoch
     was cancelled."""
     over = threading.Event()
@@ -33,7 +33,7 @@ def in_time(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterator[None]:
         over.set()
 
 
-def look(watch: Watch, stratum: Stratum, round_: int) -> None:
+def check_round(watch: Watch, stratum: Stratum, round_: int) -> None:
     """A round begins. Raises EvaluationError when it may not: it is late, cancelled, or one too many."""
     rule = named_rule(stratum)
     watch.look(rule)
@@ -41,7 +41,7 @@ def look(watch: Watch, stratum: Stratum, round_: int) -> None:
     watch.at(round_)
 
 
-def look_at_rows(watch: Watch, stratum: Stratum, count: int) -> None:
+def check_rows(watch: Watch, stratum: Stratum, count: int) -> None:
     """The relations of the stratum have so many rows together. Raises EvaluationError when one has too many for sure;
     which rows are whose is known when the last round is over."""
     watch.rows(stratum.relations[0], -(-count // len(stratum.relations)), named_rule(stratum))
@@ -56,6 +56,6 @@ def named_rule(stratum: Stratum) -> Rule:
 
 def _end_late_jobs(attempt: Attempt, watch: Watch, over: threading.Event) -> None:
     while not over.wait(max(watch.left or 0.0, 0.0)):
-        attempt.end_jobs()
-        if over.wait(AGAIN_SECONDS):
+        attempt.cancellation.cancel_jobs()
+        if over.wait(RETRY_SECONDS):
             return

@@ -64,7 +64,7 @@ def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Change
         return []
     for key in keys:
         rows = rows.filter(pc.is_in(rows[key], value_set=several[key]))  # to which NaN is equal, not as to `equal`
-    return stored_rows(rows, relation, epoch.attempt.setting.definitions)
+    return stored_rows(rows, relation, epoch.attempt.context.definitions)
 
 
 def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row]:
@@ -74,14 +74,14 @@ def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row
     attempt, keys = epoch.attempt, _keys(relation)
     with spark_errors():
         rows: Any = scan_rows(attempt.spark, attempt.directory, relation, epoch.view[relation.name])
-        came = scan_changes(attempt.spark, attempt.directory, relation, changed, came=True).select(*keys).distinct()
+        came = scan_changes(attempt.spark, attempt.directory, relation, changed, inserted=True).select(*keys).distinct()
         counts = rows.join(came, keys, "left_semi").groupBy(*keys).agg(f.count(f.lit(1)).alias("_rows"))
         several = counts.filter(f.col("_rows") > 1).select(*keys).limit(1).toArrow()
         if not several.num_rows:
             return []
         key = attempt.spark.createDataFrame(several)
         found = rows.join(f.broadcast(key), keys, "left_semi").toArrow()
-    return stored_rows(found.select(_columns(relation)), relation, attempt.setting.definitions)
+    return stored_rows(found.select(_columns(relation)), relation, attempt.context.definitions)
 
 
 def _keys(relation: Relation) -> list[str]:

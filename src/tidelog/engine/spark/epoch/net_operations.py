@@ -86,13 +86,13 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
     else:
         last = writes.slice(max(0, writes.num_rows - 1))
     present = read_rows(target.attempt.directory, target.relation, target.stored)
-    came = _among(last.filter(pc.equal(last[_SIGN], 1)), present, target.values, is_wanted=False)
-    went = _among(last.filter(pc.equal(last[_SIGN], -1)), present, target.values, is_wanted=True)
-    if not came.num_rows and not went.num_rows:
+    inserted = _among(last.filter(pc.equal(last[_SIGN], 1)), present, target.values, is_wanted=False)
+    deleted = _among(last.filter(pc.equal(last[_SIGN], -1)), present, target.values, is_wanted=True)
+    if not inserted.num_rows and not deleted.num_rows:
         return None
     file = target.attempt.new_name(target.relation.name, "changes")
-    target.attempt.directory.write(file, changes_table(target.values, came, went))
-    return Changed((file,), came.num_rows, went.num_rows)
+    target.attempt.directory.write(file, changes_table(target.values, inserted, deleted))
+    return Changed((file,), inserted.num_rows, deleted.num_rows)
 
 
 def _written(target: Target, weights: pa.Table) -> Changed | None:
@@ -132,8 +132,8 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
     changes.write.parquet(target.attempt.directory.spark_path(folder))
     files = tuple(target.attempt.directory.parts(folder))
     _refuse_bad(target, files)
-    came, went = count_changes(target.attempt, files)
-    return Changed(files, came, went) if came or went else None
+    inserted, deleted = count_changes(target.attempt, files)
+    return Changed(files, inserted, deleted) if inserted or deleted else None
 
 
 def _add_on_spark(target: Target, writes: Any) -> Changed | None:

@@ -1,13 +1,12 @@
-"""Other rules for a database on Spark: what of the stored state goes on, and what is derived anew.
+"""A change of rules on Spark: which stored relations keep their files, and which are recomputed.
 
-A segment is a function of the program, so other rules are another choice of segments. Those that hold a stratum whose
-rules are not what they were are derived anew, by the same jobs as ever, and hand on their difference to what is stored;
-all others go on. Nothing is stored anew that does not change: a manifest with other rules names the same files. A
-stratum on frames that has the relations that it had is not derived anew but repaired: its waves meet the rules that go
-and those that come.
+Segments follow from the program, so other rules mean other segments. A segment with a stratum whose rules have changed
+is recomputed by the usual jobs, which write its difference to the stored rows. All other segments keep their files: the
+manifest with the new rules names the same files. A stratum on frames that keeps its relations is not recomputed but
+updated: its waves delete the instances of removed rules and insert those of added rules.
 
-An input relation that gets its first rule becomes two (`separate`): its files are now those of its facts. It stays so
-when the rule goes again.
+An input relation that gets its first rule becomes two (`split_inputs`): its files now hold its facts. It stays split
+when the rule is removed.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidelog.engine.spark.plans.frames.update import OtherRules
-from tidelog.engine.spark.plans.split_inputs import SeparateProgram, is_copy
+from tidelog.engine.spark.plans.frames.update import RuleDelta
+from tidelog.engine.spark.plans.split_inputs import SplitProgram, is_copy
 from tidelog.engine.spark.storage.state_files import Stored
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """`old` is what is stored, under its names in the new program; `anew` are the relations to derive anew, `emptied`
-    those that have lost their last rule; `delayed` are relations `R-n` that were not there, each with its source.
-    `other_rules` has the strata among `anew` that could be repaired, by their relations."""
+    """`old` is the stored state, by the names of the new program; `recomputed` are the relations to recompute;
+    `emptied` are those that have lost their last rule; `delayed` are new relations `R-n`, each with its source.
+    `rule_deltas` has, by their relations, the strata among `recomputed` that can be updated."""
 
     old: Mapping[str, Stored]
-    other_rules: Mapping[frozenset[str], OtherRules]
-    anew: frozenset[str]
+    rule_deltas: Mapping[frozenset[str], RuleDelta]
+    recomputed: frozenset[str]
     emptied: tuple[str, ...]
     delayed: Mapping[str, str]
 
 
-def change_rules(stored: Mapping[str, Stored], before: SeparateProgram, after: SeparateProgram) -> RuleChange:
+def change_rules(stored: Mapping[str, Stored], before: SplitProgram, after: SplitProgram) -> RuleChange:
     """What a change of rules asks for, of a state that is stored."""
     old = {name: each for name, each in stored.items() if name in after.rules.relations}
     for name, written in after.written.items():
@@ -46,18 +45,18 @@ def change_rules(stored: Mapping[str, Stored], before: SeparateProgram, after: S
         for stratum in after.rules.strata
         if stratum.rules and not _is_as_it_was(stratum, known, before.rules, after.rules)
     ]
-    anew = frozenset(name for stratum in changed for name in stratum.relations)
-    other_rules = {}
+    recomputed = frozenset(name for stratum in changed for name in stratum.relations)
+    rule_deltas = {}
     for stratum in changed:
         was = known.get(frozenset(stratum.relations))
         if was is not None and was.rules and _goes_on(was, before.rules, after.rules):
-            other_rules[frozenset(stratum.relations)] = _between(was, stratum)
+            rule_deltas[frozenset(stratum.relations)] = _between(was, stratum)
     feeds = {feed.relation for feed in before.rules.feeds}
     delayed = {
         feed.relation: feed.source for feed in after.rules.feeds if not feed.latest and feed.relation not in feeds
     }
     emptied = tuple(name for name in old if name in before.derived and name not in after.derived)
-    return RuleChange(old, other_rules, anew, emptied, delayed)
+    return RuleChange(old, rule_deltas, recomputed, emptied, delayed)
 
 
 def _is_as_it_was(
@@ -78,10 +77,10 @@ def _goes_on(was: Stratum, before: RuleProgram, after: RuleProgram) -> bool:
     )
 
 
-def _between(was: Stratum, stratum: Stratum) -> OtherRules:
+def _between(was: Stratum, stratum: Stratum) -> RuleDelta:
     old, new = {_key(rule): rule for rule in was.rules}, {_key(rule): rule for rule in stratum.rules}
     removed = tuple(rule for key, rule in old.items() if key not in new)
-    return OtherRules(removed, tuple(rule for key, rule in new.items() if key not in old))
+    return RuleDelta(removed, tuple(rule for key, rule in new.items() if key not in old))
 
 
 def _key(rule: Rule) -> object:

@@ -18,13 +18,13 @@ from tidelog.engine.spark.epoch.net_operations import Target, net
 from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan, Segment
 from tidelog.engine.spark.plans.frames.state_cache import StateFrame
-from tidelog.engine.spark.plans.frames.stratum import Before, Frames, run_frames
-from tidelog.engine.spark.plans.frames.update import THE_SAME_RULES, OtherRules
-from tidelog.engine.spark.plans.placement import Places
-from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, Examined
+from tidelog.engine.spark.plans.frames.stratum import Frames, StratumInputs, run_frames
+from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, RuleDelta
+from tidelog.engine.spark.plans.placement import Placement
+from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, AffectedBuckets
 from tidelog.engine.spark.plans.tasks.key_filters import read_filters
-from tidelog.engine.spark.plans.tasks.run_in_driver import run_here
-from tidelog.engine.spark.plans.tasks.task import Behind, BucketRelation, Job, TaskOutcome, Workers, run_tasks
+from tidelog.engine.spark.plans.tasks.run_in_driver import run_in_driver
+from tidelog.engine.spark.plans.tasks.task import BucketRelation, Job, MissedChanges, TaskOutcome, Workers, run_tasks
 from tidelog.engine.spark.storage.set_relation import apply_changes
 from tidelog.engine.spark.storage.state_files import Changed, Cut, Stored, read_changes
 from tidelog.maintain.limits import Watch
@@ -50,16 +50,16 @@ class Epoch:
     changed: dict[str, Changed] = field(default_factory=dict)
     reports: list[StratumReport] = field(default_factory=list)
     inspected: dict[str, list[str]] = field(default_factory=dict)
-    everything: bool = False
-    places: Places | None = None
-    anew: frozenset[str] = frozenset()
-    other_rules: Mapping[frozenset[str], OtherRules] = field(default_factory=dict)
+    recompute_all: bool = False
+    placement: Placement | None = None
+    recomputed: frozenset[str] = frozenset()
+    rule_deltas: Mapping[frozenset[str], RuleDelta] = field(default_factory=dict)
     states: dict[tuple[str, ...], StateFrame] = field(default_factory=dict)
-    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
+    missed: dict[tuple[str, ...], dict[int, MissedChanges]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.view = dict(self.old)
-        self.watch = Watch(self.attempt.setting.asked.limits, self.attempt.interrupt)
+        self.watch = Watch(self.attempt.context.options.limits, self.attempt.cancellation)
 
     def write(self, operations: Sequence[Operation]) -> bool:
         """Applies the writes to the input relations; False when they change nothing. Raises DataError."""
@@ -84,28 +84,28 @@ class Epoch:
             self.changed[name] = changed
             self.view[name] = apply_changes(self.attempt, self.relations[name], self.old.get(name), changed)
 
-    def derive(self, chooser: Chooser, *, is_first: bool = False, everything: bool = False) -> None:
+    def derive(self, chooser: Chooser, *, is_first: bool = False, recompute_all: bool = False) -> None:
         """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
-        fire. With `everything`, all of them, whether touched or not."""
-        self.everything = everything
+        fire. With `recompute_all`, all of them, whether touched or not."""
+        self.recompute_all = recompute_all
         segment = chooser.choose(self._rows(), events=self._events())
         while segment is not None:
             if (
-                everything
-                or self._is_anew(segment)
+                recompute_all
+                or self._is_recomputed(segment)
                 or self._is_touched(segment)
                 or (is_first and _fires_on_nothing(segment))
             ):
                 self._run(segment)
             segment = chooser.choose(self._rows(), after=segment, events=self._events())
 
-    def _is_anew(self, segment: Segment) -> bool:
-        return not self.anew.isdisjoint(segment.relations)
+    def _is_recomputed(self, segment: Segment) -> bool:
+        return not self.recomputed.isdisjoint(segment.relations)
 
     def commit(self) -> None:
         """The epoch is the state now: Spark keeps the frames of this one, and not those of the last; and kept engines
         of buckets that were left alone have missed it."""
-        self.workers.behind.update(self.behind)
+        self.workers.missed.update(self.missed)
         labels = {name: stored.label for name, stored in self.view.items()}
         self.frames.states.commit(self.attempt.label, self.states, labels)
 
@@ -121,21 +121,21 @@ class Epoch:
         return {name: changed.inserted + changed.deleted for name, changed in self.changed.items()}
 
     def _is_touched(self, segment: Segment) -> bool:
-        latest = (self.view.get(name) for name in segment.relations if name in self.attempt.setting.latest)
+        latest = (self.view.get(name) for name in segment.relations if name in self.attempt.context.latest)
         return any(name in self.changed for name in segment.reads) or any(each and each.rows for each in latest)
 
     def _run(self, segment: Segment) -> None:
         self.watch.stratum = segment.relations
         if segment.plan is Plan.DRIVER:
-            self.attempt.interrupt.check()  # its engine tells of its strata
+            self.attempt.cancellation.check()  # its engine tells of its strata
         else:
             self.attempt.begin(segment.relations)
         if segment.plan is Plan.FRAMES:
-            other = self.other_rules.get(frozenset(segment.relations))
-            anew = self.everything or (self._is_anew(segment) and other is None)
-            before = Before(self.old, self.view, self.changed, self.watch, anew, other or THE_SAME_RULES)
+            other = self.rule_deltas.get(frozenset(segment.relations))
+            recompute = self.recompute_all or (self._is_recomputed(segment) and other is None)
+            inputs = StratumInputs(self.old, self.view, self.changed, self.watch, recompute, other or UNCHANGED_RULES)
             self.watch.on_round = partial(self.attempt.begin, segment.relations)
-            outcome = run_frames(self.attempt, segment, self.relations, before, self.frames)
+            outcome = run_frames(self.attempt, segment, self.relations, inputs, self.frames)
             for name, stored in outcome.stored.items():
                 self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
             if outcome.state is not None:
@@ -147,20 +147,20 @@ class Epoch:
         started = perf_counter()
         job = self._job(segment)
         wanted = self._wanted(job)
-        known = self.workers.behind.get(segment.relations, {})
-        self.behind[segment.relations] = {} if wanted is None else still_behind(job, known, wanted)
+        known = self.workers.missed.get(segment.relations, {})
+        self.missed[segment.relations] = {} if wanted is None else still_missed(job, known, wanted)
         if wanted is not None and not wanted:
             return
-        job = replace(job, wanted=wanted, behind=known)
+        job = replace(job, wanted=wanted, missed=known)
         if segment.plan is Plan.DRIVER:
-            outcomes = [run_here(self.attempt, job)]
+            outcomes = [run_in_driver(self.attempt, job)]
         else:
             with spark_errors():
                 outcomes = run_tasks(self.attempt.spark, job, self.workers)
         by_bucket = {outcome.bucket: outcome for outcome in outcomes}
         for name in segment.relations:
             parts = [
-                by_bucket[bucket].relations[name] if bucket in by_bucket else left_alone(job, name, bucket)
+                by_bucket[bucket].relations[name] if bucket in by_bucket else unaffected(job, name, bucket)
                 for bucket in range(job.buckets)
             ]
             self._take(name, segment, parts)
@@ -170,22 +170,22 @@ class Epoch:
             report = _combined(stratum, segment, outcomes, job.buckets)
             if report is not None:
                 self.reports.append(report)
-        self._note_places(segment, perf_counter() - started)
+        self._note_times(segment, perf_counter() - started)
 
-    def _note_places(self, segment: Segment, seconds: float) -> None:
+    def _note_times(self, segment: Segment, seconds: float) -> None:
         """Remembers what the segment's strata took where they ran: each its own, and a share of what all took."""
-        if self.places is None:
+        if self.placement is None:
             return
         events, strata = self._events(), {stratum.relations: stratum for stratum in segment.strata}
         reports = [report for report in self.reports if report.relations in strata]
         inside = sum(report.seconds for report in reports)
         if segment.plan is not Plan.DRIVER:
-            self.places.note_job(max(seconds - inside, 0.0))
+            self.placement.note_job(max(seconds - inside, 0.0))
         for report in reports:
             mentioned = Segment((strata[report.relations],), segment.plan, {}, "").reads
             share = report.seconds + (seconds - inside) / len(reports)
             changed = sum(events.get(name, 0) for name in mentioned)
-            self.places.note(report.relations, segment.plan.value, changed, share)
+            self.placement.note(report.relations, segment.plan.value, changed, share)
 
     def _job(self, segment: Segment) -> Job:
         mentioned = (*segment.relations, *segment.reads)
@@ -200,14 +200,14 @@ class Epoch:
             relations={name: self.relations[name] for name in mentioned},
             buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
             # A relation without a state has never been touched: it is empty, and that is a state.
-            anew=self.attempt.epoch == 0
-            or self.everything
-            or self._is_anew(segment)
+            recompute=self.attempt.epoch == 0
+            or self.recompute_all
+            or self._is_recomputed(segment)
             or any(stored is not None and not stored.counted for stored in owned),
             old={name: self.old[name] for name in mentioned if name in self.old},
             new={name: self.view[name] for name in mentioned if name in self.view},
             changed={name: self.changed[name] for name in segment.reads if name in self.changed},
-            setting=self.attempt.setting,
+            context=self.attempt.context,
             spent=perf_counter() - self.attempt.started,
         )
 
@@ -217,22 +217,22 @@ class Epoch:
         owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
         relations = [self.relations[name] for name in job.segment.relations]
         is_plain = not job.always and not any(
-            relation.weighted or relation.name in job.setting.inspected for relation in relations
+            relation.weighted or relation.name in job.context.inspected for relation in relations
         )
         is_cut = job.buckets > 1 and all(
             name in owned and owned[name].is_cut(Cut(job.segment.pivots[name], job.buckets, 0))
             for name in job.segment.relations
         )
         rows = sum(changed.inserted + changed.deleted for changed in job.changed.values())
-        if job.anew or not is_plain or not is_cut or rows > EXAMINED_ROWS:
+        if job.recompute or not is_plain or not is_cut or rows > EXAMINED_ROWS:
             return None
         directory = self.attempt.directory
         tables = {name: read_changes(directory, self.relations[name], each) for name, each in job.changed.items()}
-        examined = Examined(
-            job.segment, job.buckets, owned, tables, partial(read_filters, directory), job.setting.definitions
+        examined = AffectedBuckets(
+            job.segment, job.buckets, owned, tables, partial(read_filters, directory), job.context.definitions
         )
-        late = late_buckets(self.workers.behind.get(job.segment.relations, {}))
-        return tuple(sorted({*examined.touched(), *late}))
+        late = late_buckets(self.workers.missed.get(job.segment.relations, {}))
+        return tuple(sorted({*examined.numbers(), *late}))
 
     def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
         column = segment.pivots[name] if len(parts) > 1 else None
@@ -247,21 +247,21 @@ class Epoch:
             self.inspected[name] = shown
 
 
-def left_alone(job: Job, name: str, bucket: int) -> BucketRelation:
+def unaffected(job: Job, name: str, bucket: int) -> BucketRelation:
     """What a bucket without a task has: what it had."""
     return BucketRelation(job.old[name].buckets[bucket])
 
 
-def still_behind(job: Job, known: Mapping[int, Behind], wanted: Sequence[int]) -> dict[int, Behind]:
+def still_missed(job: Job, known: Mapping[int, MissedChanges], wanted: Sequence[int]) -> dict[int, MissedChanges]:
     """What each bucket that is left alone will have missed."""
     left = [bucket for bucket in range(job.buckets) if bucket not in wanted]
-    before = {bucket: known.get(bucket, Behind(job.old_label, ())) for bucket in left}
-    return {bucket: replace(each, missed=(*each.missed, job.changed)) for bucket, each in before.items()}
+    before = {bucket: known.get(bucket, MissedChanges(job.old_label, ())) for bucket in left}
+    return {bucket: replace(each, changes=(*each.changes, job.changed)) for bucket, each in before.items()}
 
 
-def late_buckets(known: Mapping[int, Behind]) -> list[int]:
+def late_buckets(known: Mapping[int, MissedChanges]) -> list[int]:
     """The buckets whose engines have missed so much that they had better see it."""
-    return [bucket for bucket, each in known.items() if len(each.missed) >= MISSED_EPOCHS]
+    return [bucket for bucket, each in known.items() if len(each.changes) >= MISSED_EPOCHS]
 
 
 def _fires_on_nothing(segment: Segment) -> bool:

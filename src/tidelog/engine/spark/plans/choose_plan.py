@@ -10,7 +10,7 @@ and, with `engine="auto"` (`place.py`),
 
 The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
 any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
-program, the sizes and the user's wishes, made anew before each job, when the sizes below are known; state moves
+program, the sizes and the user's requested, made anew before each job, when the sizes below are known; state moves
 between plans without loss, because all keep the same numbers, and ranks stay true however buckets are cut.
 """
 
@@ -24,8 +24,8 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.encoding.words import types_of, without_words
 from tidelog.engine.spark.plans.pivot import Decomposition, find_pivots
-from tidelog.engine.spark.plans.placement import Places, Relations
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.placement import Placement, Relations
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
 
 SINGLE_TASK_ROWS = 200_000
@@ -65,7 +65,7 @@ class Segment:
     plan: Plan
     pivots: Mapping[str, int]
     reason: str
-    is_wish: bool = False
+    is_requested: bool = False
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -81,25 +81,25 @@ class Segment:
 
 
 class Chooser:
-    """Chooses for one program (in the form of `separate`); pivots are looked for once per group of strata. With
-    `places` strata may run in this process. With `circuit` what rules as rows can say runs on frames.
+    """Chooses for one program (in the form of `split_inputs`); pivots are looked for once per group of strata. With
+    `placement` strata may run in this process. With `circuit` what rules as rows can say runs on frames.
 
-    Raises UsageError when a wish names no derived relation or a plan that cannot be.
+    Raises UsageError when a request names no derived relation or a plan that cannot be.
     """
 
     def __init__(
         self,
         program: RuleProgram,
-        wishes: Mapping[str, str] | None = None,
-        places: Places | None = None,
+        requested: Mapping[str, str] | None = None,
+        placement: Placement | None = None,
         *,
         circuit: bool = False,
     ) -> None:
         self._program = program
-        self._places = places
+        self._placement = placement
         self._circuit = circuit
         self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
-        self._wishes = self._checked(wishes or {})
+        self._requested = self._checked(requested or {})
 
     def choose(
         self, rows: Mapping[str, int], after: Segment | None = None, events: Mapping[str, int] | None = None
@@ -124,14 +124,14 @@ class Chooser:
 
     def _alone(self, index: int, rows: Mapping[str, int]) -> Segment:
         stratum = self._program.strata[index]
-        wish = self._wishes.get(index)
+        request = self._requested.get(index)
         decomposition = self._pivots((stratum,))
         segment = Segment((stratum,), Plan.SINGLE_TASK, {}, "")
         size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
         limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
-        if wish is not None:
-            pivots = (decomposition.pivots or {}) if wish is Plan.DECOMPOSED else {}
-            return Segment((stratum,), wish, pivots, "`plans` asks for it", is_wish=True)
+        if request is not None:
+            pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
+            return Segment((stratum,), request, pivots, "`plans` asks for it", is_requested=True)
         if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
             return Segment((stratum,), Plan.FRAMES, {}, "rules are rows that are joined with facts")
         if size <= limit:
@@ -144,12 +144,12 @@ class Chooser:
 
     def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
         """The segment, in this process if that is the place for it."""
-        if self._places is None or segment.is_wish:
+        if self._placement is None or segment.is_requested:
             return segment
         size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
         changed = sum(events.get(name, 0) for name in segment.reads)
         is_small = segment.plan is Plan.SINGLE_TASK
-        here, why = self._places.is_here(segment.relations, segment.plan.value, is_small, size, changed)
+        here, why = self._placement.runs_in_driver(segment.relations, segment.plan.value, is_small, size, changed)
         if here:
             return Segment(segment.strata, Plan.DRIVER, {}, why)
         return replace(segment, reason=f"{segment.reason}; {why}" if why else segment.reason)
@@ -158,17 +158,17 @@ class Chooser:
         """One segment for both, or None when they need a job each."""
         strata = first.strata + second.strata
         plans = {first.plan, second.plan}
-        is_wish = first.is_wish or second.is_wish
+        is_requested = first.is_requested or second.is_requested
         if len(plans) == 1 and plans <= ONE_ENGINE:
             reason = first.reason if first.reason == second.reason else f"{first.reason}; {second.reason}"
-            return Segment(strata, first.plan, {}, reason, is_wish)
-        held_back = any(part.is_wish and part.plan is Plan.SINGLE_TASK for part in (first, second))
+            return Segment(strata, first.plan, {}, reason, is_requested)
+        held_back = any(part.is_requested and part.plan is Plan.SINGLE_TASK for part in (first, second))
         if plans & {Plan.FRAMES, Plan.DRIVER} or held_back:
             return None
         decomposition = self._pivots(strata)
         if decomposition.pivots is None:
             return None
-        return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_wish)
+        return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_requested)
 
     def _takes_frames(self, stratum: Stratum) -> bool:
         """Whether the stratum is nothing but joins of sets, and nobody asks when its rows were derived."""
@@ -198,26 +198,26 @@ class Chooser:
 
     def _plans(self) -> list[Plan]:
         """Those that may be asked for."""
-        return [plan for plan in Plan if plan is not Plan.DRIVER or self._places is not None]
+        return [plan for plan in Plan if plan is not Plan.DRIVER or self._placement is not None]
 
-    def _checked(self, wishes: Mapping[str, str]) -> dict[int, Plan]:
+    def _checked(self, requested: Mapping[str, str]) -> dict[int, Plan]:
         checked: dict[int, Plan] = {}
-        for name, wish in wishes.items():
+        for name, request in requested.items():
             place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
             if place is None:
                 raise _impossible(f"`plans` names `{name}`, which is no relation that rules derive")
-            if wish not in self._plans():
+            if request not in self._plans():
                 listed = ", ".join(repr(plan.value) for plan in self._plans())
                 help_ = "open the program with `engine='auto'` to run strata in this process"
                 raise _impossible(
-                    f"there is no plan {wish!r}; the plans are {listed}", help_ if wish == Plan.DRIVER else None
+                    f"there is no plan {request!r}; the plans are {listed}", help_ if request == Plan.DRIVER else None
                 )
             decomposition = self._pivots((self._program.strata[place],))
-            if wish == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
+            if request == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
                 raise _impossible(f"`{name}` has weights, groups or a transformer, which rounds of joins do not run")
-            if wish == Plan.DECOMPOSED and decomposition.pivots is None:
+            if request == Plan.DECOMPOSED and decomposition.pivots is None:
                 raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
-            checked[place] = Plan(wish)
+            checked[place] = Plan(request)
         return checked
 
 
@@ -230,22 +230,24 @@ def show_choice(
 ) -> str:
     """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations. With
     `auto`, the plan that a stratum has where it does not run in the driver's process."""
-    separated = separate(program).rules
-    sizes = dict.fromkeys(separated.relations, SINGLE_TASK_ROWS) if rows is None else rows
-    chooser = Chooser(separated, plans, _Elsewhere(lambda: 1) if auto else None)
+    split = split_inputs(program).rules
+    sizes = dict.fromkeys(split.relations, SINGLE_TASK_ROWS) if rows is None else rows
+    chooser = Chooser(split, plans, _NeverInDriver(lambda: 1) if auto else None)
     lines: list[str] = ["in the driver's process where that takes less time, by measurement; else:"] if auto else []
     segment = chooser.choose(sizes)
     while segment is not None:
         lines.append(f"{segment.plan.value}, because {segment.reason}")
-        lines.extend(f"  {_shown(stratum, segment, separated.relations)}" for stratum in segment.strata)
+        lines.extend(f"  {_shown(stratum, segment, split.relations)}" for stratum in segment.strata)
         segment = chooser.choose(sizes, after=segment)
     return "\n".join(lines) if chooser.choose(sizes) is not None else "no rules, no jobs"
 
 
-class _Elsewhere(Places):
+class _NeverInDriver(Placement):
     """What shows the plans for strata that run elsewhere."""
 
-    def is_here(self, relations: Relations, plan: str, is_small: bool, rows: int, events: int) -> tuple[bool, str]:
+    def runs_in_driver(
+        self, relations: Relations, plan: str, is_small: bool, rows: int, events: int
+    ) -> tuple[bool, str]:
         return False, ""
 
 

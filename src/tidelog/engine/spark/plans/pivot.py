@@ -49,7 +49,7 @@ def find_pivots(rules: Sequence[Rule], relations: Mapping[str, Relation], inside
         if not columns[name]:
             return Decomposition(None, _no_column(relations[name], headed, members))
     links = [(rule.head, atom) for rule in rules for atom in inside_atoms(rule, members)]
-    pivots = _settle(columns, links)
+    pivots = _solve(columns, links)
     if pivots is None:
         return Decomposition(None, "no column is carried unchanged through " + _rules_that_move(links, rules))
     names = ", ".join(f"`{relations[name].columns[pivots[name]].name}` of `{name}`" for name in members)
@@ -78,7 +78,7 @@ def _says_whose_it_is(rule: Rule, position: int, inside: Sequence[str]) -> bool:
     return any(atom.relation in inside for atom in read) or binding_atom(rule, term) is not None
 
 
-def _settle(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, int] | None:
+def _solve(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, int] | None:
     """One column per relation such that every link carries its variable; tries the leftmost first.
 
     Narrowing after each choice leaves most relations one column, so trying again is rare.
@@ -90,7 +90,7 @@ def _settle(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]
     if open_name is None:
         return {name: positions[0] for name, positions in narrowed.items()}
     for position in narrowed[open_name]:
-        found = _settle({**narrowed, open_name: [position]}, links)
+        found = _solve({**narrowed, open_name: [position]}, links)
         if found is not None:
             return found
     return None

@@ -39,7 +39,7 @@ Relations = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Places:
+class Placement:
     """What is known of all strata of a database.
 
     `workers` says how many tasks run at a time, `is_started` whether there is a session to run them.
@@ -71,7 +71,9 @@ class Places:
         growth = 1 << (_BAND_BITS * max(wanted - nearest, 0))
         return _lower_median(bands[nearest]) * growth
 
-    def is_here(self, relations: Relations, plan: str, is_small: bool, rows: int, events: int) -> tuple[bool, str]:
+    def runs_in_driver(
+        self, relations: Relations, plan: str, is_small: bool, rows: int, events: int
+    ) -> tuple[bool, str]:
         """Whether this process is the place for a stratum with so many rows, which Spark would run by that plan
         (`is_small`: in one task, because it is), and why."""
         if rows > DRIVER_ROWS:

@@ -21,7 +21,7 @@ from tidelog.rules.ir import Atom, Positive, Relation, Role, Rule, RuleProgram, 
 
 
 @dataclass(frozen=True, slots=True)
-class SeparateProgram:
+class SplitProgram:
     """`written` says, for each input relation, which relation of the new program takes what users write into it."""
 
     rules: RuleProgram
@@ -41,7 +41,7 @@ def is_copy(rule: Rule) -> bool:
     return any(atom.relation == f"{rule.head.relation}{_INPUT}" for atom in rule.positives)
 
 
-def separate(program: RuleProgram, apart: Container[str] = ()) -> SeparateProgram:
+def split_inputs(program: RuleProgram, apart: Container[str] = ()) -> SplitProgram:
     """The program in which no relation has both facts from users and rules.
 
     `apart` has names of relations such as `R#input`, whose R is two relations also where it has no rules any more.
@@ -63,7 +63,7 @@ def separate(program: RuleProgram, apart: Container[str] = ()) -> SeparateProgra
     )
     below = tuple(Stratum((name,), (), recursive=False) for name in facts)
     rules = program.rules + tuple(copies.values())
-    return SeparateProgram(
+    return SplitProgram(
         replace(program, relations={**program.relations, **facts}, rules=rules, strata=below + strata), written
     )
 

@@ -63,7 +63,7 @@ class Published:
         self.manifest = new
         self._remove(old.named - new.named, held)
 
-    def take_over(self) -> None:
+    def become_writer(self) -> None:
         """Begins to write, and removes what a crash has left: files that no manifest names, drafts, older manifests.
 
         The manifest is published again first. So another writer, where no lock keeps it out, cannot commit any more:

@@ -41,21 +41,21 @@ def scan_rows(
     return live if rest is None else rest.unionByName(live)
 
 
-def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
     """The rows that came in an epoch, or those that went."""
-    return scan_weighted(spark, directory, relation, changed, came).drop(TOTAL)
+    return scan_weighted(spark, directory, relation, changed, inserted).drop(TOTAL)
 
 
-def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, came: bool) -> Any:
+def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
     """The rows that came in an epoch, or those that went, with what their weights have changed by as `_total`."""
     from pyspark.sql import functions as f
 
     rows = scan_files(spark, directory, relation, changed.files)
     values = [f"c{i}" for i in range(len(relation.columns))]
     if not changed.weighted:
-        weight = f.lit(1 if came else -1).cast("long")
-        return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) == 0).select(*values, weight.alias(TOTAL))
-    return rows.filter(f.col(TOTAL) > 0 if came else f.col(TOTAL) < 0).select(*values, TOTAL)
+        weight = f.lit(1 if inserted else -1).cast("long")
+        return rows.filter(f.col(TOTAL) > 0 if inserted else f.col(TOTAL) == 0).select(*values, weight.alias(TOTAL))
+    return rows.filter(f.col(TOTAL) > 0 if inserted else f.col(TOTAL) < 0).select(*values, TOTAL)
 
 
 def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:

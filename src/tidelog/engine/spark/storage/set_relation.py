@@ -124,6 +124,6 @@ def stored_set(label: str, bucket: Bucket) -> Stored:
 def _merged(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Any:
     values = [f"c{i}" for i in range(len(relation.columns))]
     spark, directory = attempt.spark, attempt.directory
-    went = scan_changes(spark, directory, relation, changed, came=False)
-    came = scan_changes(spark, directory, relation, changed, came=True)
+    went = scan_changes(spark, directory, relation, changed, inserted=False)
+    came = scan_changes(spark, directory, relation, changed, inserted=True)
     return scan_rows(spark, directory, relation, old).join(went, values, "left_anti").unionByName(came)

@@ -1,11 +1,11 @@
-"""The state of a local engine → files, and what a manifest says of them; and back.
+"""State transfer: the state of a local engine ↔ files of a Spark state, with the manifest that names them.
 
-Both sides keep rows with the same numbers (`exported`), so they go over as they are, and nothing is derived. One thing
-differs: on Spark the facts of an input relation that rules derive too lie apart (`separate`), and are one level lower
-there. What a stratum with such a relation counts is not what it counts on the other side, so it is derived anew; so are
-strata whose numbers Spark does not know. Weights, groups and what is still to come are the same on both sides.
+Both engines keep rows with the same numbers (`arrow_state`), so rows are copied and nothing is derived. One thing
+differs: on Spark, an input relation that rules derive too has its facts in a relation of their own (`split_inputs`),
+one level lower. The counts of such a stratum differ between the engines, so it is recomputed; so are strata whose
+numbers are unknown on Spark. Weights, groups and delayed changes are the same in both engines.
 
-No Spark is needed for either way: the files are read and written here.
+No Spark session is needed: the files are read and written by pyarrow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.transfer.export import ExportedState
-from tidelog.engine.spark.plans.split_inputs import SeparateProgram, separate
+from tidelog.engine.spark.plans.split_inputs import SplitProgram, split_inputs
 from tidelog.engine.spark.plans.tasks.task_inputs import with_input
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.manifest import Manifest
@@ -40,13 +40,13 @@ def write_state(state: ExportedState, program: RuleProgram, directory: StateDire
     They are in the folder of the state's epoch, where nothing else may be.
     """
     directory.make(state.epoch)
-    separated = separate(program)
-    state = _with_facts_apart(state, separated)
+    split = split_inputs(program)
+    state = _with_split_inputs(state, split)
     label = uuid.uuid4().hex[:12]
     stored = {}
     for name, table in state.rows.items():
-        relation = separated.rules.relations[name]
-        is_derived = name in separated.derived
+        relation = split.rules.relations[name]
+        is_derived = name in split.derived
         numbered = _positional(table, relation, NUMBERS if is_derived else (TOTAL,))
         if not is_derived and not relation.weighted:
             numbered = _with_total(numbered, _all(1, numbered.num_rows))
@@ -55,7 +55,7 @@ def write_state(state: ExportedState, program: RuleProgram, directory: StateDire
     waiting = {}
     for feed in program.feeds:
         if not feed.latest:
-            source = separated.rules.relations[feed.source]
+            source = split.rules.relations[feed.source]
             queue = state.waiting.get(feed.relation, ())
             waiting[feed.relation] = tuple(_write_changes(each, source, state.epoch, directory) for each in queue)
     return Manifest(1, state.epoch, relations=stored, waiting=waiting)
@@ -66,7 +66,7 @@ def read_state(
 ) -> tuple[ExportedState, frozenset[str]]:
     """The state that a manifest names, for a local engine of this program, and the relations whose numbers are not
     known."""
-    written = separate(program, manifest.relations).written
+    written = split_inputs(program, manifest.relations).written
     derived = {rule.head.relation for rule in program.rules}
     rows, given, unknown = {}, {}, set()
     for name, relation in program.relations.items():
@@ -91,14 +91,14 @@ def read_state(
     return ExportedState(manifest.epoch, rows, given, waiting), frozenset(unknown)
 
 
-def _with_facts_apart(state: ExportedState, separated: SeparateProgram) -> ExportedState:
-    """The state of an engine of the separated program."""
-    both = {name: written for name, written in separated.written.items() if written != name}
+def _with_split_inputs(state: ExportedState, split: SplitProgram) -> ExportedState:
+    """The state of an engine of the split program."""
+    both = {name: written for name, written in split.written.items() if written != name}
     if not both:
         return state
-    relations = separated.rules.relations
+    relations = split.rules.relations
     facts = {written: _as_facts(state.given[name], relations[written]) for name, written in both.items()}
-    engine = LocalEngine(separated.rules)
+    engine = LocalEngine(split.rules)
     try:
         engine.import_state(ExportedState(state.epoch, {**state.rows, **facts}, {}, state.waiting), both.keys())
         return engine.export_state()

@@ -10,7 +10,7 @@ from tests.engine.spark.programs import EDGES, rules_of
 
 import tidelog
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 
 DEGREES = (
     EDGES
@@ -33,7 +33,7 @@ Least(x, m) :- Least(x, y), Edge(y, z), var m = z.group_by(x).min().
 
 
 def plans_of(text: str, wishes: dict[str, str]) -> dict[str, Plan]:
-    program = separate(rules_of(text)).rules
+    program = split_inputs(rules_of(text)).rules
     chooser = Chooser(program, wishes)
     found: dict[str, Plan] = {}
     segment = chooser.choose({})
@@ -44,7 +44,7 @@ def plans_of(text: str, wishes: dict[str, str]) -> dict[str, Plan]:
 
 
 def test_a_relation_of_groups_may_be_on_frames_and_the_grouping_itself_is_not() -> None:
-    program = separate(rules_of(DEGREES)).rules
+    program = split_inputs(rules_of(DEGREES)).rules
     grouping = {rule.head.relation for rule in program.rules if rule.group is not None}
     plans = plans_of(DEGREES, {"Degree": "frames", "Busy": "frames"})
     assert (plans["Degree"], plans["Busy"]) == (Plan.FRAMES, Plan.FRAMES)

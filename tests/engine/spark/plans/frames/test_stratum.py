@@ -16,7 +16,7 @@ from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.plans.frames import bootstrap, segments
-from tidelog.engine.spark.plans.split_inputs import separate
+from tidelog.engine.spark.plans.split_inputs import split_inputs
 from tidelog.engine.spark.storage.state_files import NUMBERS, read_rows
 from tidelog.io.rows import to_table
 
@@ -30,9 +30,9 @@ class Pair:
 
     def __init__(self, text: str, spark: Any, strategy: str = "update") -> None:
         rules = rules_of(text)
-        separated = separate(rules)
-        self.rules = separated.rules
-        self.written = separated.written
+        split = split_inputs(rules)
+        self.rules = split.rules
+        self.written = split.written
         self.derived = [name for stratum in self.rules.strata if stratum.rules for name in stratum.relations]
         self.local = LocalEngine(self.rules, strategy=strategy)
         self.spark = SparkEngine(rules, spark=spark, plans=dict.fromkeys(self.derived, "frames"))

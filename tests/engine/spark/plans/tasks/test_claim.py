@@ -20,8 +20,8 @@ def test_every_bucket_is_claimed_once_however_many_tasks_there_are(tmp_path: Pat
 
 
 def test_a_task_begins_with_what_its_process_keeps(tmp_path: Path) -> None:
-    keepers = [None, os.getpid(), None, os.getpid()]
-    assert list(claimed_buckets(str(tmp_path), "label", keepers, lambda bucket: bucket == 3)) == [3, 0, 1, 2]
+    owners = [None, os.getpid(), None, os.getpid()]
+    assert list(claimed_buckets(str(tmp_path), "label", owners, lambda bucket: bucket == 3)) == [3, 0, 1, 2]
 
 
 def test_a_bucket_kept_elsewhere_is_left_alone_for_a_moment_and_then_taken(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_buckets_of_a_task_that_died_are_done_again(tmp_path: Path) -> None:
         outcomes = run_tasks(None, job_of(tmp_path, 3), workers)
     assert [outcome.bucket for outcome in outcomes] == [0, 1, 2]
     assert runs == [("_claim_and_answer", 3), ("_answer_for", 1)]
-    assert workers.keepers == {("Reach",): [100, 101, 102]}
+    assert workers.owners == {("Reach",): [100, 101, 102]}
 
 
 def test_on_a_cluster_every_task_has_its_bucket(tmp_path: Path) -> None:

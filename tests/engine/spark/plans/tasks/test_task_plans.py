@@ -18,7 +18,7 @@ from tests.properties.language_on_spark import language_agrees_through_tasks
 from tests.properties.test_language import names
 
 import tidelog
-from tidelog.engine.spark.plans.tasks.engine_cache import KEPT
+from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES
 
 pytest.importorskip("pyspark")
 
@@ -110,7 +110,7 @@ def test_a_negative_weight_in_a_delta_is_there_when_the_engine_is_lost() -> None
         with database.transaction() as tx:
             tx.insert("In", list(range(20)))
         for weight in (-1, 0, 1):
-            KEPT._engines.clear()
+            ENGINES._engines.clear()
             with database.transaction() as tx:
                 (tx.delete if weight < 0 else tx.insert)("In", [99])
             assert dict(database.relation("Out").weights()).get((99,), 0) == weight

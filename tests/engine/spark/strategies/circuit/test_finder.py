@@ -13,7 +13,7 @@ from tests.engine.spark.programs import EDGES, LINEAR, NON_LINEAR, rules_of
 import tidelog
 from tidelog.engine.spark.encoding.words import Words, types_of
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder, Joins
-from tidelog.engine.spark.plans.frames.packed_rows import Slots
+from tidelog.engine.spark.plans.frames.packed_rows import PackedRows
 from tidelog.engine.spark.storage.state_files import read_rows
 from tidelog.engine.spark.strategies.circuit.finder import Circuit
 from tidelog.engine.spark.strategies.circuit.rule_rows import Kind, Row, RuleRows, Side, Walk
@@ -99,11 +99,11 @@ class _Once:
 def plan_of(rules: int, way: str, spark: Any) -> str:
     program = rules_of(_ontology(rules))
     (stratum,) = (stratum for stratum in program.strata if stratum.rules)
-    slots = Slots(spark, stratum, program.relations, program.functions)
+    slots = PackedRows(spark, stratum, program.relations, program.functions)
     finder: Finder = Joins(spark, stratum, slots)
     if way == "circuit":
         finder = Circuit(spark, stratum, slots, program.relations, stratum.rules)
-    reading: Any = _Once(slots.nothing(["_rank"]))
+    reading: Any = _Once(slots.empty(["_rank"]))
     found = finder.met(reading, stratum.rules[1:])
     return str(found._jdf.queryExecution().optimizedPlan().toString())
 

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from tidelog.engine.spark.epoch.deadline import look, look_at_rows
+from tidelog.engine.spark.epoch.deadline import check_round, check_rows
 from tidelog.engine.spark.plans.frames.cut_lineage import measured, release
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
-from tidelog.engine.spark.plans.frames.packed_rows import Slots, long
-from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.plans.frames.packed_rows import PackedRows, long
+from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.plans.frames.segments import Segments
 from tidelog.engine.spark.storage.state_files import NUMBERS
 from tidelog.maintain.limits import Watch
@@ -39,7 +39,7 @@ MANY_SHARE = 0.5
 
 
 @dataclass(slots=True)
-class Derivation:
+class Bootstrap:
     """A stratum as it is derived: the rows so far, and what each round found and took; `rows` are there at the end.
 
     `batch`: the rows of the last round; `expected`: the instances that the next one may meet; `is_whole`: the last
@@ -48,8 +48,8 @@ class Derivation:
 
     finder: Finder
     stratum: Stratum
-    slots: Slots
-    below: Mapping[str, Versions]
+    packed: PackedRows
+    below: Mapping[str, RelationVersions]
     watch: Watch
     segments: Segments = field(init=False)
     rows: Any = None
@@ -113,19 +113,19 @@ class Derivation:
         from pyspark.sql import functions as f
 
         counts = f.count(f.lit(1)).alias(TOTAL), f.max(LEVEL).alias(LEVEL)
-        return self.slots.spread(found).groupBy(*self.slots.keys).agg(*counts)
+        return self.packed.spread(found).groupBy(*self.packed.keys).agg(*counts)
 
     def _numbered(self, found: Any) -> Any:
-        """Heads that nobody knew before."""
-        return found.selectExpr(*self.slots.keys, f"{LEVEL} + 1 as {RANK}", f"{TOTAL} as {COUNT}", TOTAL)
+        """Heads that nobody knew inputs."""
+        return found.selectExpr(*self.packed.keys, f"{LEVEL} + 1 as {RANK}", f"{TOTAL} as {COUNT}", TOTAL)
 
     def _looked_up(self, found: Any) -> Any:
         """What a round of few rows adds to those known before: rows, and what the totals of others grow by."""
         from pyspark.sql import functions as f
 
-        keys = self.slots.keys
+        keys = self.packed.keys
         known = self.known.select(*keys, f.col(RANK).alias("known"))
-        met = self.slots.hashed(found, self.expected).join(known, keys, "left")
+        met = self.packed.hashed(found, self.expected).join(known, keys, "left")
         rank, count = (f"if(known is null, {value}, 0L)" for value in (f"{LEVEL} + 1", TOTAL))
         return met.selectExpr(*keys, f"{rank} as {RANK}", f"{count} as {COUNT}", TOTAL)
 
@@ -133,7 +133,7 @@ class Derivation:
         """All rows after a round of many."""
         from pyspark.sql import functions as f
 
-        keys = self.slots.keys
+        keys = self.packed.keys
         met = found.select(*keys, long(0).alias(RANK), long(0).alias(COUNT), TOTAL, LEVEL)
         both = self.segments.all.withColumn(LEVEL, long(0)).unionByName(met)
         sums = both.groupBy(*keys).agg(*(f.sum(name).alias(name) for name in (*NUMBERS, LEVEL)))
@@ -143,14 +143,14 @@ class Derivation:
     def _added_up(self, segments: Any) -> Any:
         from pyspark.sql import functions as f
 
-        return segments.groupBy(*self.slots.keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
+        return segments.groupBy(*self.packed.keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
 
     def _take(self, found: Any) -> int:
         """Adds what a round has found, in one job; how many rows are new."""
         from pyspark.sql import functions as f
 
         started = perf_counter()
-        look(self.watch, self.stratum, self.rounds - 1)
+        check_round(self.watch, self.stratum, self.rounds - 1)
         self.is_whole = self.expected >= MANY_SHARE * self.row_count
         if not self.segments:
             rows = self._numbered(found)
@@ -166,7 +166,7 @@ class Derivation:
         self.batch = new
         self.row_count += new
         self.instances += met
-        look_at_rows(self.watch, self.stratum, self.row_count)
+        check_rows(self.watch, self.stratum, self.row_count)
         self.by_round.append((new, perf_counter() - started))
         return new
 
@@ -175,32 +175,32 @@ class Derivation:
 class _Round:
     """What a round reads: behind an event the rows known before, in front of it all."""
 
-    derivation: Derivation
+    bootstrap: Bootstrap
     batch: int
     steady: str | None = "after"
 
     @property
-    def below(self) -> Mapping[str, Versions]:
-        return self.derivation.below
+    def below(self) -> Mapping[str, RelationVersions]:
+        return self.bootstrap.below
 
     @property
     def inside_rows(self) -> int:
-        return self.derivation.row_count
+        return self.bootstrap.row_count
 
     def inside_events(self) -> Events | None:
-        return Events(self.derivation.new, self.batch) if self.derivation.segments else None
+        return Events(self.bootstrap.new, self.batch) if self.bootstrap.segments else None
 
     def inside_front(self) -> Any:
-        return self.derivation.known
+        return self.bootstrap.known
 
     def inside_behind(self) -> Any:
-        return self.derivation.known_before
+        return self.bootstrap.known_before
 
     def events(self, relation: str, negated: bool) -> Events | None:
         return None
 
     def front(self, relation: str, negated: bool) -> Any:
-        return self.derivation.below[relation].after
+        return self.bootstrap.below[relation].after
 
     def behind(self, relation: str, negated: bool) -> Any:
-        return self.derivation.below[relation].after
+        return self.bootstrap.below[relation].after

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL, RANK, rule_frame
-from tidelog.engine.spark.plans.frames.packed_rows import Slots
-from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.plans.frames.packed_rows import PackedRows
+from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.rules.ir import Atom, Negative, Positive, Rule, Stratum, Variable
 
 SMALL_DELTA = 20_000
@@ -39,7 +39,7 @@ class Reading(Protocol):
     """
 
     @property
-    def below(self) -> Mapping[str, Versions]:
+    def below(self) -> Mapping[str, RelationVersions]:
         """The relations below the stratum."""
 
     @property
@@ -77,7 +77,7 @@ class Finder(Protocol):
         wave stands, and of all instances of others: those of a rule that comes or goes itself, and of a Bootstrap's
         first wave. What these read is what stands in front of an event."""
 
-    def arrange(self, below: Mapping[str, Versions]) -> Mapping[str, Versions]:
+    def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
         """The relations below, read once for all rounds of a Bootstrap."""
 
     def release(self) -> None:
@@ -87,11 +87,11 @@ class Finder(Protocol):
 class Joins:
     """A `Finder` with a join of its own for each rule and each position of an event."""
 
-    def __init__(self, spark: Any, stratum: Stratum, slots: Slots) -> None:
+    def __init__(self, spark: Any, stratum: Stratum, packed: PackedRows) -> None:
         self._spark = spark
         self._stratum = stratum
-        self._slots = slots
-        self._laid: list[Any] = []
+        self._packed = packed
+        self._arranged_frames: list[Any] = []
 
     def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
         parts = [
@@ -103,22 +103,22 @@ class Joins:
             positions = positions_of(rule)
             frames = {place: self._read(reading, atom, negated, True) for place, atom, negated in positions}
             parts.append(self._heads(rule, frames))
-        return together(parts, self._slots)
+        return together(parts, self._packed)
 
-    def arrange(self, below: Mapping[str, Versions]) -> Mapping[str, Versions]:
+    def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
         """Their rows are then where the stratum's own rows look for them."""
         return {name: self._arranged(versions) for name, versions in below.items()}
 
     def release(self) -> None:
-        release(*self._laid)
-        self._laid.clear()
+        release(*self._arranged_frames)
+        self._arranged_frames.clear()
 
-    def _arranged(self, versions: Versions) -> Versions:
+    def _arranged(self, versions: RelationVersions) -> RelationVersions:
         columns = _probed(self._stratum, versions.relation.name)
         rows = versions.after.repartition(*(f"c{i}" for i in columns)) if columns else versions.after
-        laid = cut(rows)
-        self._laid.append(laid)
-        return replace(versions, laid=laid)
+        arranged = cut(rows)
+        self._arranged_frames.append(arranged)
+        return replace(versions, arranged=arranged)
 
     def _variants(self, rule: Rule, reading: Reading) -> Iterator[tuple[Rule, dict[int, Any], int, int]]:
         """The rule once for each position at which an event may stand: there it is joined, even where it is negated."""
@@ -138,20 +138,20 @@ class Joins:
         if atom.relation in reading.below:
             return reading.events(atom.relation, negated)
         events = reading.inside_events()
-        return None if events is None else replace(events, rows=self._slots.rows_of(events.rows, atom.relation, [RANK]))
+        return None if events is None else replace(events, rows=self._packed.unpack(events.rows, atom.relation, [RANK]))
 
     def _read(self, reading: Reading, atom: Atom, negated: bool, is_front: bool) -> Any:
         if atom.relation in reading.below:
             return (reading.front if is_front else reading.behind)(atom.relation, negated)
         rows = reading.inside_front() if is_front else reading.inside_behind()
-        return self._slots.rows_of(rows, atom.relation, [RANK])
+        return self._packed.unpack(rows, atom.relation, [RANK])
 
     def _heads(self, rule: Rule, frames: dict[int, Any], delta: int | None = None, is_small: bool = False) -> Any:
         own = self._stratum.relations
         ranked = [place for place, atom, negated in positions_of(rule) if atom.relation in own and not negated]
-        functions = self._slots.functions
+        functions = self._packed.functions
         heads = rule_frame(self._spark, rule, frames, delta, ", ".join(own), ranked, is_small, functions=functions)
-        return self._slots.placed(heads, rule.head.relation, [LEVEL])
+        return self._packed.pack(heads, rule.head.relation, [LEVEL])
 
 
 def positions_of(rule: Rule) -> list[tuple[int, Atom, bool]]:
@@ -163,10 +163,10 @@ def positions_of(rule: Rule) -> list[tuple[int, Atom, bool]]:
     ]
 
 
-def together(parts: Sequence[Any], slots: Slots) -> Any:
+def together(parts: Sequence[Any], packed: PackedRows) -> Any:
     """All heads in one frame."""
     if not parts:
-        return slots.nothing([LEVEL])
+        return packed.empty([LEVEL])
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 

@@ -24,7 +24,7 @@ HASHED_ROWS = 500_000
 _EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string": "", "binary": b""}
 
 
-class Slots:
+class PackedRows:
     """Where each column of each relation of the stratum stands in the common frame."""
 
     def __init__(
@@ -51,12 +51,12 @@ class Slots:
     def keys(self) -> list[str]:
         return [HASH, MEMBER, *self.types]
 
-    def nothing(self, longs: Sequence[str] = ()) -> Any:
+    def empty(self, longs: Sequence[str] = ()) -> Any:
         """A common frame without rows, with more columns of type long."""
         types = {HASH: "long", MEMBER: "long", **self.types, **dict.fromkeys(longs, "long")}
         return self._spark.createDataFrame([], ", ".join(f"{name} {type_}" for name, type_ in types.items()))
 
-    def placed(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
+    def pack(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
         """Rows of one relation, columns `c0`, ..., in the common frame; `more` are columns that come along."""
         from pyspark.sql import functions as f
 
@@ -71,13 +71,13 @@ class Slots:
         named = [value.alias(slot) for slot, value in values.items()]
         return rows.select(f.xxhash64(*values.values()).alias(HASH), *named, *more)
 
-    def gathered(self, values: Mapping[str, str], rows: Any, more: Sequence[str] = ()) -> Any:
+    def pack_columns(self, values: Mapping[str, str], rows: Any, more: Sequence[str] = ()) -> Any:
         """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots, in
         SQL."""
         placed = rows.selectExpr(MEMBER, *(f"{value} as {slot}" for slot, value in values.items()), *more)
         return placed.selectExpr(f"xxhash64({', '.join([MEMBER, *self.types])}) as {HASH}", "*")
 
-    def rows_of(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
+    def unpack(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
         """The rows of one relation, columns `c0`, ...; `more` are columns that come along."""
         from pyspark.sql import functions as f
 

@@ -18,15 +18,15 @@ from tidelog.rules.ir import Relation
 
 
 @dataclass
-class Versions:
-    """One relation; `changed` is None where this epoch did not change it. `laid`: its rows after, read before."""
+class RelationVersions:
+    """One relation; `changed` is None where this epoch did not change it. `arranged`: its rows after, read inputs."""
 
     attempt: Attempt
     relation: Relation
     old: Stored | None
     new: Stored | None
     changed: Changed | None
-    laid: Any = None
+    arranged: Any = None
 
     @cached_property
     def before(self) -> Any:
@@ -34,34 +34,34 @@ class Versions:
 
     @cached_property
     def after(self) -> Any:
-        return self._scan(self.new) if self.laid is None else self.laid
+        return self._scan(self.new) if self.arranged is None else self.arranged
 
     @cached_property
-    def came(self) -> Any:
-        return self._changes(came=True)
+    def inserted(self) -> Any:
+        return self._changes(inserted=True)
 
     @cached_property
-    def went(self) -> Any:
-        return self._changes(came=False)
+    def deleted(self) -> Any:
+        return self._changes(inserted=False)
 
     @cached_property
     def kept(self) -> Any:
-        if not self.left_count:
+        if not self.deleted_count:
             return self.before
-        if not self.came_count:
+        if not self.inserted_count:
             return self.after
-        return self._without(self.after, self.came)
+        return self._without(self.after, self.inserted)
 
     @cached_property
     def either(self) -> Any:
-        return self.before.unionByName(self.came) if self.came_count else self.before
+        return self.before.unionByName(self.inserted) if self.inserted_count else self.before
 
     @property
-    def came_count(self) -> int:
+    def inserted_count(self) -> int:
         return self.changed.inserted if self.changed is not None else 0
 
     @property
-    def left_count(self) -> int:
+    def deleted_count(self) -> int:
         return self.changed.deleted if self.changed is not None else 0
 
     @property
@@ -76,9 +76,9 @@ class Versions:
         frame = scan_rows(self.attempt.spark, self.attempt.directory, self.relation, stored)
         return encoded(frame, self.relation)
 
-    def _changes(self, came: bool) -> Any:
+    def _changes(self, inserted: bool) -> Any:
         assert self.changed is not None
-        frame = scan_changes(self.attempt.spark, self.attempt.directory, self.relation, self.changed, came)
+        frame = scan_changes(self.attempt.spark, self.attempt.directory, self.relation, self.changed, inserted)
         return encoded(frame, self.relation)
 
     def _without(self, rows: Any, others: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tidelog.engine.spark.plans.frames.cut_lineage import release
 
-KEPT_STATE_ROWS = 20_000_000
+CACHED_STATE_ROWS = 20_000_000
 """Larger states are read from their files in every epoch."""
 
 
@@ -35,7 +35,7 @@ class StateFrame:
         self.made.clear()
 
 
-class KeptStates:
+class StateCache:
     """State frames by stratum."""
 
     def __init__(self) -> None:

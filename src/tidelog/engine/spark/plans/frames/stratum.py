@@ -17,16 +17,16 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import StratumReport
 from tidelog.engine.spark.encoding.words import types_of, without_words
 from tidelog.engine.spark.epoch.attempt import Attempt
-from tidelog.engine.spark.epoch.deadline import in_time
+from tidelog.engine.spark.epoch.deadline import within_deadline
 from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.engine.spark.plans.choose_plan import Segment
-from tidelog.engine.spark.plans.frames.bootstrap import Derivation
+from tidelog.engine.spark.plans.frames.bootstrap import Bootstrap
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, loop_settings, release
 from tidelog.engine.spark.plans.frames.delta_joins import Finder, Joins
-from tidelog.engine.spark.plans.frames.packed_rows import Slots, long
-from tidelog.engine.spark.plans.frames.relation_versions import Versions
-from tidelog.engine.spark.plans.frames.state_cache import KEPT_STATE_ROWS, KeptStates, StateFrame
-from tidelog.engine.spark.plans.frames.update import THE_SAME_RULES, WAS, WAVE_WORK, OtherRules, Waves
+from tidelog.engine.spark.plans.frames.packed_rows import PackedRows, long
+from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
+from tidelog.engine.spark.plans.frames.state_cache import CACHED_STATE_ROWS, StateCache, StateFrame
+from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, WAS, WAVE_WORK, RankedUpdate, RuleDelta
 from tidelog.engine.spark.plans.frames.write_state import Written, write_parts
 from tidelog.engine.spark.storage.scan import encoded, scan_rows
 from tidelog.engine.spark.storage.set_relation import MERGED_ROWS
@@ -56,12 +56,12 @@ class Frames:
     """What strata on frames share: the switch, which learns, and the states that Spark keeps."""
 
     switch: Switch
-    states: KeptStates
+    states: StateCache
     strategy: str = DEFAULT_STRATEGY
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class StratumInputs:
     """What an epoch finds: what was stored by the last one, what is stored by now, and what changed so far.
 
     `anew`: what was stored is not to be trusted. `other`: what is stored is of other rules.
@@ -71,8 +71,8 @@ class Before:
     new: Mapping[str, Stored]
     changed: Mapping[str, Changed]
     watch: Watch
-    anew: bool = False
-    other: OtherRules = THE_SAME_RULES
+    recompute: bool = False
+    rule_delta: RuleDelta = UNCHANGED_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +86,27 @@ class FramesOutcome:
 
 
 def run_frames(
-    attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], before: Before, frames: Frames
+    attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], inputs: StratumInputs, frames: Frames
 ) -> FramesOutcome:
     """Brings the segment's only stratum to the new epoch."""
     (stratum,) = segment.strata
-    owned = [before.old.get(name) for name in stratum.relations]
+    owned = [inputs.old.get(name) for name in stratum.relations]
     labels = {stored.label if stored is not None and stored.counted else None for stored in owned}
     label = labels.pop() if len(labels) == 1 else None
     kept = frames.states.find(stratum.relations, label) if label is not None else None
     try:
-        return _run(FramesStratum(attempt, segment, relations, before, kept, frames.strategy), frames)
+        return _run(FramesStratum(attempt, segment, relations, inputs, kept, frames.strategy), frames)
     except EvaluationError as error:
         if kept is None or error.code != Code.SPARK_JOB_FAILED:
             raise
     # What Spark kept may be lost with an executor; the files are not.
     frames.states.forget(stratum.relations)
-    return _run(FramesStratum(attempt, segment, relations, before, None, frames.strategy), frames)
+    return _run(FramesStratum(attempt, segment, relations, inputs, None, frames.strategy), frames)
 
 
 def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
     watch = stratum.watch
-    with in_time(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
+    with within_deadline(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
         try:
             (report,) = maintain([stratum], anew=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch)
         finally:
@@ -135,7 +135,7 @@ class FramesStratum:
         attempt: Attempt,
         segment: Segment,
         relations: Mapping[str, Relation],
-        before: Before,
+        inputs: StratumInputs,
         kept: StateFrame | None,
         strategy: str = DEFAULT_STRATEGY,
     ) -> None:
@@ -146,23 +146,23 @@ class FramesStratum:
         self.waves = 0
         self.work = 0
         self._relations = relations
-        self._before = before
-        self._slots = Slots(attempt.spark, self.stratum, relations, attempt.setting.functions)
+        self._inputs = inputs
+        self._packed = PackedRows(attempt.spark, self.stratum, relations, attempt.context.functions)
         self._below = {
-            name: Versions(
-                attempt, relations[name], before.old.get(name), before.new.get(name), before.changed.get(name)
+            name: RelationVersions(
+                attempt, relations[name], inputs.old.get(name), inputs.new.get(name), inputs.changed.get(name)
             )
-            for name in dict.fromkeys([*segment.reads, *_read_below(before.other, self.stratum)])
+            for name in dict.fromkeys([*segment.reads, *_read_below(inputs.rule_delta, self.stratum)])
         }
         self._finder, self.keeps = self._chosen_finder(strategy)
-        self._old = [before.old.get(name) for name in self.stratum.relations]
+        self._old = [inputs.old.get(name) for name in self.stratum.relations]
         # What weights changed by does not say which rows came and which went.
-        is_clear = not before.anew and not any(changed.weighted for changed in before.changed.values())
+        is_clear = not inputs.recompute and not any(changed.weighted for changed in inputs.changed.values())
         self.is_counted = is_clear and all(stored is not None and stored.counted for stored in self._old)
         self._state = kept
         self._is_mine = kept is None
-        self._waves: Waves | None = None
-        self._derivation: Derivation | None = None
+        self._waves: RankedUpdate | None = None
+        self._bootstrap: Bootstrap | None = None
         self.instances_before = kept.instances if kept is not None else 0
         self._rounds = kept.rounds if kept is not None else 0
         self._result = 0  # instances after this epoch
@@ -171,14 +171,14 @@ class FramesStratum:
 
     @property
     def watch(self) -> Watch:
-        return self._before.watch
+        return self._inputs.watch
 
     def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
         """How rule instances are found, and the strategy that this is."""
-        spark, rules = self.attempt.spark, (*self.stratum.rules, *self._before.other.removed)
+        spark, rules = self.attempt.spark, (*self.stratum.rules, *self._inputs.rule_delta.removed)
         if strategy == "circuit" and without_words(types_of(self.stratum, rules, self._relations)) is None:
-            return Circuit(spark, self.stratum, self._slots, self._relations, rules), "circuit"
-        return Joins(spark, self.stratum, self._slots), "elastic"
+            return Circuit(spark, self.stratum, self._packed, self._relations, rules), "circuit"
+        return Joins(spark, self.stratum, self._packed), "elastic"
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -212,13 +212,13 @@ class FramesStratum:
 
     def touched(self) -> tuple[Touched, ...]:
         below = [
-            Touched(name, versions.old_rows, versions.came_count, versions.left_count)
+            Touched(name, versions.old_rows, versions.inserted_count, versions.deleted_count)
             for name, versions in self._below.items()
             if versions.changed is not None
         ]
-        other, count = self._before.other, len(self.stratum.rules)
-        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in other.added]
-        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in other.removed]
+        rule_delta, count = self._inputs.rule_delta, len(self.stratum.rules)
+        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in rule_delta.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in rule_delta.removed]
         return (*below, *rules)
 
     def rows_below(self) -> int:
@@ -230,16 +230,16 @@ class FramesStratum:
     def update(self, meter: Meter) -> bool:
         state = self._loaded()
         self.instances_before = state.instances
-        waves = self._waves = Waves(
+        waves = self._waves = RankedUpdate(
             self._finder,
             self.stratum,
-            self._slots,
+            self._packed,
             self._below,
             state.rows,
             state.row_count,
             state.top,
             self.watch,
-            self._before.other,
+            self._inputs.rule_delta,
         )
         is_done = waves.update(meter)
         self.waves, self.work = waves.waves, waves.killed + waves.born
@@ -251,19 +251,19 @@ class FramesStratum:
     def bootstrap(self) -> None:
         if self.is_counted:
             self.instances_before = self._loaded().instances
-        derivation = self._derivation = Derivation(self._finder, self.stratum, self._slots, self._below, self.watch)
-        derivation.run()
-        self.by_round = tuple(derivation.by_round)
+        bootstrap = self._bootstrap = Bootstrap(self._finder, self.stratum, self._packed, self._below, self.watch)
+        bootstrap.run()
+        self.by_round = tuple(bootstrap.by_round)
         written = write_parts(
-            self.attempt, self._by_relation(self._beside_old(derivation.rows)), self._relations, with_gone=False
+            self.attempt, self._by_relation(self._beside_old(bootstrap.rows)), self._relations, with_deleted=False
         )
         self._result = self.work = sum(each.instances for each in written.values())
-        self.waves = self._rounds = derivation.rounds
+        self.waves = self._rounds = bootstrap.rounds
         rows = sum(each.rows for each in written.values())
         state = None
-        if self.stratum.recursive and rows <= KEPT_STATE_ROWS:
-            made = [derivation.made.pop(0)]
-            state = StateFrame(derivation.rows, rows, self._result, derivation.top, derivation.rounds, made)
+        if self.stratum.recursive and rows <= CACHED_STATE_ROWS:
+            made = [bootstrap.made.pop(0)]
+            state = StateFrame(bootstrap.rows, rows, self._result, bootstrap.top, bootstrap.rounds, made)
         self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
 
     def drop(self) -> None:
@@ -272,7 +272,7 @@ class FramesStratum:
 
     def tidy(self) -> None:
         """Lets go of all frames but the state that the last epoch left and the one that this epoch made."""
-        for made in (self._waves, self._derivation):
+        for made in (self._waves, self._bootstrap):
             if made is not None:
                 made.drop()
         self._finder.release()
@@ -289,7 +289,7 @@ class FramesStratum:
 
         if self._state is None:
             scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
-            rows = cut(self._slots.spread(reduce(lambda left, right: left.unionByName(right), scans)))
+            rows = cut(self._packed.spread(reduce(lambda left, right: left.unionByName(right), scans)))
             (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
             self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
         return self._state
@@ -298,7 +298,7 @@ class FramesStratum:
         numbers = stored is not None and stored.counted
         rows = scan_rows(self.attempt.spark, self.attempt.directory, self._relations[name], stored, numbers=numbers)
         more = NUMBERS if numbers else ()
-        return self._slots.placed(encoded(rows, self._relations[name], more), name, more)
+        return self._packed.pack(encoded(rows, self._relations[name], more), name, more)
 
     def _beside_old(self, rows: Any) -> Any:
         """All rows there are or were: `_was` for the latter, no instance for those that are not derived any more."""
@@ -307,12 +307,12 @@ class FramesStratum:
         new = rows.withColumn(WAS, long(0))
         if not self.row_count:
             return new
-        keys = self._slots.keys
+        keys = self._packed.keys
         if self._state is not None:
             old = self._state.rows
         else:
             scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
-            old = self._slots.spread(
+            old = self._packed.spread(
                 reduce(lambda left, right: left.unionByName(right), [s.select(*keys) for s in scans])
             )
         old = old.select(*keys, *(long(0).alias(name) for name in NUMBERS), long(1).alias(WAS))
@@ -320,18 +320,20 @@ class FramesStratum:
 
     # Storing
 
-    def _store_update(self, waves: Waves, state: StateFrame) -> None:
+    def _store_update(self, waves: RankedUpdate, state: StateFrame) -> None:
         self._result = state.instances + waves.born - waves.killed
         made = None
         if waves.overlay is None or not waves.touched:
             self._finish(dict(self._owned()), {}, None)
             return
-        if state.row_count <= KEPT_STATE_ROWS:
+        if state.row_count <= CACHED_STATE_ROWS:
             made = cut(waves.merged())
             self._made.append(made)
         is_delta = self._stays_delta(waves.touched)
         rows = waves.overlay if is_delta else self._merged_with_was(waves)
-        written = write_parts(self.attempt, self._by_relation(rows), self._relations, with_gone=is_delta, beside=made)
+        written = write_parts(
+            self.attempt, self._by_relation(rows), self._relations, with_deleted=is_delta, beside=made
+        )
         stored = {
             name: self._laid_over(name, each) if is_delta else self._whole(each) for name, each in written.items()
         }
@@ -342,7 +344,7 @@ class FramesStratum:
         self._finish(stored, written, kept)
 
     def _owned(self) -> list[tuple[str, Stored]]:
-        return [(name, self._before.old[name]) for name in self.relations]
+        return [(name, self._inputs.old[name]) for name in self.relations]
 
     def _stays_delta(self, touched: int) -> bool:
         """Whether the touched rows are few beside the base, and each relation is in one bucket."""
@@ -351,19 +353,19 @@ class FramesStratum:
         few = delta + touched <= min(DELTA_SHARE * base, MERGED_ROWS)
         return few and all(len(stored.buckets) == 1 for _, stored in self._owned())
 
-    def _merged_with_was(self, waves: Waves) -> Any:
+    def _merged_with_was(self, waves: RankedUpdate) -> Any:
         rest = waves.untouched().withColumn(WAS, long(1))
-        return rest.unionByName(waves.overlay.select(*self._slots.keys, *NUMBERS, WAS))
+        return rest.unionByName(waves.overlay.select(*self._packed.keys, *NUMBERS, WAS))
 
     def _by_relation(self, rows: Any) -> dict[str, Any]:
-        return {name: self._slots.rows_of(rows, name, [WAS, *NUMBERS]) for name in self.relations}
+        return {name: self._packed.unpack(rows, name, [WAS, *NUMBERS]) for name in self.relations}
 
     def _whole(self, written: Written) -> Stored:
         bucket = Bucket(written.rows, written.files, written.rows)
         return Stored(self.attempt.label, counted=True, column=None, buckets=(bucket,))
 
     def _laid_over(self, name: str, written: Written) -> Stored:
-        (old,) = self._before.old[name].buckets
+        (old,) = self._inputs.old[name].buckets
         if written.files:
             changed = written.changed
             rows = old.rows + (changed.inserted - changed.deleted if changed is not None else 0)
@@ -377,7 +379,7 @@ class FramesStratum:
         self.outcome = FramesOutcome(stored, changed, unknown, state)
 
 
-def _read_below(other: OtherRules, stratum: Stratum) -> list[str]:
+def _read_below(rule_delta: RuleDelta, stratum: Stratum) -> list[str]:
     """What rules that go have read below the stratum."""
-    mentioned = (atom.relation for rule in other.removed for atom in rule.atoms)
+    mentioned = (atom.relation for rule in rule_delta.removed for atom in rule.atoms)
     return [name for name in mentioned if name not in stratum.relations]

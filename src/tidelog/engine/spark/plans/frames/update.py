@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from tidelog.engine.spark.epoch.deadline import look, look_at_rows
+from tidelog.engine.spark.epoch.deadline import check_round, check_rows
 from tidelog.engine.spark.plans.frames.cut_lineage import measured, release
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
-from tidelog.engine.spark.plans.frames.packed_rows import Slots, long
-from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.plans.frames.packed_rows import PackedRows, long
+from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.storage.state_files import NUMBERS
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.switch import Meter, Progress
@@ -42,23 +42,23 @@ WAVE_WORK = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class OtherRules:
+class RuleDelta:
     """The rules of a stratum that go in an epoch, and those that come; the latter are among its rules already."""
 
     removed: tuple[Rule, ...] = ()
     added: tuple[Rule, ...] = ()
 
-    def stay(self, stratum: Stratum) -> list[Rule]:
+    def unchanged(self, stratum: Stratum) -> list[Rule]:
         """The rules that were there and still are."""
         came = {id(rule) for rule in self.added}
         return [rule for rule in stratum.rules if id(rule) not in came]
 
 
-THE_SAME_RULES = OtherRules()
+UNCHANGED_RULES = RuleDelta()
 
 
 @dataclass(slots=True)
-class Waves:
+class RankedUpdate:
     """What an Update works on, and how far it is.
 
     `rows`: those of the state; `top`: the highest rank ever given; `touched`: the rows of the overlay; `expected`: the
@@ -70,13 +70,13 @@ class Waves:
 
     finder: Finder
     stratum: Stratum
-    slots: Slots
-    below: Mapping[str, Versions]
+    packed: PackedRows
+    below: Mapping[str, RelationVersions]
     state: Any
     rows: int
     top: int
     watch: Watch
-    other: OtherRules = THE_SAME_RULES
+    rule_delta: RuleDelta = UNCHANGED_RULES
     overlay: Any = None
     touched: int = 0
     expected: int = 0
@@ -92,7 +92,7 @@ class Waves:
         if not self._retract(meter):
             return False
         # What died may still have instances, so that it returns; otherwise only what came can bring any.
-        return self.insert(meter) if self.dead or self.other.added or self._has_events(went=False) else True
+        return self.insert(meter) if self.dead or self.rule_delta.added or self._has_events(deleted=False) else True
 
     def drop(self) -> None:
         """Throws the overlay away."""
@@ -114,15 +114,15 @@ class Waves:
         """All rows after the Update, with their numbers."""
         from pyspark.sql import functions as f
 
-        touched = self.overlay.filter(f.col(TOTAL) > 0).select(*self.slots.keys, *NUMBERS)
+        touched = self.overlay.filter(f.col(TOTAL) > 0).select(*self.packed.keys, *NUMBERS)
         return self.untouched().unionByName(touched)
 
     # RETRACT
 
     def _retract(self, meter: Meter) -> bool:
         """Kills the instances that hold something gone; then the overlay has the form of INSERT."""
-        removed, stay = self.other.removed, self.other.stay(self.stratum)
-        if not removed and not self._has_events(went=True):
+        removed, stay = self.rule_delta.removed, self.rule_delta.unchanged(self.stratum)
+        if not removed and not self._has_events(deleted=True):
             return True
         meter.begin()
         wave, batch, goes_on = 0, self._changed_below() + len(removed), True
@@ -145,8 +145,8 @@ class Waves:
     def _killed_by(self, found: Any, wave: int) -> Any:
         from pyspark.sql import functions as f
 
-        keys, n = self.slots.keys, f.col(MET)
-        hits = self.state.join(self.slots.hashed(self._counted(found), self.expected), keys)
+        keys, n = self.packed.keys, f.col(MET)
+        hits = self.state.join(self.packed.hashed(self._counted(found), self.expected), keys)
         lower = f.when(f.col(LEVEL) < f.col(RANK), n).otherwise(0)
         hits = hits.select(*keys, *NUMBERS, n.alias(KILLED), lower.alias(LOWER), _null(DEAD), MET)
         if self.overlay is not None:
@@ -161,7 +161,7 @@ class Waves:
         from pyspark.sql import functions as f
 
         return retracted.select(
-            *self.slots.keys,
+            *self.packed.keys,
             long(1).alias(WAS),
             RANK,
             (f.col(COUNT) - f.col(LOWER)).alias(COUNT),
@@ -178,16 +178,18 @@ class Waves:
         meter.begin()
         first, begun, goes_on, came = wave, self.born, True, batch
         # Without a change below, what died may return all the same.
-        batch = batch or self._changed_below() + len(self.other.removed) + len(self.other.added)
+        batch = batch or self._changed_below() + len(self.rule_delta.removed) + len(self.rule_delta.added)
         while batch and goes_on:
-            rules, entire = (self.stratum.rules, ()) if wave else (self.other.stay(self.stratum), self.other.added)
+            rules, entire = (
+                (self.stratum.rules, ()) if wave else (self.rule_delta.unchanged(self.stratum), self.rule_delta.added)
+            )
             self.expected = max(self.expected, batch, self.rows if entire else 0)
             found = self.finder.met(_InsertWave(self, wave, batch), rules, entire)
             top = self.top
             waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
             self.born += met
             came += waiting
-            look_at_rows(self.watch, self.stratum, self.rows - self.dead + came)
+            check_rows(self.watch, self.stratum, self.rows - self.dead + came)
             wave += 1
             batch = waiting if self.stratum.recursive else 0
             goes_on = meter.goes_on(self._progress(self.born - begun, wave - first, batch, waiting))
@@ -203,27 +205,27 @@ class Waves:
             before = self.overlay.withColumn(MET, long(0)).withColumn("tag", long(0))
             both = before.unionByName(rows.withColumn("tag", long(1)))
             last = [f.max_by(name, "tag").alias(name) for name in OVERLAY]
-            rows = both.groupBy(*self.slots.keys).agg(*last)
+            rows = both.groupBy(*self.packed.keys).agg(*last)
         if wave == 0:
             returns = _is(DEAD) & ~_is(IN) & (f.col(TOTAL) > 0)
             new = {RANK: long(top + 1), COUNT: f.col(TOTAL), IN: long(1)}
             kept = [name for name in OVERLAY if name not in new]
             changed = [f.when(returns, value).otherwise(f.col(name)).alias(name) for name, value in new.items()]
-            rows = rows.select(*self.slots.keys, *kept, *changed)
+            rows = rows.select(*self.packed.keys, *kept, *changed)
         return rows
 
     def _records(self, met: Any, wave: int) -> Any:
         """The new record of each head that was met."""
         from pyspark.sql import functions as f
 
-        keys = self.slots.keys
+        keys = self.packed.keys
         if self.overlay is not None:
             over = self.overlay.select(*keys, *(f.col(name).alias(f"t{name}") for name in OVERLAY if name != MET))
-            met = met.join(self.slots.hashed(over, self.touched), keys, "left")
+            met = met.join(self.packed.hashed(over, self.touched), keys, "left")
         else:
             met = met.select(*keys, LEVEL, MET, *(_null(f"t{name}") for name in OVERLAY if name != MET))
         under = self.state.select(*keys, *(f.col(name).alias(f"s{name}") for name in NUMBERS))
-        found = self.slots.hashed(met, self.expected).join(under, keys, "left")
+        found = self.packed.hashed(met, self.expected).join(under, keys, "left")
         is_over = _is(f"t{RANK}")
         is_present = f.when(is_over, _is(f"t{IN}") | ~_is(f"t{DEAD}")).otherwise(_is(f"s{RANK}"))
         rank, n = f.coalesce(f"t{RANK}", f"s{RANK}"), f.col(MET)
@@ -255,30 +257,30 @@ class Waves:
 
     # Both
 
-    def _has_events(self, *, went: bool) -> bool:
+    def _has_events(self, *, deleted: bool) -> bool:
         """Whether an instance may die (live): a row that rules read left (came), or one whose absence they read."""
-        for rule in (*self.other.stay(self.stratum), *(self.other.removed if went else ())):
-            for atoms, is_went in ((rule.positives, went), (rule.negatives, not went)):
+        for rule in (*self.rule_delta.unchanged(self.stratum), *(self.rule_delta.removed if deleted else ())):
+            for atoms, is_deleted in ((rule.positives, deleted), (rule.negatives, not deleted)):
                 read = [self.below[atom.relation] for atom in atoms if atom.relation in self.below]
-                if any(each.left_count if is_went else each.came_count for each in read):
+                if any(each.deleted_count if is_deleted else each.inserted_count for each in read):
                     return True
         return False
 
     def _changed_below(self) -> int:
-        return sum(each.left_count + each.came_count for each in self.below.values())
+        return sum(each.deleted_count + each.inserted_count for each in self.below.values())
 
     def _counted(self, found: Any) -> Any:
         """Instances that were met, where their heads' rows are: how many of each level."""
         from pyspark.sql import functions as f
 
-        spread = self.slots.spread(found)
-        return spread.groupBy(*self.slots.keys, LEVEL).agg(f.count(f.lit(1)).alias(MET))
+        spread = self.packed.spread(found)
+        return spread.groupBy(*self.packed.keys, LEVEL).agg(f.count(f.lit(1)).alias(MET))
 
     def _take(self, overlay: Any, wave: int, entered: str) -> tuple[int, int]:
         """Makes this the overlay, in one job; how many rows the next wave has, and how many instances were met."""
         from pyspark.sql import functions as f
 
-        look(self.watch, self.stratum, wave)
+        check_round(self.watch, self.stratum, wave)
         started = perf_counter()
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
         new, made, found = measured(overlay, waiting, f.sum(MET), f.count(f.lit(1)), f.max(RANK))
@@ -294,26 +296,26 @@ class Waves:
         return Progress(instances + wave * WAVE_WORK, wave, batch, waiting, max(self.rows, 1))
 
     def _without(self, rows: Any, others: Any) -> Any:
-        keys = self.slots.keys
-        return rows.join(self.slots.hashed(others.select(*keys), self.touched), keys, "left_anti")
+        keys = self.packed.keys
+        return rows.join(self.packed.hashed(others.select(*keys), self.touched), keys, "left_anti")
 
 
 @dataclass(frozen=True, slots=True)
 class _Wave:
     """One wave of an Update, with so many rows in it."""
 
-    waves: Waves
+    waves: RankedUpdate
     wave: int
     batch: int
 
     @property
-    def below(self) -> Mapping[str, Versions]:
+    def below(self) -> Mapping[str, RelationVersions]:
         return self.waves.below
 
 
 @dataclass(frozen=True, slots=True)
 class _RetractWave(_Wave):
-    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not before."""
+    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not inputs."""
 
     @property
     def inside_rows(self) -> int:
@@ -337,7 +339,7 @@ class _RetractWave(_Wave):
         return waves._without(waves.state, waves.overlay.filter(_number(DEAD) < self.wave))
 
     def events(self, relation: str, negated: bool) -> Events | None:
-        return None if self.wave else _changes(self.below[relation], went=not negated)
+        return None if self.wave else _changes(self.below[relation], deleted=not negated)
 
     def front(self, relation: str, negated: bool) -> Any:
         return self.below[relation].either if negated else self.below[relation].kept
@@ -348,7 +350,7 @@ class _RetractWave(_Wave):
 
 @dataclass(frozen=True, slots=True)
 class _InsertWave(_Wave):
-    """What a wave of INSERT reads: in front of an event what is there by now, behind it what was there before."""
+    """What a wave of INSERT reads: in front of an event what is there by now, behind it what was there inputs."""
 
     @property
     def inside_rows(self) -> int:
@@ -369,7 +371,7 @@ class _InsertWave(_Wave):
         return self._there(self.wave - 1)
 
     def events(self, relation: str, negated: bool) -> Events | None:
-        return None if self.wave else _changes(self.below[relation], went=negated)
+        return None if self.wave else _changes(self.below[relation], deleted=negated)
 
     def front(self, relation: str, negated: bool) -> Any:
         return self.below[relation].after
@@ -383,18 +385,18 @@ class _InsertWave(_Wave):
     def _there(self, last: int) -> Any:
         """The rows that did not die and those that came by this wave."""
         waves = self.waves
-        columns = [*waves.slots.keys, RANK]
+        columns = [*waves.packed.keys, RANK]
         alive = waves.alive().select(*columns)
         if waves.overlay is None or last < 1:
             return alive
         return alive.unionByName(waves.overlay.filter(_number(IN) <= last).select(*columns))
 
 
-def _changes(versions: Versions, *, went: bool) -> Events | None:
-    count = versions.left_count if went else versions.came_count
+def _changes(versions: RelationVersions, *, deleted: bool) -> Events | None:
+    count = versions.deleted_count if deleted else versions.inserted_count
     if not count:
         return None
-    return Events(versions.went if went else versions.came, count)
+    return Events(versions.deleted if deleted else versions.inserted, count)
 
 
 def _is(name: str) -> Any:

@@ -36,8 +36,8 @@ class Part:
     changes: str | None
     rows: int
     instances: int
-    came: int
-    went: int
+    inserted: int
+    deleted: int
     sound: bool
 
 
@@ -56,17 +56,17 @@ def write_parts(
     frames: Mapping[str, Any],
     relations: Mapping[str, Relation],
     *,
-    with_gone: bool,
+    with_deleted: bool,
     beside: Any | None = None,
 ) -> dict[str, Written]:
     """Writes frames with the columns `c0`, ... of relations, in the encoding of frames, `_was` and the numbers.
 
-    `with_gone`: the state files also have the rows without instances, as a delta needs them. `beside` is a frame that
-    was cut: the same job computes it.
+    `with_deleted`: the state files also have the rows without instances, as a delta needs them. `beside` is a frame
+    with cut lineage that the same job computes.
     """
     answers = [] if beside is None else [_nothing_of(beside)]
     for name, frame in frames.items():
-        write = partial(_write, attempt.directory, attempt.epoch, name, len(relations[name].columns), with_gone)
+        write = partial(_write, attempt.directory, attempt.epoch, name, len(relations[name].columns), with_deleted)
         answers.append(_decoded(frame, relations[name]).mapInArrow(write, "answer string"))
     found = reduce(lambda left, right: left.unionByName(right), answers).collect()
     parts = [Part(**json.loads(row[0])) for row in found]
@@ -84,13 +84,13 @@ def _nothing_of(frame: Any) -> Any:
 
 
 def _together(parts: Sequence[Part]) -> Written:
-    came, went = sum(part.came for part in parts), sum(part.went for part in parts)
+    inserted, deleted = sum(part.inserted for part in parts), sum(part.deleted for part in parts)
     files = tuple(part.changes for part in parts if part.changes is not None)
     return Written(
         files=tuple(part.state for part in parts if part.state is not None),
         rows=sum(part.rows for part in parts),
         instances=sum(part.instances for part in parts),
-        changed=Changed(files, came, went) if files else None,
+        changed=Changed(files, inserted, deleted) if files else None,
     )
 
 
@@ -102,12 +102,17 @@ def _decoded(frame: Any, relation: Relation) -> Any:
 
 
 def _write(
-    directory: StateDirectory, epoch: int, name: str, columns: int, with_gone: bool, batches: Iterable[pa.RecordBatch]
+    directory: StateDirectory,
+    epoch: int,
+    name: str,
+    columns: int,
+    with_deleted: bool,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     values = [f"c{i}" for i in range(columns)]
     state_file, changes_file = (directory.new_name(epoch, name, kind) for kind in ("base", "changes"))
     state, changes = directory.writer(state_file), directory.writer(changes_file)
-    rows = instances = came = 0
+    rows = instances = inserted = 0
     sound = True
     with state, changes:
         for batch in batches:
@@ -117,10 +122,10 @@ def _write(
             rows += there.num_rows
             instances += pc.sum(there[TOTAL]).as_py() or 0
             sound = sound and _is_sound(there, table)
-            state.write((table if with_gone else there).select([*values, *NUMBERS]))
+            state.write((table if with_deleted else there).select([*values, *NUMBERS]))
             differs = table.filter(pc.not_equal(pc.equal(table[WAS], 1), is_there))
             total = pc.cast(pc.greater(differs[TOTAL], 0), pa.int64())
-            came += pc.sum(total).as_py() or 0
+            inserted += pc.sum(total).as_py() or 0
             changes.write(pa.Table.from_arrays([*(differs[value] for value in values), total], names=[*values, TOTAL]))
     part = Part(
         relation=name,
@@ -128,8 +133,8 @@ def _write(
         changes=changes_file if changes.rows else None,
         rows=rows,
         instances=instances,
-        came=came,
-        went=changes.rows - came,
+        inserted=inserted,
+        deleted=changes.rows - inserted,
         sound=sound,
     )
     yield pa.RecordBatch.from_pydict({"answer": [json.dumps(asdict(part))]})

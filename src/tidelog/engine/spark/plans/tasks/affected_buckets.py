@@ -33,7 +33,7 @@ Filters = Callable[[str], Mapping[int, KeyFilter]]
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class AffectedBuckets:
     """A segment with what is stored of it, cut into so many buckets, and the changed rows of relations below."""
 
     segment: Segment
@@ -43,7 +43,7 @@ class Examined:
     filters: Filters
     definitions: Definitions
 
-    def touched(self) -> list[int]:
+    def numbers(self) -> list[int]:
         """The buckets that may change."""
         met = np.zeros(self.buckets, dtype=np.bool_)
         for stratum in self.segment.strata:

@@ -24,22 +24,22 @@ _PAUSE = 0.004
 
 
 def claimed_buckets(
-    folder: str, label: str, keepers: Sequence[int | None], keeps: Callable[[int], bool]
+    folder: str, label: str, owners: Sequence[int | None], keeps: Callable[[int], bool]
 ) -> Iterator[int]:
     """The buckets that this task does, each claimed before it is given.
 
-    `keepers` has for each bucket the id of the process that did it last, `keeps` says whether this process still has
+    `owners` has for each bucket the id of the process that did it last, `keeps` says whether this process still has
     its engine.
     """
     started = time.monotonic()
     process = os.getpid()
-    claims = [Path(folder) / f"claim.{label}.{bucket}" for bucket in range(len(keepers))]
-    for bucket, keeper in enumerate(keepers):
-        if keeper == process and keeps(bucket) and _claim(claims[bucket]):
+    claims = [Path(folder) / f"claim.{label}.{bucket}" for bucket in range(len(owners))]
+    for bucket, owner in enumerate(owners):
+        if owner == process and keeps(bucket) and _claim(claims[bucket]):
             yield bucket
     while free := [bucket for bucket, claim in enumerate(claims) if not claim.exists()]:
         is_patient = time.monotonic() - started < PATIENCE
-        open_to_me = [bucket for bucket in free if not is_patient or keepers[bucket] in (None, process)]
+        open_to_me = [bucket for bucket in free if not is_patient or owners[bucket] in (None, process)]
         if not open_to_me:
             time.sleep(_PAUSE)
         elif _claim(claims[open_to_me[0]]):

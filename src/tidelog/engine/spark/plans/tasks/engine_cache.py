@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidelog.engine.local.engine import LocalEngine
 
-KEPT_ROWS = 8_000_000
+CACHED_ROWS = 8_000_000
 """How many rows the engines of one process may have together, at about 100 bytes a row."""
 
 Key = tuple[str | int, ...]
 
 
-class KeptEngines:
+class EngineCache:
     """Engines by bucket, the last used last."""
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class KeptEngines:
         """Keeps an engine; those unused for longest go when there are too many rows."""
         rows = sum(engine.count(name) for name in engine.program.relations)
         self._engines[key] = (label, engine, rows)
-        while len(self._engines) > 1 and sum(kept[2] for kept in self._engines.values()) > KEPT_ROWS:
+        while len(self._engines) > 1 and sum(kept[2] for kept in self._engines.values()) > CACHED_ROWS:
             self._engines.popitem(last=False)
 
 
-KEPT = KeptEngines()
+ENGINES = EngineCache()

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tidelog.engine.local.engine import LocalEngine
 
 
-def run_here(attempt: Attempt, job: Job) -> TaskOutcome:
+def run_in_driver(attempt: Attempt, job: Job) -> TaskOutcome:
     """Brings the only bucket of a job to the new epoch. Raises EvaluationError when the attempt was ended."""
     ending = _Ending(attempt)
-    with attempt.ended_by(ending.end), ending.on_cancellation():
+    with attempt.cancellation.also_cancels(ending.end), ending.on_cancellation():
         try:
             return run_bucket(job, 0, ending.meet)
         finally:
@@ -77,7 +77,7 @@ class _Ending:
     def _check(self) -> None:
         if self._is_interrupted:
             raise KeyboardInterrupt
-        self._attempt.interrupt.check()
+        self._attempt.cancellation.check()
 
     def _begin(self, relations: Sequence[str], number: int) -> None:
         try:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from tidelog.engine.spark.plans.choose_plan import Segment
 from tidelog.engine.spark.plans.pivot import binding_atom
 from tidelog.engine.spark.plans.tasks.bucket import bucket_of_constant
-from tidelog.engine.spark.plans.tasks.task_context import Setting
+from tidelog.engine.spark.plans.tasks.task_context import TaskContext
 from tidelog.engine.spark.storage.state_files import Cut, positional
 from tidelog.rules.ir import Constant, Group, Positive, Relation, Role, Rule, RuleProgram, Stratum, Variable
 
@@ -45,17 +45,17 @@ class TaskProgram:
 
 
 def task_program(
-    segment: Segment, relations: Mapping[str, Relation], buckets: int, bucket: int, setting: Setting | None = None
+    segment: Segment, relations: Mapping[str, Relation], buckets: int, bucket: int, context: TaskContext | None = None
 ) -> TaskProgram:
     """The program of one bucket. Columns are named by position, the relations of the segment are outputs or hidden."""
-    setting = setting or Setting()
+    context = context or TaskContext()
     shares: dict[str, Share] = {}
     rules: list[Rule] = []
     strata: list[Stratum] = []
     for stratum in segment.strata:
         kept = []
         for rule in stratum.rules:
-            own = _own_rule(rule, segment, buckets, bucket, shares, setting)
+            own = _own_rule(rule, segment, buckets, bucket, shares, context)
             if own is not None:
                 kept.append(replace(own, id=len(rules)))
                 rules.append(kept[-1])
@@ -74,9 +74,9 @@ def task_program(
         {**inputs, **outputs},
         tuple(rules),
         (*below, *strata),
-        setting.functions,
-        feeds=tuple(feed for feed in setting.feeds if feed.latest and feed.relation in outputs),
-        inspections=tuple(each for each in setting.inspections if each.relation in outputs),
+        context.functions,
+        feeds=tuple(feed for feed in context.feeds if feed.latest and feed.relation in outputs),
+        inspections=tuple(each for each in context.inspections if each.relation in outputs),
     )
     return TaskProgram(program, tuple(shares.values()), segment.relations)
 
@@ -86,7 +86,7 @@ def _maintained(relation: Relation) -> Relation:
 
 
 def _own_rule(
-    rule: Rule, segment: Segment, buckets: int, bucket: int, shares: dict[str, Share], setting: Setting
+    rule: Rule, segment: Segment, buckets: int, bucket: int, shares: dict[str, Share], context: TaskContext
 ) -> Rule | None:
     """The rule as the bucket evaluates it, or None; notes the part of a relation that it reads."""
     read = rule.positives if rule.group is None else (rule.group.atom,)
@@ -94,7 +94,7 @@ def _own_rule(
         return rule
     term = rule.head.terms[segment.pivots[rule.head.relation]]
     if isinstance(term, Constant):
-        return rule if bucket_of_constant(term, buckets, setting.definitions) == bucket else None
+        return rule if bucket_of_constant(term, buckets, context.definitions) == bucket else None
     assert isinstance(term, Variable)
     bound = binding_atom(rule, term)
     assert bound is not None

@@ -31,11 +31,11 @@ from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.epoch.task_errors import describe, revive
 from tidelog.engine.spark.plans.choose_plan import Plan, Segment
 from tidelog.engine.spark.plans.tasks.claim import claimed_buckets
-from tidelog.engine.spark.plans.tasks.engine_cache import KEPT, Key
+from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES, Key
 from tidelog.engine.spark.plans.tasks.key_filters import joined_columns, write_filters
 from tidelog.engine.spark.plans.tasks.subprogram import TaskProgram, task_program
-from tidelog.engine.spark.plans.tasks.task_context import Setting, ship
-from tidelog.engine.spark.plans.tasks.task_inputs import Below, with_input
+from tidelog.engine.spark.plans.tasks.task_context import TaskContext, ship
+from tidelog.engine.spark.plans.tasks.task_inputs import TaskInputs, with_input
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.state_files import (
     NUMBERS,
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class MissedChanges:
     """A bucket that was left alone: the state in which its engine was kept, and what changed below since then."""
 
     label: str
-    missed: tuple[Mapping[str, Changed], ...]
+    changes: tuple[Mapping[str, Changed], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ class Job:
     segment: Segment
     relations: Mapping[str, Relation]
     buckets: int
-    anew: bool
+    recompute: bool
     old: Mapping[str, Stored]
     new: Mapping[str, Stored]
     changed: Mapping[str, Changed]
-    setting: Setting = field(default_factory=Setting)
+    context: TaskContext = field(default_factory=TaskContext)
     spent: float = 0.0
     wanted: tuple[int, ...] | None = None
-    behind: Mapping[int, Behind] = field(default_factory=dict)
+    missed: Mapping[int, MissedChanges] = field(default_factory=dict)
 
     @property
     def filtered(self) -> dict[str, tuple[int, ...]]:
@@ -106,12 +106,12 @@ class Job:
 
     def kept_label(self, bucket: int) -> str:
         """The label of the state in which an engine of the bucket would be, if a process keeps one."""
-        return self.behind[bucket].label if bucket in self.behind else self.old_label
+        return self.missed[bucket].label if bucket in self.missed else self.old_label
 
     @property
     def always(self) -> bool:
         """Whether the segment has something that lasts for one epoch only."""
-        return any(name in self.setting.latest for name in self.segment.relations)
+        return any(name in self.context.latest for name in self.segment.relations)
 
     def key(self, bucket: int) -> Key:
         """The name under which a process keeps the engine of a bucket."""
@@ -159,19 +159,19 @@ class TaskOutcome:
 class Workers:
     """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
 
-    `keepers` remembers, by what a job maintains, which process did each bucket last; `behind`, which buckets were left
+    `owners` remembers, by what a job maintains, which process did each bucket last; `behind`, which buckets were left
     alone since.
     """
 
     count: int
     are_here: bool
-    keepers: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
-    behind: dict[tuple[str, ...], dict[int, Behind]] = field(default_factory=dict)
+    owners: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
+    missed: dict[tuple[str, ...], dict[int, MissedChanges]] = field(default_factory=dict)
 
     @property
     def needed(self) -> set[str]:
         """Files with changes that kept engines have still to see."""
-        missed = [each for known in self.behind.values() for bucket in known.values() for each in bucket.missed]
+        missed = [each for known in self.missed.values() for bucket in known.values() for each in bucket.changes]
         return {name for changes in missed for changed in changes.values() for name in changed.files}
 
 
@@ -179,49 +179,49 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
     """Runs the job's tasks as one Spark job; the outcomes by bucket. Raises the first Tidelog error of a task."""
     found: dict[int, TaskOutcome] = {}
     if workers.are_here:
-        keepers = workers.keepers.get(job.segment.relations, [])
-        keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+        owners = workers.owners.get(job.segment.relations, [])
+        owners = owners if len(owners) == job.buckets else [None] * job.buckets
         tasks = max(len(job.bucket_numbers), workers.count)
-        found = _run(spark, tasks, partial(_claim_and_answer, ship(job), keepers))
+        found = _run(spark, tasks, partial(_claim_and_answer, ship(job), owners))
     missing = [bucket for bucket in job.bucket_numbers if bucket not in found]
     if missing:
         found |= _run(spark, len(missing), partial(_answer_for, ship(job), missing))
-    keepers = workers.keepers.get(job.segment.relations, [])
-    keepers = keepers if len(keepers) == job.buckets else [None] * job.buckets
+    owners = workers.owners.get(job.segment.relations, [])
+    owners = owners if len(owners) == job.buckets else [None] * job.buckets
     processes = {bucket: outcome.process for bucket, outcome in found.items()}
-    workers.keepers[job.segment.relations] = [processes.get(each, keeper) for each, keeper in enumerate(keepers)]
+    workers.owners[job.segment.relations] = [processes.get(each, owner) for each, owner in enumerate(owners)]
     return [found[bucket] for bucket in job.bucket_numbers]
 
 
 def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | None = None) -> TaskOutcome:
     """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called. `meet` gets the
     engine before it begins."""
-    task = task_program(job.segment, job.relations, job.buckets, bucket, job.setting)
-    below = Below(job.directory, job.relations, task)
+    task = task_program(job.segment, job.relations, job.buckets, bucket, job.context)
+    below = TaskInputs(job.directory, job.relations, task)
     key = job.key(bucket)
-    if job.anew:
+    if job.recompute:
         engine = _new_engine(job, task)
         if meet is not None:
             meet(engine)
-        relations, strata = _derive_anew(job, bucket, engine, below)
-        KEPT.put(key, job.label, engine)
+        relations, strata = _recompute(job, bucket, engine, below)
+        ENGINES.put(key, job.label, engine)
         return TaskOutcome(bucket, relations, strata, os.getpid())
     operations = below.changes(job.changed)
     is_touched = bool(operations) or job.always
-    kept = KEPT.take(key, job.kept_label(bucket))
+    kept = ENGINES.take(key, job.kept_label(bucket))
     engine = kept or _new_engine(job, task)
     if meet is not None:
         meet(engine)
     engine.spent = job.spent
-    if kept is not None and bucket in job.behind:
+    if kept is not None and bucket in job.missed:
         # These changes do nothing to the bucket's rows, but its engine has to have them below it.
-        operations = [each for missed in job.behind[bucket].missed for each in below.changes(missed)] + operations
+        operations = [each for missed in job.missed[bucket].changes for each in below.changes(missed)] + operations
     if kept is None and is_touched:
         own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
         engine.load({**below.states(job.old), **own})
     relations, strata = _update(job, bucket, engine, operations)
     if kept is not None or is_touched:
-        KEPT.put(key, job.label, engine)
+        ENGINES.put(key, job.label, engine)
     return TaskOutcome(bucket, relations, strata, os.getpid())
 
 
@@ -259,7 +259,7 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
     return _with_inspected(job, relations, engine.inspected()), outcome.report.strata
 
 
-def _derive_anew(job: Job, bucket: int, engine: LocalEngine, below: Below) -> _Result:
+def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) -> _Result:
     """Derives everything from the facts, and writes it with its difference to what was there before."""
     engine.spent = job.spent
     outcome = engine.open()
@@ -301,7 +301,7 @@ def _passing(job: Job, engine: LocalEngine) -> tuple[dict[str, pa.Table], Mappin
 
 
 def _passes(job: Job, name: str) -> bool:
-    return job.relations[name].kind is Kind.STREAM or name in job.setting.inspected
+    return job.relations[name].kind is Kind.STREAM or name in job.context.inspected
 
 
 def _inspected_in_all(job: Job, parts: list[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
@@ -389,13 +389,13 @@ def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
 def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:
     from tidelog.engine.local.engine import LocalEngine
 
-    asked = job.setting.asked
+    options = job.context.options
     return LocalEngine(
         task.program,
         track_state=True,
-        limits=asked.limits,
-        strategy=asked.strategy,
-        switch=asked.switch,
+        limits=options.limits,
+        strategy=options.strategy,
+        switch=options.switch,
         threads=None if job.segment.plan is Plan.DRIVER else 1,  # Spark runs a task on each processor
     )
 
@@ -406,19 +406,19 @@ def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch
 
 
 def _claim_and_answer(
-    pickled: bytes, keepers: list[int | None], batches: Iterator[pa.RecordBatch]
+    pickled: bytes, owners: list[int | None], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     job: Job = pickle.loads(pickled)
     folder = job.directory.local_folder(job.epoch)
     for _ in batches:
         wanted = job.bucket_numbers
-        for place in claimed_buckets(folder, job.label, [keepers[each] for each in wanted], partial(_is_kept, job)):
+        for place in claimed_buckets(folder, job.label, [owners[each] for each in wanted], partial(_is_kept, job)):
             yield _answer(job, wanted[place])
 
 
 def _is_kept(job: Job, place: int) -> bool:
     bucket = job.bucket_numbers[place]
-    return KEPT.has(job.key(bucket), job.kept_label(bucket))
+    return ENGINES.has(job.key(bucket), job.kept_label(bucket))
 
 
 def _answer_for(pickled: bytes, buckets: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

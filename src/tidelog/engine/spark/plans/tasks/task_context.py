@@ -15,18 +15,18 @@ from tidelog.values import Definitions
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TaskContext:
     """The functions and types of the program, the hidden relations that an engine treats in a way of their own, and
     how the database was opened."""
 
     functions: CompiledFunctions = field(default_factory=lambda: CompiledFunctions(Definitions()))
     feeds: tuple[Feed, ...] = ()
     inspections: tuple[Inspection, ...] = ()
-    asked: Maintenance = field(default_factory=Maintenance)
+    options: Maintenance = field(default_factory=Maintenance)
 
     @classmethod
-    def of(cls, program: RuleProgram, asked: Maintenance) -> Setting:
-        return cls(program.functions, program.feeds, program.inspections, asked)
+    def of(cls, program: RuleProgram, options: Maintenance) -> TaskContext:
+        return cls(program.functions, program.feeds, program.inspections, options)
 
     @property
     def definitions(self) -> Definitions:

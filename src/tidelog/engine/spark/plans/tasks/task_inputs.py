@@ -19,7 +19,7 @@ from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.stored import stored_schema
 
 
-class Below:
+class TaskInputs:
     """Reads what a task needs of the relations below it; `relations` has all relations of the program."""
 
     def __init__(self, directory: StateDirectory, relations: Mapping[str, Relation], task: TaskProgram) -> None:

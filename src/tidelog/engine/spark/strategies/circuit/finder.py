@@ -24,8 +24,8 @@ from tidelog.engine.spark.encoding.words import Words, facts_inside, facts_of, h
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
 from tidelog.engine.spark.plans.frames.delta_joins import SMALL_DELTA, Reading, positions_of
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
-from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, Slots
-from tidelog.engine.spark.plans.frames.relation_versions import Versions
+from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
+from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.strategies.circuit.python_step import compute
 from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
 from tidelog.rules.ir import Relation, Rule, Stratum
@@ -41,7 +41,7 @@ class Circuit:
     """A `Finder` that joins rules with facts. `rules` are all that it may be asked for."""
 
     def __init__(
-        self, spark: Any, stratum: Stratum, slots: Slots, relations: Mapping[str, Relation], rules: Sequence[Rule]
+        self, spark: Any, stratum: Stratum, slots: PackedRows, relations: Mapping[str, Relation], rules: Sequence[Rule]
     ) -> None:
         self._spark = spark
         self._stratum = stratum
@@ -58,14 +58,14 @@ class Circuit:
         walks = [walk for rule in by_event for walk in self._walks(rule, reading)]
         walks += [Walk(rule, None) for rule in entire]
         if not walks:
-            return self._slots.nothing([LEVEL])
+            return self._slots.empty([LEVEL])
         rows, table = self._rows(walks)
         found = None
         for depth in range(rows.depth):
             found = self._taken_on(found, rows, table, depth, reading)
         return self._grounded(found, rows, table)
 
-    def arrange(self, below: Mapping[str, Versions]) -> Mapping[str, Versions]:
+    def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
         """As they are: the facts below are kept as words."""
         return below
 
@@ -154,7 +154,7 @@ class Circuit:
         width = max(len(places) for places in self._slots.places.values())
         heads += [f"cast(null as {self._words.type}) as h{i}" for i in range(rows.terms, width)]
         named = met.selectExpr(f"cast(target as long) as {MEMBER}", f"level as {LEVEL}", *heads)
-        return self._slots.gathered(self._heads, named, [LEVEL])
+        return self._slots.pack_columns(self._heads, named, [LEVEL])
 
     # Facts
 
