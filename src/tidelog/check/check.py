@@ -23,7 +23,7 @@ from tidelog.check.declarations.declare_functions import declare_functions
 from tidelog.check.declarations.declare_names import declare_names
 from tidelog.check.declarations.declare_relations import declare_relations
 from tidelog.check.declarations.declare_types import declare_types
-from tidelog.check.declarations.endless_types import report_endless
+from tidelog.check.declarations.infinite_types import report_infinite_types
 from tidelog.check.functions.check_function import check_function
 from tidelog.check.names import modules
 from tidelog.check.names.scope import Environment, Module
@@ -122,7 +122,7 @@ class _Checking:
         for declare in (declare_names, declare_types, declare_functions, declare_relations):
             for module in new:
                 declare(module, self._diagnostics)
-        report_endless([module for module in new if not module.is_library], self._diagnostics)
+        report_infinite_types([module for module in new if not module.is_library], self._diagnostics)
         for module in new:
             module.is_declared = True
 

@@ -17,7 +17,7 @@ from tidelog.check.declarations.declare_functions import declare_functions
 from tidelog.check.declarations.declare_names import declare_names
 from tidelog.check.declarations.declare_relations import declare_relations
 from tidelog.check.declarations.declare_types import declare_types
-from tidelog.check.declarations.endless_types import report_endless
+from tidelog.check.declarations.infinite_types import report_infinite_types
 from tidelog.check.functions.check_function import check_function
 from tidelog.check.names.scope import Environment
 from tidelog.check.rule.check_rule import check_rule
@@ -131,7 +131,7 @@ def _declared(
     module = before.extended(tree)
     for declare in (declare_names, declare_types, declare_functions, declare_relations):
         declare(module, diagnostics)
-    report_endless([module], diagnostics)
+    report_infinite_types([module], diagnostics)
     module.is_declared = True
     environment = Environment({**environment.modules, "": module})
     _raise(diagnostics)

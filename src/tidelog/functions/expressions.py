@@ -16,9 +16,9 @@ from tidelog.functions import operators
 from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
 from tidelog.functions.links import ClassLink, ConstantLink
-from tidelog.functions.variable_use import Mentions
+from tidelog.functions.variable_use import VariableUse
 from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 
 if TYPE_CHECKING:
     from tidelog.functions.unit import UnitWriter
@@ -32,7 +32,7 @@ class Expressions(Body, ABC):
     def __init__(
         self,
         unit: UnitWriter,
-        mentions: Mentions,
+        variables_used: VariableUse,
         names: dict[str, str],
         types: dict[str, str],
         returned: tuple[str, ...] = (),
@@ -41,7 +41,7 @@ class Expressions(Body, ABC):
         super().__init__(returned, indent)
         self.unit = unit
         self.definitions = unit.definitions
-        self.mentions = mentions
+        self.variables_used = variables_used
         self._names = names
         self._types = types
         self._simple: dict[int, bool] = {}
@@ -59,7 +59,7 @@ class Expressions(Body, ABC):
             return NOTHING
         match node:
             case typed.Var(name):
-                return Value(self.name(name), 0, stable=name not in self.mentions.changed)
+                return Value(self.name(name), 0, stable=name not in self.variables_used.changed)
             case typed.Lit(value, type_):
                 return Value(operators.literal(value, type_), 1, stable=True)
             case typed.MakeTuple(items):
@@ -197,7 +197,7 @@ class Expressions(Body, ABC):
         """The type without `Ref`s and `Intern`s around it, which leave no trace in values."""
         while isinstance(type_, NamedType):
             extern = self.definitions.extern(type_)
-            if extern is None or extern.manner is not Manner.TRANSPARENT:
+            if extern is None or extern.kind is not ExternKind.TRANSPARENT:
                 break
             type_ = extern.inner(*type_.arguments)
         return type_

@@ -18,7 +18,7 @@ from tidelog.diagnostics.errors import EvaluationError, TidelogError
 FILE_NAME = "<functions>"
 
 
-def rescue(error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def retry_deep(error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """What `function` returns in the end, where a first try raised `error`; raises what the user is to see."""
     if isinstance(error, RecursionError):
         if not is_deep():

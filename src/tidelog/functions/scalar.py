@@ -123,12 +123,12 @@ def _compiled_deeply(
     names = {name: f"v{index}" for index, name in enumerate(parameters)}
     given = ", ".join(names.values())
     calls = any(isinstance(node, Call | CallValue) for expression in expressions for node in walk(expression))
-    body = Statements(unit, unit.mentions(*expressions), dict(names), {}, indent=2 if calls else 1)
+    body = Statements(unit, unit.variable_use(*expressions), dict(names), {}, indent=2 if calls else 1)
     write(body)
     before, after = [], []
     if calls:
         before = ["try:"]
-        after = ["except Exception as error:", f"    return rescue(error, scalar, ({given}{',' if given else ''}))"]
+        after = ["except Exception as error:", f"    return retry_deep(error, scalar, ({given}{',' if given else ''}))"]
         if known.has_side_effects(*expressions):
             # Not to be tried twice.
             before = ["if not is_deep():", f"    return deeply(scalar{', ' if given else ''}{given})", *before]

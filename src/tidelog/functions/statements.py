@@ -195,7 +195,7 @@ class Statements(Expressions):
     def bind(self, pattern: typed.Pattern, path: str) -> None:
         """Assigns the variables of a pattern that the value at a path fits."""
         for each, place in zip(typed.bindings(pattern), self.paths(pattern, path)):
-            if each.name in self.mentions.read:
+            if each.name in self.variables_used.read:
                 self.assign(self.name(each.name), place)
 
 

@@ -35,7 +35,7 @@ from tidelog.functions.links import (
     Unit,
 )
 from tidelog.functions.statements import RESULT, Statements
-from tidelog.functions.variable_use import Mentions, mentions
+from tidelog.functions.variable_use import VariableUse, variable_use
 from tidelog.types import Type
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import Key
@@ -166,12 +166,12 @@ class UnitWriter:
         mutable: tuple[str, ...],
         parameters: Sequence[str],
     ) -> list[str]:
-        writer = Statements(self, self.mentions(body), dict(names), types, mutable)
+        writer = Statements(self, self.variable_use(body), dict(names), types, mutable)
         writer.emit(body, RESULT)
         return writer.finish(parameters)
 
-    def mentions(self, *expressions: Expression) -> Mentions:
-        return mentions(expressions, self.callees.mutable_places)
+    def variable_use(self, *expressions: Expression) -> VariableUse:
+        return variable_use(expressions, self.callees.mutable_places)
 
     def add(self, source: str) -> None:
         """Adds the source of a function."""

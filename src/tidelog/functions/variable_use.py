@@ -10,17 +10,17 @@ from tidelog.types import FunctionType
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
+class VariableUse:
     """`changed` are the variables that are assigned or given for a `mut` parameter; all others keep their values."""
 
     read: frozenset[str]
     changed: frozenset[str]
 
 
-def mentions(
+def variable_use(
     expressions: tuple[Expression, ...],
     mutable_places: Callable[[str], tuple[int, ...]],
-) -> Mentions:
+) -> VariableUse:
     """Of all the given expressions; `mutable_places` tells the `mut` parameters of a function."""
     read: set[str] = set()
     changed: set[str] = set()
@@ -40,7 +40,7 @@ def mentions(
                     changed.update(_roots([argument for argument, (_, mutable) in pairs if mutable]))
                 case _:
                     pass
-    return Mentions(frozenset(read), frozenset(changed))
+    return VariableUse(frozenset(read), frozenset(changed))
 
 
 def _roots(arguments: list[Expression]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tidelog.deep_recursion import deeply, is_deep
-from tidelog.functions.runtime_errors import rescue
+from tidelog.functions.runtime_errors import retry_deep
 from tidelog.types import Type
 from tidelog.values.definitions import substitute
 from tidelog.values.floats import NAN, double, double_of, float_text, single, single_of
@@ -78,5 +78,5 @@ def vocabulary(function_text: Callable[[FunctionValue], str]) -> dict[str, Any]:
         "FunctionValue": FunctionValue,
         "is_deep": is_deep,
         "deeply": deeply,
-        "rescue": rescue,
+        "retry_deep": retry_deep,
     }

@@ -56,7 +56,7 @@ from tidelog.types import (
     Type,
     integer_range,
 )
-from tidelog.values import Definitions, Group, Manner, Map, Set, Struct, Vec, field_values
+from tidelog.values import Definitions, ExternKind, Group, Map, Set, Struct, Vec, field_values
 from tidelog.values.definitions import Variant
 from tidelog.values.externs import ExternType
 from tidelog.values.structs import construct
@@ -309,14 +309,14 @@ def _extern_fitter(definitions: Definitions, type_: NamedType, extern: ExternTyp
         key_type, item_type = type_.arguments
         return _map_fitter(type_, _key_fitter(definitions, key_type, of), definitions.keep(of, item_type))
     inner = definitions.keep(of, extern.inner(*type_.arguments))
-    match extern.manner:
-        case Manner.TRANSPARENT:
+    match extern.kind:
+        case ExternKind.TRANSPARENT:
             return inner
-        case Manner.SEQUENCE if type_.name == "ddlog_std::Vec":
+        case ExternKind.SEQUENCE if type_.name == "ddlog_std::Vec":
             return _vec_fitter(type_, inner)
-        case Manner.SEQUENCE:
+        case ExternKind.SEQUENCE:
             return _set_fitter(type_, inner, extern)
-        case Manner.OTHER:
+        case ExternKind.OTHER:
             return _other_fitter(type_, inner, extern)
 
 

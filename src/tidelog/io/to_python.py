@@ -35,7 +35,7 @@ from tidelog.rules.schema.arrow import (
     tag_name,
 )
 from tidelog.types import BigIntType, BitType, FloatType, NamedType, SignedType, StringType, TupleType, Type
-from tidelog.values import Definitions, Manner
+from tidelog.values import Definitions, ExternKind
 from tidelog.values.floats import float_text
 from tidelog.values.text import integer_text
 
@@ -153,7 +153,7 @@ def _named_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
     if extern is None:
         return _option_form(definitions, type_, of) if type_.name == OPTION else _struct_form(definitions, type_, of)
     inner = definitions.keep(of, extern.inner(*type_.arguments))
-    if extern.manner is Manner.SEQUENCE:
+    if extern.kind is ExternKind.SEQUENCE:
         return lambda value: [inner(item) for item in value]
     take = extern.take
     assert take is not None

@@ -34,7 +34,7 @@ from tidelog.types import (
 )
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions, Variant
-from tidelog.values.externs import ExternType, Manner
+from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import NAN, double, double_of, single, single_of
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet
@@ -166,9 +166,9 @@ class ValueReader:
 
     def _extern(self, record: Record, type_: NamedType, extern: ExternType) -> Any:
         inner = extern.inner(*type_.arguments)
-        if extern.manner is Manner.TRANSPARENT:
+        if extern.kind is ExternKind.TRANSPARENT:
             return extern.make(self.value(record, inner))
-        if extern.manner is Manner.SEQUENCE:
+        if extern.kind is ExternKind.SEQUENCE:
             make: Callable[[list[Any]], Any] = _SORTING.get(type_.name, extern.make)
             return make(self.items(record, inner))
         try:

@@ -16,7 +16,7 @@ from typing import Any
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.records import ArrayRecord, Record, Serialized, StructRecord, TupleRecord
 from tidelog.types import NamedType, Type
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 from tidelog.values.maps import Map
 from tidelog.values.structs import construct, field_values
 
@@ -30,7 +30,7 @@ def mutate(old: Any, record: Record, type_: Type, reader: ValueReader) -> Any:
     extern = reader.definitions.extern(type_)
     if extern is None:
         return _struct(old, record, type_, reader)
-    if extern.manner is Manner.TRANSPARENT:
+    if extern.kind is ExternKind.TRANSPARENT:
         return extern.make(mutate(old, record, extern.inner(*type_.arguments), reader))
     if type_.name in _SETS:
         items = set(reader.items(record, type_.arguments[0]))

@@ -14,7 +14,7 @@ Text, bytes and default values depend on the type, so their functions take it, a
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.encode import decode, decoder, encode, encoder
-from tidelog.values.externs import ExternType, Manner
+from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import NAN
 from tidelog.values.function_value import FunctionCode, FunctionValue
 from tidelog.values.group import Group
@@ -27,11 +27,11 @@ from tidelog.values.vec import Vec
 __all__ = [
     "NAN",
     "Definitions",
+    "ExternKind",
     "ExternType",
     "FunctionCode",
     "FunctionValue",
     "Group",
-    "Manner",
     "Map",
     "Set",
     "SizedSet",

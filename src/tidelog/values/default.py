@@ -12,7 +12,7 @@ from typing import Any
 from tidelog.deep_recursion import at_any_depth
 from tidelog.types import BoolType, FloatType, FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.values.definitions import Definitions
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 from tidelog.values.function_value import FunctionCode, FunctionValue, Key
 from tidelog.values.structs import construct
 
@@ -39,7 +39,7 @@ def _default(type_: Type, definitions: Definitions) -> Any:
         case NamedType(_, arguments) if (extern := definitions.extern(type_)) is not None:
             if extern.default is not None:
                 return extern.default()
-            if extern.manner is Manner.SEQUENCE:
+            if extern.kind is ExternKind.SEQUENCE:
                 return extern.make(())
             return extern.make(_default(extern.inner(*arguments), definitions))
         case NamedType():

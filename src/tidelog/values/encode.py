@@ -39,7 +39,7 @@ from tidelog.types import (
 from tidelog.values.default import DEFAULT_FUNCTION, default_value
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.encode_type import read_type, write_type
-from tidelog.values.externs import ExternType, Manner
+from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import double
 from tidelog.values.function_value import FunctionValue
 from tidelog.values.lengths import read_length, read_text, write_length, write_text
@@ -219,12 +219,12 @@ def _extern_writer(extern: ExternType, inner: Writer) -> Writer:
         for item in value:
             inner(item, out)
 
-    match extern.manner:
-        case Manner.TRANSPARENT:
+    match extern.kind:
+        case ExternKind.TRANSPARENT:
             return inner
-        case Manner.SEQUENCE:
+        case ExternKind.SEQUENCE:
             return write_items
-        case Manner.OTHER:
+        case ExternKind.OTHER:
             take = extern.take
             assert take is not None
             return lambda value, out: inner(take(value), out)
@@ -245,12 +245,12 @@ def _extern_reader(extern: ExternType, inner: Reader) -> Reader:
         value, at = inner(data, at)
         return make(value), at
 
-    match extern.manner:
-        case Manner.TRANSPARENT:
+    match extern.kind:
+        case ExternKind.TRANSPARENT:
             return inner
-        case Manner.SEQUENCE:
+        case ExternKind.SEQUENCE:
             return read_items
-        case Manner.OTHER:
+        case ExternKind.OTHER:
             return read_one
 
 

@@ -22,7 +22,7 @@ from tidelog.values.sets import Set, SizedSet
 from tidelog.values.vec import Vec
 
 
-class Manner(Enum):
+class ExternKind(Enum):
     """How an extern type is held.
 
     TRANSPARENT: a value is a value of the inner type. SEQUENCE: it iterates as values of the inner type, in order, and
@@ -46,7 +46,7 @@ class ExternType:
     of those, and of the definitions that they belong to.
     """
 
-    manner: Manner
+    kind: ExternKind
     inner: Callable[..., Type]
     make: Callable[[Any], Any]
     take: Callable[[Any], Any] | None = None
@@ -61,7 +61,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _the_argument(argument: Type) -> Type:
+def _argument(argument: Type) -> Type:
     return argument
 
 
@@ -82,13 +82,13 @@ def _group_together(parts: tuple[Any, Iterable[Any]]) -> Group:
 
 
 BUILT_IN = {
-    "ddlog_std::Ref": ExternType(Manner.TRANSPARENT, _the_argument, _itself),
-    "internment::Intern": ExternType(Manner.TRANSPARENT, _the_argument, _itself),
-    "intern::IObj": ExternType(Manner.TRANSPARENT, _the_argument, _itself),
-    "ddlog_std::Vec": ExternType(Manner.SEQUENCE, _the_argument, Vec),
-    "ddlog_std::Set": ExternType(Manner.SEQUENCE, _the_argument, Set.of_sorted, debug_brackets=("{", ", ", "}")),
-    "ddlog_std::Map": ExternType(Manner.SEQUENCE, _pair, Map.of_sorted, debug_brackets=("{", ", ", "}")),
-    "hashset::HashSet": ExternType(Manner.SEQUENCE, _the_argument, SizedSet.of_sorted, debug_brackets=("{", ", ", "}")),
-    "tinyset::Set64": ExternType(Manner.SEQUENCE, _the_argument, SizedSet.of_sorted, debug_brackets=("[", ",", "]")),
-    "ddlog_std::Group": ExternType(Manner.OTHER, _group_as_struct, _group_together, _group_apart),
+    "ddlog_std::Ref": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
+    "internment::Intern": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
+    "intern::IObj": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
+    "ddlog_std::Vec": ExternType(ExternKind.SEQUENCE, _argument, Vec),
+    "ddlog_std::Set": ExternType(ExternKind.SEQUENCE, _argument, Set.of_sorted, debug_brackets=("{", ", ", "}")),
+    "ddlog_std::Map": ExternType(ExternKind.SEQUENCE, _pair, Map.of_sorted, debug_brackets=("{", ", ", "}")),
+    "hashset::HashSet": ExternType(ExternKind.SEQUENCE, _argument, SizedSet.of_sorted, debug_brackets=("{", ", ", "}")),
+    "tinyset::Set64": ExternType(ExternKind.SEQUENCE, _argument, SizedSet.of_sorted, debug_brackets=("[", ",", "]")),
+    "ddlog_std::Group": ExternType(ExternKind.OTHER, _group_as_struct, _group_together, _group_apart),
 }

@@ -27,7 +27,7 @@ from tidelog.types import (
     Type,
 )
 from tidelog.values.definitions import Definitions, substitute
-from tidelog.values.externs import ExternType, Manner
+from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import float_text
 from tidelog.values.function_value import FunctionValue
 from tidelog.values.quote import quote
@@ -122,7 +122,7 @@ def _plain_writer(definitions: Definitions, type_: Type) -> Writer:
             return str
         case FunctionType():
             return lambda value: function_text(value, definitions)
-        case NamedType(_, arguments) if (extern := definitions.extern(type_)) and extern.manner is Manner.TRANSPARENT:
+        case NamedType(_, arguments) if (extern := definitions.extern(type_)) and extern.kind is ExternKind.TRANSPARENT:
             return definitions.keep(_plain_writer, extern.inner(*arguments))
         case _:
             return definitions.keep(_record_writer, type_)
@@ -179,12 +179,12 @@ def _record_extern(definitions: Definitions, type_: NamedType, extern: ExternTyp
     if type_.name == "ddlog_std::Group":
         return _group_writer(definitions, type_, extern, _record_writer, ".key = ", ", .vals = ")
     inner = definitions.keep(_record_writer, extern.inner(*type_.arguments))
-    match extern.manner:
-        case Manner.TRANSPARENT:
+    match extern.kind:
+        case ExternKind.TRANSPARENT:
             return inner
-        case Manner.SEQUENCE:
+        case ExternKind.SEQUENCE:
             return lambda value: f"[{', '.join(map(inner, value))}]"
-        case Manner.OTHER:
+        case ExternKind.OTHER:
             return _taking(extern, inner)
 
 
@@ -199,12 +199,12 @@ def _debug_extern(definitions: Definitions, type_: NamedType, extern: ExternType
         key, item = (definitions.keep(_debug_writer, argument) for argument in type_.arguments)
         return lambda value: f"{{{', '.join([f'{key(k)}: {item(v)}' for k, v in value])}}}"
     before, between, after = extern.debug_brackets
-    match extern.manner:
-        case Manner.TRANSPARENT:
+    match extern.kind:
+        case ExternKind.TRANSPARENT:
             return inner
-        case Manner.SEQUENCE:
+        case ExternKind.SEQUENCE:
             return lambda value: before + between.join(map(inner, value)) + after
-        case Manner.OTHER:
+        case ExternKind.OTHER:
             return _taking(extern, inner)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _Home = tuple[Local, typed.Place]  # the variable that is set, and the place in it
 
 
-class Places:
+class Assignable:
     """The places of one function or rule."""
 
     def __init__(self, elaborator: Elaborator) -> None:
@@ -66,7 +66,7 @@ class Places:
         yield
         self._iterated.pop()
 
-    # Places
+    # Assignable
 
     def of(self, node: ast.Expression, value: typed.Expression) -> _Home | None:
         """The place that an expression names, if it may be set; nothing is reported."""
@@ -167,7 +167,7 @@ class Places:
         home = self._homes.get(local) if local.origin == "match" else None
         while home is not None:
             outer, place = home
-            value = typed.Var(local.unique, self._at.settled(local.draft, local.span), local.span)
+            value = typed.Var(local.unique, self._at.solved(local.draft, local.span), local.span)
             steps.append(typed.SetPlace(place, value, UNIT, local.span))
             local = outer
             home = self._homes.get(local) if local.origin == "match" else None

@@ -2,7 +2,7 @@
 
 The sugar goes: interpolation becomes a chain of `++` on strings, a slice becomes a shift and a cast, an annotation its
 operand, a minus before a literal a negative literal; whatever needs a text is wrapped in `ToString` or in a call of its
-`to_string`; references that are seen through get a `Deref`. What is set must be settable (`Places`), and a `match` must
+`to_string`; references that are seen through get a `Deref`. Assignments are checked by `Assignable`, and a `match` must
 cover everything: both are reported here, where all types are known.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from tidelog.check import typed
-from tidelog.check.functions.assignable import Places
+from tidelog.check.functions.assignable import Assignable
 from tidelog.check.functions.exhaustive import Coverage
 from tidelog.check.inference import Inference, Local
 from tidelog.check.inference.calls import Choice
@@ -37,7 +37,7 @@ class Elaborator:
 
     def __init__(self, at: Inference) -> None:
         self.at = at
-        self.places = Places(self)
+        self.assignable = Assignable(self)
         self.coverage = Coverage(at.environment)
         self._fresh = 0
 
@@ -78,7 +78,7 @@ class Elaborator:
     def _interpolation(self, node: ast.Interpolation) -> typed.Expression:
         """All parts joined, as a balanced tree: a long text must not become a deep one."""
         texts: list[typed.Expression] = []
-        with self.places.unchanged():
+        with self.assignable.unchanged():
             for part in node.parts:
                 texts.append(typed.Lit(part, STRING, node.span) if isinstance(part, str) else self._text(part))
         while len(texts) > 1:
@@ -103,12 +103,12 @@ class Elaborator:
     def _unary(self, node: ast.Unary) -> typed.Expression:
         if node.op == "-" and is_constant(node):
             return self._literal(node)
-        with self.places.unchanged():
+        with self.assignable.unchanged():
             return typed.Unary(node.op, self.expression(node.operand), self.at.type(node), node.span)
 
     def _binary(self, node: ast.Binary) -> typed.Expression:
         type_ = self.at.type(node)
-        with self.places.unchanged():
+        with self.assignable.unchanged():
             left = self.expression(node.left)
             is_text = node.op == "++" and isinstance(type_, StringType)
             right = self._text(node.right) if is_text else self.expression(node.right)
@@ -130,7 +130,7 @@ class Elaborator:
         return typed.MakeRef(self.expression(node.operand), self.at.type(node), node.span)
 
     def _try(self, node: ast.Try) -> typed.Expression:
-        result = self.at.settled(self.at.choices[id(node)], node.span)
+        result = self.at.solved(self.at.choices[id(node)], node.span)
         return typed.Try(self.expression(node.operand), result, self.at.type(node), node.span)
 
     # Compound values
@@ -169,8 +169,8 @@ class Elaborator:
         for parameter in node.parameters:
             local = self.at.locals[id(parameter)]
             mutable = current_flag(local.flag) is True
-            parameters.append(typed.ClosureParameter(local.unique, self.at.settled(local.draft, local.span), mutable))
-        with self.places.closure():
+            parameters.append(typed.ClosureParameter(local.unique, self.at.solved(local.draft, local.span), mutable))
+        with self.assignable.closure():
             body = self.expression(node.body)
         captured: dict[str, typed.Var] = {}
         outside = typed.variables(body) - {parameter.name for parameter in parameters}
@@ -189,7 +189,7 @@ class Elaborator:
         if choice is not None:
             return self._chosen(node, choice, node.arguments)
         function = self.expression(node.function)
-        return self.places.call_value(node, function, self._all(node.arguments), self.at.type(node))
+        return self.assignable.call_value(node, function, self._all(node.arguments), self.at.type(node))
 
     def _method_call(self, node: ast.MethodCall) -> typed.Expression:
         group = self.at.groups.get(id(node))
@@ -203,10 +203,10 @@ class Elaborator:
         type_arguments = self._type_arguments(choice, node.span)
         call = typed.Call(entry.id, type_arguments, self._all(arguments), self.at.type(node), node.span)
         flags = [parameter.mutable for parameter in entry.parameters]
-        return self.places.after_call(call, arguments, call.arguments, flags) if any(flags) else call
+        return self.assignable.after_call(call, arguments, call.arguments, flags) if any(flags) else call
 
     def _type_arguments(self, choice: Choice, span: Span) -> tuple[Type, ...]:
-        return tuple(self.at.settled(choice.meaning[name], span) for name in choice.entry.type_parameters)
+        return tuple(self.at.solved(choice.meaning[name], span) for name in choice.entry.type_parameters)
 
     def _all(self, nodes: tuple[ast.Expression, ...]) -> tuple[typed.Expression, ...]:
         return tuple(self.expression(node) for node in nodes)
@@ -222,7 +222,7 @@ class Elaborator:
         return typed.Block(tuple(expressions), expressions[-1].type, node.span)
 
     def _conditional(self, node: ast.Conditional) -> typed.Expression:
-        with self.places.unchanged():
+        with self.assignable.unchanged():
             condition = self.expression(node.condition)
         then = self.expression(node.then)
         otherwise = typed.MakeTuple((), UNIT, node.span) if node.otherwise is None else self.expression(node.otherwise)
@@ -230,11 +230,11 @@ class Elaborator:
 
     def _match(self, node: ast.Match) -> typed.Expression:
         subject = self.expression(node.subject)
-        place = self.places.of(node.subject, subject)
+        place = self.assignable.of(node.subject, subject)
         arms = []
         for arm in node.arms:
             pattern = self.pattern(arm.pattern)
-            self.places.alias(pattern, place)
+            self.assignable.alias(pattern, place)
             arms.append(typed.Arm(pattern, self.expression(arm.value)))
         self._cover(node, subject.type, [arm.pattern for arm in arms])
         return typed.Match(subject, tuple(arms), self.at.type(node), node.span)
@@ -259,7 +259,7 @@ class Elaborator:
         iterable = self.dereferenced(self.expression(node.iterable), self.at.choices[iterated(node.iterable)])
         pattern = self.pattern(node.pattern)
         self.irrefutable(node.pattern, pattern, "a loop")
-        with self.places.iterating(node.iterable):
+        with self.assignable.iterating(node.iterable):
             body = self.expression(node.body)
         return typed.For(pattern, iterable, body, UNIT, node.span)
 
@@ -286,7 +286,7 @@ class Elaborator:
         return typed.Return(value, self.at.type(node), node.span)
 
     def _assign(self, node: ast.Assign) -> typed.Expression:
-        return self.places.assign(node, self.expression(node.value))
+        return self.assignable.assign(node, self.expression(node.value))
 
     # Patterns
 

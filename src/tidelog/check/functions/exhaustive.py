@@ -103,7 +103,7 @@ class Coverage:
         """Texts of values, one for each type, that together fit none of the rows."""
         if not types:
             return None if rows else []
-        if self._is_endless(rows):
+        if self._is_infinite(rows):
             return None
         first, rest = self._behind(types[0]), types[1:]
         by_key = _Rows(rows)
@@ -123,7 +123,7 @@ class Coverage:
         """Whether the row fits values that none of the rows fits."""
         if not types:
             return not rows
-        if self._is_endless(rows):
+        if self._is_infinite(rows):
             return True
         rest = types[1:]
         pattern = _plain(row[0])
@@ -140,7 +140,7 @@ class Coverage:
             for case in cases.values()
         )
 
-    def _is_endless(self, rows: Sequence[_Row]) -> bool:
+    def _is_infinite(self, rows: Sequence[_Row]) -> bool:
         """Whether the search takes too long: it may be exponential. Then nothing is reported."""
         self._steps += 1 + len(rows)
         return self._steps > _MOST_STEPS

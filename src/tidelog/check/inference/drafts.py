@@ -4,7 +4,7 @@ A draft is a type; or Unknown, a type to be found; or a Shape, a compound type w
 is wrong there, has been reported, and agrees with everything, so that one mistake is one error.
 
 `Solver.unify` makes two drafts one type. It never guesses: what is open stays open until something says what it is, and
-whatever waits for that (an overloaded call, the field of a value) is put on `Solver.ready` when it happens. `settle`
+whatever waits for that (an overloaded call, the field of a value) is put on `Solver.ready` when it happens. `solve`
 fixes what nothing has said anything about to its default.
 """
 
@@ -69,17 +69,17 @@ class Unknown:
 class Shape:
     """A compound type with drafts in it. `head` is the name of a declared type, TUPLE, or FUNCTION.
 
-    The parts of a function are its parameters and its result; `flags` say which parameters are `mut`. `settled` is the
-    type, if it has one, and `size` the number of its parts, once it is settled.
+    The parts of a function are its parameters and its result; `flags` say which parameters are `mut`. `solved` is the
+    type, if it has one, and `size` the number of its parts, once it is solved.
     """
 
-    __slots__ = ("flags", "head", "parts", "settled", "size")
+    __slots__ = ("flags", "head", "parts", "size", "solved")
 
     def __init__(self, head: str, parts: tuple[Draft, ...], flags: tuple[bool | Flag, ...] = ()) -> None:
         self.head = head
         self.parts = parts
         self.flags = flags
-        self.settled: Type | None = None
+        self.solved: Type | None = None
         self.size = 0
 
 
@@ -277,31 +277,31 @@ class Solver:
         unknown.waiting = []
         return True
 
-    def settle(self, draft: Draft, family: tuple[Type, ...] = ()) -> Type | None:
+    def solve(self, draft: Draft, family: tuple[Type, ...] = ()) -> Type | None:
         """The type; what is open is now fixed to its default, a number to the first of `family` that holds its
         literals, if one does. None when the draft is broken, or too large: then `is_too_large` says so."""
         draft = current(draft)
         if isinstance(draft, Unknown):
             self._bind(draft, default(draft, family))
-            return self.settle(draft)
+            return self.solve(draft)
         if not isinstance(draft, Shape):
             return None if isinstance(draft, _Broken) else draft
         if draft.size:
-            return draft.settled
-        parts = [self.settle(part) for part in draft.parts]
+            return draft.solved
+        parts = [self.solve(part) for part in draft.parts]
         types = tuple(part for part in parts if part is not None)
         draft.size = 1 + sum(found.size if isinstance(found := current(part), Shape) else 1 for part in draft.parts)
         self.is_too_large = self.is_too_large or draft.size > LARGEST
         if len(types) < len(parts) or draft.size > LARGEST:
             return None
         if draft.head is TUPLE:
-            draft.settled = TupleType(types)
+            draft.solved = TupleType(types)
         elif draft.head is not FUNCTION:
-            draft.settled = NamedType(draft.head, types)
+            draft.solved = NamedType(draft.head, types)
         else:
             flags = tuple(current_flag(flag) is True for flag in draft.flags)
-            draft.settled = FunctionType(tuple(zip(types, flags)), types[-1])
-        return draft.settled
+            draft.solved = FunctionType(tuple(zip(types, flags)), types[-1])
+        return draft.solved
 
 
 def default(unknown: Unknown, family: tuple[Type, ...] = ()) -> Type:

@@ -116,7 +116,7 @@ def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> N
             family = (S64, S128)
         elif isinstance(target, BitType) and found.low is not None and found.low < 0:
             family = (SignedType(target.width),)
-        at.solver.settle(found, family)
+        at.solver.solve(found, family)
         return True
 
     def give_up() -> None:

@@ -174,11 +174,11 @@ class Inference:
 
     def type(self, node: ast.Expression) -> Type:
         """The type of a node, after `finish`. Raises BrokenDraftError where something is wrong, which was reported."""
-        return self.settled(self.drafts[id(node)], node.span)
+        return self.solved(self.drafts[id(node)], node.span)
 
-    def settled(self, draft: Draft, span: Span) -> Type:
+    def solved(self, draft: Draft, span: Span) -> Type:
         """The type of a draft. Raises BrokenDraftError where something is wrong, which was reported, or is now."""
-        type_ = self.solver.settle(draft)
+        type_ = self.solver.solve(draft)
         if type_ is None:
             if self.solver.is_too_large and not self.errors:
                 message = f"the type of this has more than {LARGEST} parts"
@@ -306,7 +306,7 @@ class Inference:
             number = next((each for draft in waits_for for each in unknowns(draft) if each.kind is not Kind.ANY), None)
             if number is not None:
                 has_settled = True
-                self.solver.settle(number)
+                self.solver.solve(number)
                 self.drain()
         return has_settled
 
@@ -314,12 +314,12 @@ class Inference:
         """Gives the first open literal its default; False when there is none."""
         literal = next((each for each in self._literals if isinstance(current(each.draft), Unknown)), None)
         if literal is not None:
-            self.solver.settle(literal.draft)
+            self.solver.solve(literal.draft)
             self.drain()
         return literal is not None
 
     def _finish_literal(self, literal: _Literal) -> None:
-        type_ = self.solver.settle(literal.draft)
+        type_ = self.solver.solve(literal.draft)
         if isinstance(type_, IntegerType) and not holds(type_, literal.value, literal.value):
             low, high = integer_range(type_)
             label = f"`{type_}` holds {cut(low)} to {cut(high)}"

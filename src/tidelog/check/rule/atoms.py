@@ -283,7 +283,7 @@ def typed_atom(read: ReadAtom, atom: ast.Atom, make: Elaborator, before: list[pr
     row = None
     if read.row is not None:
         local = at.locals[id(read.row)]
-        row = typed.Var(local.unique, at.settled(local.draft, local.span), local.span)
+        row = typed.Var(local.unique, at.solved(local.draft, local.span), local.span)
     location = None if read.location is None else make.expression(read.location)
     return program.Atom(read.entry.name, tuple(terms), atom.span, row, atom.delay, atom.prime, location)
 
@@ -297,8 +297,8 @@ def more_rows(read: ReadAtom, make: Elaborator) -> list[program.Literal]:
     found: list[program.Literal] = []
     for node in read.more_rows:
         local = make.at.locals[id(node)]
-        type_ = make.at.settled(local.draft, local.span)
-        value = typed.Var(first.unique, make.at.settled(first.draft, local.span), local.span)
+        type_ = make.at.solved(local.draft, local.span)
+        value = typed.Var(first.unique, make.at.solved(first.draft, local.span), local.span)
         found.append(program.Assign(local.unique, type_, value, local.span))
     return found
 

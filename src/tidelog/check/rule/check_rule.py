@@ -308,7 +308,7 @@ class _Checking:
         missing: dict[str, tuple[ast.Variable, Type | None]] = {}
         for value, wanted, _ in read.columns:
             for node in self.state.unbound(value) if value is not None else ():
-                type_ = self._at.solver.settle(wanted) if node is value else None
+                type_ = self._at.solver.solve(wanted) if node is value else None
                 missing.setdefault(node.name, (node, type_))
         if not missing:
             return

@@ -117,7 +117,7 @@ def typed_group(
     keys = {part.name: part for part in parts if isinstance(part, typed.Var)}
     return program.GroupBy(
         local.unique,
-        make.at.settled(local.draft, span),
+        make.at.solved(local.draft, span),
         make.expression(value),
         typed_key,
         tuple(keys.values()),

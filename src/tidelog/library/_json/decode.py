@@ -32,7 +32,7 @@ from tidelog.types import (
     wrap,
 )
 from tidelog.values.default import default_value
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 from tidelog.values.floats import double, float_text, single
 from tidelog.values.group import Group
 from tidelog.values.maps import Map
@@ -89,7 +89,7 @@ class Decoder:
         if extern is None:
             return self._declared(form(self._context, type_), node)
         inner = extern.inner(*arguments)
-        if extern.manner is Manner.SEQUENCE:
+        if extern.kind is ExternKind.SEQUENCE:
             return _SEQUENCES.get(name, extern.make)(self._items(inner, node))
         try:
             return extern.make(self.value(inner, node))

@@ -28,7 +28,7 @@ from tidelog.types import (
     Type,
 )
 from tidelog.values.default import default_value
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 from tidelog.values.structs import field_values
 from tidelog.values.text import debug_text, integer_text, plain_text
 
@@ -80,7 +80,7 @@ class Encoder:
         if extern is None:
             return self._declared(form(self._context, type_), value)
         inner = extern.inner(*arguments)
-        if extern.manner is Manner.SEQUENCE:
+        if extern.kind is ExternKind.SEQUENCE:
             return Node("array", [Item(self.tree(inner, each)) for each in value])
         return self.tree(inner, extern.take(value) if extern.take else value)
 

@@ -27,7 +27,7 @@ from tidelog.types import (
     TupleType,
     Type,
 )
-from tidelog.values.externs import Manner
+from tidelog.values.externs import ExternKind
 from tidelog.values.structs import Struct, field_values
 
 SEED, SECOND_SEED = 0x23B691A751D0E108, 0x20B09801DCE5FF84
@@ -75,7 +75,7 @@ def _named(context: ExternContext, type_: NamedType, value: Any) -> bytes:
     if extern is None:
         return _struct(context, type_, value)
     inner = extern.inner(*type_.arguments)
-    if extern.manner is Manner.SEQUENCE:
+    if extern.kind is ExternKind.SEQUENCE:
         return _length(len(value)) + _items(context, inner, value)
     return hash_bytes(context, inner, extern.take(value) if extern.take else value)
 

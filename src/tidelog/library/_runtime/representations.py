@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tidelog.library._runtime.any_value import AnyValue, any_debug_text, any_record_text, default_any, refuse_any
 from tidelog.types import STRING, U32, U128, NamedType, Type
-from tidelog.values.externs import ExternType, Manner
+from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.quote import quote
 
 
@@ -35,12 +35,12 @@ def _itself(value: object) -> object:
 
 
 def _held_as(inner: Callable[[], Type]) -> ExternType:
-    return ExternType(Manner.TRANSPARENT, inner, _itself)
+    return ExternType(ExternKind.TRANSPARENT, inner, _itself)
 
 
 def _text(make: Callable[[str], str], default: Callable[[], str]) -> ExternType:
     """A type whose values are texts, though not all texts are values; `make` raises ValueError for the others."""
-    return ExternType(Manner.OTHER, _string, make, _itself, default)
+    return ExternType(ExternKind.OTHER, _string, make, _itself, default)
 
 
 # What makes values is in the modules of the types, which are imported when a program has values of them.
@@ -112,7 +112,7 @@ def _first_moment() -> str:
 
 LIBRARY_TYPES: Mapping[str, ExternType] = {
     "ddlog_std::Any": ExternType(
-        Manner.OTHER,
+        ExternKind.OTHER,
         _string,
         refuse_any,
         any_record_text,

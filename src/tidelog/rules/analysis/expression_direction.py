@@ -46,8 +46,8 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Bends:
-    """The bends of a rule's variables; what it finds on its way through expressions is collected.
+class Directions:
+    """The directions of a rule's variables; what it finds on its way through expressions is collected.
 
     `others` are the first places of functions that are monotone, but not sums of fixed width.
     """
@@ -60,7 +60,7 @@ class Bends:
         """Whether an expression reads a cost."""
         return any(self.of.get(name, STAYS) for name in typed.variables(expression))
 
-    def bend(self, expression: typed.Expression) -> int:
+    def direction(self, expression: typed.Expression) -> int:
         """What the value of an expression does; raises NotMonotoneError."""
         if not self.reads(expression):
             return STAYS
@@ -68,11 +68,11 @@ class Bends:
             case typed.Var(name):
                 return self.of[name]
             case typed.Deref(operand) | typed.MakeRef(operand):
-                return self.bend(operand)
+                return self.direction(operand)
             case typed.Cast(operand, type_):
                 return self._cast(operand, type_, expression.span)
             case typed.Unary("-", operand, BigIntType()):
-                return self._other(expression, -self.bend(operand))
+                return self._other(expression, -self.direction(operand))
             case typed.Binary(op):
                 return self._binary(op, expression)
             case typed.IfElse(condition, then, otherwise) if not self.reads(condition):
@@ -80,9 +80,9 @@ class Bends:
             case typed.Call(function, _, (left, right)) if function in (LEAST_OF_TWO, GREATEST_OF_TWO):
                 return self._other(expression, self._both(left, right, expression.span))
             case typed.MakeTuple((first, *rest)) if not any(map(self.reads, rest)):
-                return self.bend(first)
+                return self.direction(first)
             case typed.TupleItem(operand, 0):
-                return self.bend(operand)
+                return self.direction(operand)
             case typed.TupleItem():
                 raise NotMonotoneError(expression.span, "only the first part of a tuple follows its order")
             case _:
@@ -101,22 +101,22 @@ class Bends:
             case typed.Binary(op, left, right) if op in _FLIPPED:
                 op = op if holds else _FLIPPED[op]
                 smaller, larger = (left, right) if op in ("<", "<=") else (right, left)
-                if self.bend(smaller) == RISES or self.bend(larger) == FALLS:
+                if self.direction(smaller) == RISES or self.direction(larger) == FALLS:
                     raise NotMonotoneError(condition.span, "this may no longer hold when what it reads gets better")
             case typed.Binary("==" | "!="):
                 raise NotMonotoneError(condition.span, "the value is compared for equality here")
             case _:
                 raise NotMonotoneError(condition.span, "this may no longer hold when what it reads gets better")
 
-    def _other(self, expression: typed.Expression, bend: int) -> int:
+    def _other(self, expression: typed.Expression, direction: int) -> int:
         self.others.append(expression.span)
-        return bend
+        return direction
 
     def _both(self, left: typed.Expression, right: typed.Expression, span: Span, sign: int = 1) -> int:
-        bends = {self.bend(left), sign * self.bend(right)} - {STAYS}
-        if len(bends) > 1:
+        directions = {self.direction(left), sign * self.direction(right)} - {STAYS}
+        if len(directions) > 1:
             raise NotMonotoneError(span, "one part of this falls while the other rises")
-        return bends.pop() if bends else STAYS
+        return directions.pop() if directions else STAYS
 
     def _cast(self, operand: typed.Expression, type_: Type, span: Span) -> int:
         match operand.type, type_:
@@ -128,7 +128,7 @@ class Bends:
                 raise NotMonotoneError(span, f"not every bigint is a {type_}")
             case _:
                 pass
-        return self.bend(operand)
+        return self.direction(operand)
 
     def _binary(self, op: str, expression: typed.Binary) -> int:
         left, right, span = expression.left, expression.right, expression.span
@@ -142,11 +142,11 @@ class Bends:
             case "*", BigIntType() | FloatType():
                 for one, factor in ((left, right), (right, left)):
                     if not self.reads(factor) and _is_positive(factor):
-                        return self._other(expression, self.bend(one))
+                        return self._other(expression, self.direction(one))
                 raise NotMonotoneError(span, "the factor may be negative, or change")
             case "/", BigIntType() | BitType() | SignedType() | FloatType():
                 if isinstance(right, typed.Lit) and _is_positive(right):
-                    return self._other(expression, self.bend(left))
+                    return self._other(expression, self.direction(left))
                 raise NotMonotoneError(span, "the divisor is not a literal above 0")
             case "-" | "*", BitType() | SignedType():
                 raise NotMonotoneError(span, f"this may run over the end of {expression.type}; `bigint` has none")
@@ -166,9 +166,9 @@ class Bends:
             addends.append(addend)
         if not isinstance(rest, typed.Var) or any(map(typed.may_fail, addends)):
             raise NotMonotoneError(expression.span, "the sum is not of a variable and of what cannot fail")
-        bend = self.bend(rest)
-        self.sums.append(Sum(rest, tuple(addends), expression.type, bend == FALLS))
-        return bend
+        direction = self.direction(rest)
+        self.sums.append(Sum(rest, tuple(addends), expression.type, direction == FALLS))
+        return direction
 
 
 def _is_positive(expression: typed.Expression) -> bool:

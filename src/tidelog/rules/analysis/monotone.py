@@ -23,7 +23,7 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
-from tidelog.rules.analysis.expression_direction import FALLS, RISES, STAYS, Bends, NotMonotoneError
+from tidelog.rules.analysis.expression_direction import FALLS, RISES, STAYS, Directions, NotMonotoneError
 from tidelog.rules.ir import (
     Assign,
     Atom,
@@ -41,7 +41,7 @@ from tidelog.rules.ir import (
 )
 from tidelog.types import BitType, SignedType, Type
 
-_BENDS = {
+_DIRECTIONS = {
     "ddlog_std::min(Group<'K, 'V>)": FALLS,
     "ddlog_std::group_min": FALLS,
     "ddlog_std::max(Group<'K, 'V>)": RISES,
@@ -115,7 +115,7 @@ class _Search:
         self._relations = relations
         self._groups = {rule.head.relation: rule for rule in stratum.rules if rule.group is not None}
         self._rules = [rule for rule in stratum.rules if rule.group is None]
-        self._bends: dict[str, int] = {}
+        self._directions: dict[str, int] = {}
         self._costs: dict[str, dict[int, int]] = {name: {} for name in stratum.relations}
 
     def result(self) -> Monotone:
@@ -125,7 +125,7 @@ class _Search:
         self._spread(rules)
         for best in bests:
             self._require_key(best)
-        found = [self._bends_of(rule) for rule in rules]
+        found = [self._directions_of(rule) for rule in rules]
         self._refuse_mixtures(found)
         return Monotone(tuple(map(_watched, rules, found)), bests, self._order(rules))
 
@@ -160,11 +160,11 @@ class _Search:
         """The expression with a variable in the place of `min(group)` or `max(group)`."""
 
         def exchange(node: Any) -> Any:
-            if isinstance(node, typed.Call) and node.function in _BENDS:
+            if isinstance(node, typed.Call) and node.function in _DIRECTIONS:
                 (argument,) = node.arguments
                 if isinstance(argument, typed.Var) and argument.name == group:
-                    bend = _BENDS[node.function]
-                    if self._bends.setdefault(atom.relation, bend) != bend:
+                    direction = _DIRECTIONS[node.function]
+                    if self._directions.setdefault(atom.relation, direction) != direction:
                         raise NotMonotoneError(node.span, "both `min` and `max` of this group are asked for")
                     return typed.Var(best.name, best.type, node.span)
             if isinstance(node, typed.Var) and node.name == group:
@@ -186,14 +186,14 @@ class _Search:
     def _best(self, name: str, rule: Rule) -> Best:
         literal = rule.group
         assert literal is not None
-        bend = self._bends.get(name)
-        if bend is None:
+        direction = self._directions.get(name)
+        if direction is None:
             raise NotMonotoneError(literal.atom.span, "neither `min` nor `max` of this group is asked for")
         members = literal.atom.relation
         keys = sum(isinstance(term, Variable) for term in literal.atom.terms)
-        self._costs[name][keys] = bend
-        self._costs[members][len(literal.atom.terms) - 1] = bend
-        return Best(name, members, keys, len(literal.atom.terms) - 1, self._value_type(name), bend == FALLS)
+        self._costs[name][keys] = direction
+        self._costs[members][len(literal.atom.terms) - 1] = direction
+        return Best(name, members, keys, len(literal.atom.terms) - 1, self._value_type(name), direction == FALLS)
 
     # Where costs go
 
@@ -202,26 +202,26 @@ class _Search:
         before = -1
         while before != (before := sum(map(len, self._costs.values()))):
             for rule in rules:
-                bends, columns = self._bends_of(rule), self._costs[rule.head.relation]
+                directions, columns = self._directions_of(rule), self._costs[rule.head.relation]
                 for column, term in enumerate(rule.head.terms):
-                    bend = bends.of.get(term.name, STAYS) if isinstance(term, Variable) else STAYS
-                    if bend and columns.setdefault(column, bend) != bend:
+                    direction = directions.of.get(term.name, STAYS) if isinstance(term, Variable) else STAYS
+                    if direction and columns.setdefault(column, direction) != direction:
                         raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
 
-    def _bends_of(self, rule: Rule) -> Bends:
-        """The bends of a rule's variables, as far as costs have come."""
-        bends = Bends(self._read_costs(rule))
+    def _directions_of(self, rule: Rule) -> Directions:
+        """The directions of a rule's variables, as far as costs have come."""
+        directions = Directions(self._read_costs(rule))
         for assign in _in_order(rule):
-            bends.of[assign.variable.name] = bends.bend(assign.expression)
+            directions.of[assign.variable.name] = directions.direction(assign.expression)
         for literal in rule.body:
             match literal:
                 case Condition(expression):
-                    bends.require_lasting(expression)
-                case Unfold(expression=expression) if bends.reads(expression):
+                    directions.require_lasting(expression)
+                case Unfold(expression=expression) if directions.reads(expression):
                     raise NotMonotoneError(expression.span, "the value is taken apart here")
                 case _:
                     pass
-        return bends
+        return directions
 
     def _read_costs(self, rule: Rule) -> dict[str, int]:
         """The variables that stand in columns of costs."""
@@ -263,10 +263,10 @@ class _Search:
             assert literal is not None
             raise NotMonotoneError(literal.atom.span, "the key of this group is made of a value that gets better")
 
-    def _refuse_mixtures(self, found: list[Bends]) -> None:
+    def _refuse_mixtures(self, found: list[Directions]) -> None:
         """Beside a sum of fixed width, nothing else may be done to costs: nobody would know how far they go."""
-        sums = [each for bends in found for each in bends.sums if isinstance(each.type, BitType | SignedType)]
-        others = [span for bends in found for span in bends.others]
+        sums = [each for directions in found for each in directions.sums if isinstance(each.type, BitType | SignedType)]
+        others = [span for directions in found for span in directions.others]
         if sums and others:
             raise NotMonotoneError(
                 others[0], f"a sum of type {sums[0].type} beside this may run over; `bigint` has no end"
@@ -304,11 +304,11 @@ def _in_order(rule: Rule) -> list[Assign]:
     return [waiting[name] for name in sorter.static_order()]
 
 
-def _watched(rule: Rule, bends: Bends) -> MonotoneRule:
+def _watched(rule: Rule, directions: Directions) -> MonotoneRule:
     """The rule, with the addends of its sums as variables."""
     sums: list[WatchedSum] = []
     body = list(rule.body)
-    for each in bends.sums:
+    for each in directions.sums:
         addends = []
         for expression in each.addends:
             variable = Variable(f"addend#{len(body)}", expression.type)

@@ -274,12 +274,12 @@ def _functional(relation: program.Relation) -> int:
 
 def refuse_locations(rules: Iterable[program.Rule]) -> None:
     """Raises ProgramError for heads whose rows belong to another place."""
-    elsewhere = [head.location for rule in rules for head in rule.heads if head.location is not None]
-    if elsewhere:
+    located = [head.location for rule in rules for head in rule.heads if head.location is not None]
+    if located:
         raise ProgramError(
             tuple(
                 diagnostic(Code.NOT_YET, "`@` in a head cannot be run yet", place.span, "no engine sends rows away")
-                for place in elsewhere
+                for place in located
             )
         )
 

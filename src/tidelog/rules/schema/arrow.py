@@ -49,7 +49,7 @@ from tidelog.types import (
     TupleType,
     Type,
 )
-from tidelog.values import Definitions, Manner
+from tidelog.values import Definitions, ExternKind
 from tidelog.values.definitions import Variant
 from tidelog.values.floats import NAN
 from tidelog.values.text import integer_of_text
@@ -145,7 +145,7 @@ def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
 def bare(type_: Type, definitions: Definitions) -> Type:
     """The type without the `Ref`, `Intern` and the like around it, which nobody sees at a border."""
     while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
-        if extern.manner is not Manner.TRANSPARENT:
+        if extern.kind is not ExternKind.TRANSPARENT:
             break
         type_ = extern.inner(*type_.arguments)
     return type_
@@ -154,7 +154,7 @@ def bare(type_: Type, definitions: Definitions) -> Type:
 def held_as(type_: Type, definitions: Definitions) -> Type:
     """What values of an extern type are turned into to be written: a `time::Date` into a `string`."""
     while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
-        if extern.manner is Manner.SEQUENCE:
+        if extern.kind is ExternKind.SEQUENCE:
             break
         type_ = extern.inner(*type_.arguments)
     return type_
@@ -207,7 +207,7 @@ def _nested_type(type_: Type, definitions: Definitions) -> pa.DataType:
                 return _map_type(*arguments, definitions=definitions)
             if extern is not None:
                 inner = extern.inner(*arguments)
-                if extern.manner is Manner.SEQUENCE:
+                if extern.kind is ExternKind.SEQUENCE:
                     return pa.list_(arrow_field("item", inner, definitions))
                 return arrow_type(inner, definitions)
             if is_nullable(named, definitions):

@@ -12,7 +12,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.types import NamedType, TupleType, Type
 
 
-def report_endless(modules: list[Module], diagnostics: list[Diagnostic]) -> None:
+def report_infinite_types(modules: list[Module], diagnostics: list[Diagnostic]) -> None:
     """Reports the structs and unions that can never be built. What other modules declare is right already."""
     open_ = {entry.name: entry for module in modules for entry in module.types.values() if _has_constructors(entry)}
     references = {
@@ -31,7 +31,7 @@ def report_endless(modules: list[Module], diagnostics: list[Diagnostic]) -> None
         message = f"type `{entry.name}` has no values"
         label = "each would contain another one"
         help = "an `Option` or a constructor without it ends the chain"
-        diagnostics.append(diagnostic(Code.ENDLESS_TYPE, message, entry.span, label, help=help))
+        diagnostics.append(diagnostic(Code.INFINITE_TYPE, message, entry.span, label, help=help))
 
 
 def _has_constructors(entry: TypeEntry) -> bool:
