@@ -1,6 +1,6 @@
 """Histories of databases that are closed and opened again, as functions of a case.
 
-After every transaction the database may be closed and opened, with or without a snapshot before; nothing of that may
+After every transaction the database may be closed and opened, with or without a checkpoint before; nothing of that may
 show: relations, weights, changes and the ranked state go on as if it had stayed open.
 """
 
@@ -49,14 +49,14 @@ class DurableReplay(EngineReplay):
         self.engine.close()
         self.engine = self.make_engine()
 
-    def snapshot(self) -> None:
-        self.engine._snapshot()
+    def checkpoint(self) -> None:
+        self.engine.checkpoint()
 
 
 def survives_reopening(
     case: Case, seed: int = 0, recounted: bool = False, strategies: Sequence[str] = ("elastic",)
 ) -> None:
-    """Closed, opened and snapshotted at random, a database is as the oracle has it after every transaction.
+    """Closed, opened and checkpointed at random, a database is as the oracle has it after every transaction.
 
     Each time it is opened with one of the strategies.
     """
@@ -68,7 +68,7 @@ def survives_reopening(
         replay.open()
         for number, transaction in enumerate(case.history):
             if chance.random() < 0.4:
-                replay.snapshot()
+                replay.checkpoint()
             if chance.random() < 0.5:
                 replay.strategy = chance.choice(strategies)
                 replay.reopen()
@@ -87,7 +87,7 @@ def captured_while_written(case: Case, seed: int = 0) -> None:
         replay = DurableReplay(case.program, Path(directory))
         replay.open()
         for number in range(len(case.history)):
-            stores = replay.engine.capture()._stores
+            stores = replay.local.capture()._stores
             before = [each.store.rows[: each.used].tolist() for each in stores]
             found: list[list[list[int]]] = [[] for _ in stores]
             for later in case.history[number : number + 3]:
@@ -99,7 +99,7 @@ def captured_while_written(case: Case, seed: int = 0) -> None:
                 rows += store.piece(store.used).tolist()
                 columns = store.store.columns
                 assert _lines(rows, columns) == _lines(expected, columns), store.name
-            replay.engine.release()
+            replay.local.release()
         replay.engine.close()
 
 

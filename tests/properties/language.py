@@ -24,7 +24,7 @@ from tests.oracle.types import Function, Made, Row, Type, Value, Weights, bit
 from tests.oracle.vocabulary import CONSTRUCTORS
 from tests.oracle.write import write
 from tests.properties.check import FUSE, INSTANCE_LIMIT, assert_same
-from tidelog.engine.interface import Operation
+from tidelog.engine.interface import Engine, Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
 from tidelog.shell.run_commands import lines_of, run_script
@@ -46,7 +46,7 @@ class EngineReplay:
         self._definitions = compiled.stages.rules.functions.definitions
         self.engine = self.make_engine()
 
-    def make_engine(self) -> LocalEngine:
+    def make_engine(self) -> Engine:
         return LocalEngine(self.compiled.stages.rules, strategy=self.strategy)
 
     def open(self) -> Weights:
@@ -84,14 +84,21 @@ class EngineReplay:
         """A row of the engine as one of the oracle."""
         return self._row_out(self._relations[name], row)
 
+    @property
+    def local(self) -> LocalEngine:
+        """The engine that holds the state in memory."""
+        local = getattr(self.engine, "local", self.engine)
+        assert isinstance(local, LocalEngine)
+        return local
+
     def ranked(self) -> set[str]:
         """The relations whose rules the kernels join: only their numbers count rule instances."""
-        return {name for stratum in self.engine._laid.strata if stratum.joins for name in stratum.relations}
+        return {name for stratum in self.local._laid.strata if stratum.joins for name in stratum.relations}
 
     def _state(self, relation: Relation) -> dict[Row, RowState]:
-        store = self.engine._store(relation.name)
+        store = self.local._store(relation.name)
         lines = store.lines()
-        found = self.engine._values.words_to_rows(store.columns_of(lines), self.engine.program.relations[relation.name])
+        found = self.local._values.words_to_rows(store.columns_of(lines), self.engine.program.relations[relation.name])
         is_input = store.rows[lines, store.columns + k.META] & k.INPUT_BIT
         numbers = zip(store.ranks_of(lines), store.counts_of(lines), store.totals_of(lines), is_input)
         return {

@@ -38,7 +38,7 @@ def rules_agree_on_spark(case: RuleCase, spark: Any, strategy: str) -> Replay:
 
 
 def rules_survive_reopening(case: RuleCase, seed: int, strategies: Sequence[str] = STRATEGIES) -> None:
-    """The same for a database that is closed, snapshotted and opened again at random, with any strategy."""
+    """The same for a database that is closed, checkpointed and opened again at random, with any strategy."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
@@ -47,7 +47,7 @@ def rules_survive_reopening(case: RuleCase, seed: int, strategies: Sequence[str]
         def disturb() -> None:
             if chance.random() < 0.4:
                 with replay.database._session.engine() as engine:
-                    engine._snapshot()  # type: ignore[attr-defined]
+                    engine.checkpoint()  # type: ignore[attr-defined]
             if chance.random() < 0.5:
                 rules = replay.database.rules()
                 replay.database.close()

@@ -29,9 +29,9 @@ class Recounting(EngineReplay):
 
     def commit(self, transaction: Transaction) -> Weights | None:
         changes = super().commit(transaction)
-        mistakes = mistakes_in_improving(self.engine)
+        mistakes = mistakes_in_improving(self.local)
         assert not mistakes, "\n".join(mistakes)
-        self.reasons.update(each.why for each in self.engine._laid.strata if isinstance(each, MonotoneStratum))
+        self.reasons.update(each.why for each in self.local._laid.strata if isinstance(each, MonotoneStratum))
         return changes
 
 

@@ -30,7 +30,7 @@ def test_invariants_of_the_ranked_state_outlast_closing_and_opening() -> None:
         survives_reopening(random_language_case(random.Random(seed), PLAIN), seed, recounted=True)
 
 
-def test_a_snapshot_read_while_epochs_commit_is_of_the_epoch_it_was_begun_in() -> None:
+def test_a_checkpoint_read_while_epochs_commit_is_of_the_epoch_it_was_begun_in() -> None:
     for seed in range(CASES):
         captured_while_written(random_case(random.Random(seed)), seed)
 

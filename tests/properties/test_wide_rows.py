@@ -1,6 +1,6 @@
 """Rows whose total and count outgrow the word that they share: the same with a limit of a few instead of two billion.
 
-A relation becomes wide in the middle of an epoch, of a Bootstrap or of a snapshot, and others stay as they were.
+A relation becomes wide in the middle of an epoch, of a Bootstrap or of a checkpoint, and others stay as they were.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_what_is_undone_rolled_back_or_failed_leaves_the_same_numbers(widened: l
             continue
 
 
-def test_snapshots_of_relations_that_become_wide_are_read_again(widened: list[int]) -> None:
+def test_checkpoints_of_relations_that_become_wide_are_read_again(widened: list[int]) -> None:
     for seed in range(2):
         survives_reopening(random_language_case(random.Random(seed), PLAIN), seed, recounted=True)
         captured_while_written(random_case(random.Random(seed)), seed)

@@ -3,7 +3,7 @@
     python -m tests.database.storage.kill --kills 2000 --seed 1
 
 A server process has everything loaded and forks a child for each run, so that a kill costs no start of Python. The
-child opens the database and commits one transaction after the other, saying so after each; in some runs snapshots
+child opens the database and commits one transaction after the other, saying so after each; in some runs checkpoints
 follow one another all the time. When it is dead, the database is opened here: its state must be that of the last commit
 that the child spoke of, or of the one after it.
 """
@@ -195,10 +195,10 @@ def survives_kills(server: Server, seed: int, kills: int, seen: Counter[str] | N
             number = server.run(
                 seed, number, directory, chance.random() * LONGEST, after_a_commit=chance.random() < 0.8
             )
-            was_snapshotting = any(directory.glob("*.partial"))
+            was_checkpointing = any(directory.glob("*.partial"))
             replay = DurableReplay(case.program, directory, program)
             replay.open()
-            found = replay.engine.epoch
+            found = replay.local.epoch
             allowed = {past.epoch_after(number): number, past.epoch_after(number + 1): number + 1}
             assert found in allowed, f"seed {seed}, kill {kill}: epoch {found} instead of {sorted(allowed)}"
             assert_same(
@@ -211,7 +211,7 @@ def survives_kills(server: Server, seed: int, kills: int, seen: Counter[str] | N
                 seen["kills"] += 1
                 seen["commits"] += number - before
                 seen["in the middle of a commit"] += found != past.epoch_after(number)
-                seen["in the middle of a snapshot"] += was_snapshotting
+                seen["in the middle of a checkpoint"] += was_checkpointing
             number = max(number, allowed[found])
 
 

@@ -18,9 +18,9 @@ import pytest
 import tidelog
 from tests.database.programs import REACH
 from tests.database.storage.test_open_local import engine_of, insert
-from tidelog.database.storage import checkpoint as durable_snapshot
-from tidelog.database.storage import durable_engine as durable_engine
-from tidelog.database.storage.checkpoint import snapshots
+from tidelog.database.storage import checkpoint as checkpoint_file
+from tidelog.database.storage import durable_engine
+from tidelog.database.storage.checkpoint import checkpoints
 from tidelog.database.storage.journal import Journal
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage import row_counts
@@ -31,14 +31,14 @@ EDGES = [(f"n{number}", f"n{number + 1}") for number in range(12)]
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A database with two snapshots and entries behind each of them, as its process left it when it was killed."""
+    """A database with two checkpoints and entries behind each of them, as its process left it when it was killed."""
     directory, killed = tmp_path / "db", tmp_path / "killed"
     with tidelog.compile(REACH).open(path=directory, durability="os") as db:
         for number, edge in enumerate(EDGES):
             insert(db, "Edge", edge)
             if number in (3, 7):
-                engine_of(db)._snapshot()
-        assert list(snapshots(directory)) == [8, 4]
+                engine_of(db).checkpoint()
+        assert list(checkpoints(directory)) == [8, 4]
         shutil.copytree(directory, killed)
     return killed
 
@@ -65,17 +65,17 @@ def test_what_a_killed_process_leaves_is_all_there(made: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -1, -30])
-def test_a_snapshot_that_was_cut_short_is_replaced_by_the_one_before_it(
+def test_a_checkpoint_that_was_cut_short_is_replaced_by_the_one_before_it(
     made: Path, cut: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = snapshots(made)[8]
+    path = checkpoints(made)[8]
     path.write_bytes(path.read_bytes()[:cut])
     assert opened(made) == expected(EDGES)
     assert "snapshot-000000000008.tide cannot be used" in caplog.text
 
 
-def test_a_flipped_byte_anywhere_in_a_snapshot_is_noticed(made: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = snapshots(made)[8]
+def test_a_flipped_byte_anywhere_in_a_checkpoint_is_noticed(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = checkpoints(made)[8]
     data = path.read_bytes()
     chance = random.Random(1)
     for place in [0, len(data) - 1, *(chance.randrange(len(data)) for _ in range(20))]:
@@ -87,33 +87,33 @@ def test_a_flipped_byte_anywhere_in_a_snapshot_is_noticed(made: Path, caplog: py
         path.write_bytes(data)
 
 
-def test_when_no_snapshot_is_whole_the_database_is_refused(made: Path) -> None:
-    for path in snapshots(made).values():
+def test_when_no_checkpoint_is_whole_the_database_is_refused(made: Path) -> None:
+    for path in checkpoints(made).values():
         flip(path, 8)
     with pytest.raises(tidelog.DataError, match="its contents are not as they were written") as caught:
         tidelog.open(made)
     assert caught.value.code == "E853"
 
 
-def test_without_its_snapshots_the_journal_is_not_taken_for_the_whole(made: Path) -> None:
-    for path in snapshots(made).values():
+def test_without_its_checkpoints_the_journal_is_not_taken_for_the_whole(made: Path) -> None:
+    for path in checkpoints(made).values():
         path.unlink()
     with pytest.raises(tidelog.DataError, match="nothing for epoch 1"):
         tidelog.open(made)
 
 
-def test_a_snapshot_whose_rows_are_laid_out_otherwise_is_not_misread(
+def test_a_checkpoint_whose_rows_are_laid_out_otherwise_is_not_misread(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(durable_snapshot, "LAYOUT", (1, 2, 3))
+        patch.setattr(checkpoint_file, "LAYOUT", (1, 2, 3))
         with pytest.raises(tidelog.DataError, match="of another version of Tidelog"):
             tidelog.open(made)
     assert opened(made) == expected(EDGES)
 
 
-def test_a_snapshot_of_the_format_before_is_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    piece, part = _CapturedStore.piece, durable_snapshot._part
+def test_a_checkpoint_of_the_format_before_is_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piece, part = _CapturedStore.piece, checkpoint_file._part
 
     def piece_before(store: _CapturedStore, count: int) -> Words:
         rows, columns = piece(store, count), store.store.columns
@@ -124,30 +124,30 @@ def test_a_snapshot_of_the_format_before_is_read(made: Path, monkeypatch: pytest
         return part(name, at, rows, width + (name.kind == ROWS))
 
     with monkeypatch.context() as patch, tidelog.open(made) as db:
-        patch.setattr(durable_snapshot, "FORMAT", durable_snapshot.FORMAT_BEFORE)
-        patch.setattr(durable_snapshot, "LAYOUT", LAYOUT_BEFORE)
-        patch.setattr(durable_snapshot, "_part", part_before)
+        patch.setattr(checkpoint_file, "FORMAT", checkpoint_file.FORMAT_BEFORE)
+        patch.setattr(checkpoint_file, "LAYOUT", LAYOUT_BEFORE)
+        patch.setattr(checkpoint_file, "_part", part_before)
         patch.setattr(_CapturedStore, "piece", piece_before)
         insert(db, "Edge", ("x", "y"))
-        engine_of(db)._snapshot()
-        state = engine_of(db).state_table("Reach")
-        others = list(snapshots(made).values())[1:]
+        engine_of(db).checkpoint()
+        state = engine_of(db).local.state_table("Reach")
+        others = list(checkpoints(made).values())[1:]
     for path in others:
         path.unlink()
     with tidelog.open(made) as db:
-        assert engine_of(db).state_table("Reach").equals(state)
+        assert engine_of(db).local.state_table("Reach").equals(state)
         with db.transaction() as tx:
             tx.delete("Edge", [EDGES[5]])
     assert opened(made) == expected([*EDGES[:5], *EDGES[6:], ("x", "y")])
 
 
-def test_after_damage_the_next_snapshot_stands_on_the_one_that_was_whole(made: Path) -> None:
-    flip(snapshots(made)[8], 8)
+def test_after_damage_the_next_checkpoint_stands_on_the_one_that_was_whole(made: Path) -> None:
+    flip(checkpoints(made)[8], 8)
     with tidelog.open(made) as db:
         insert(db, "Edge", ("x", "y"))
-        engine_of(db)._snapshot()
-        assert list(snapshots(made)) == [13, 4]
-    flip(snapshots(made)[13], 8)
+        engine_of(db).checkpoint()
+        assert list(checkpoints(made)) == [13, 4]
+    flip(checkpoints(made)[13], 8)
     assert opened(made) == expected([*EDGES, ("x", "y")])
 
 
@@ -262,7 +262,7 @@ except tidelog.TransactionError as error:
         assert len(db.relation("Host")) == int(done)
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_the_journal_as_it_is(
+def test_a_checkpoint_that_cannot_be_written_leaves_the_journal_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: Any) -> Path:
@@ -271,15 +271,15 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_journal_as_it_is(
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         insert(db, "Edge", ("a", "b"))
         with monkeypatch.context() as patch:
-            patch.setattr(durable_engine, "write_snapshot", refuse)
-            engine_of(db)._snapshot()
+            patch.setattr(durable_engine, "write_checkpoint", refuse)
+            engine_of(db).checkpoint()
         assert "No space left on device" in caplog.text
         insert(db, "Edge", ("b", "c"))
     with tidelog.open(tmp_path) as db:
         assert len(db.relation("Reach")) == 3
 
 
-def test_a_snapshot_that_was_begun_and_not_finished_is_swept_away(made: Path) -> None:
+def test_a_checkpoint_that_was_begun_and_not_finished_is_swept_away(made: Path) -> None:
     (made / "snapshot-000000000099.partial").write_bytes(b"half")
     assert opened(made) == expected(EDGES)
     assert not list(made.glob("*.partial"))

@@ -1,4 +1,4 @@
-"""The journal and the snapshots at work: entries in parts, snapshots beside commits, what a replay does not repeat."""
+"""Journal and checkpoints at work: entries in parts, checkpoints beside commits, what a replay does not repeat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.database.programs import REACH
 from tests.database.storage.test_open_local import engine_of, insert
 from tidelog.database.storage import checkpoint_policy
 from tidelog.database.storage import journal as journals
-from tidelog.database.storage.checkpoint import snapshots
+from tidelog.database.storage.checkpoint import checkpoints
 from tidelog.database.storage.journal_entry import read_entry, write_entry
 from tidelog.engine.interface import Operation
 
@@ -46,7 +46,7 @@ def test_an_entry_holds_signs_and_rows_of_every_relation() -> None:
     assert read_entry(write_entry(operations, program), program) == operations
 
 
-def test_snapshots_are_written_while_commits_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_are_written_while_commits_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint_policy, "_SECONDS", 0.0)
     monkeypatch.setattr(checkpoint_policy, "_TIMES_ITS_COST", 0)
     edges = [(f"n{number % 40}", f"n{number * 7 % 40}") for number in range(150)]
@@ -56,7 +56,7 @@ def test_snapshots_are_written_while_commits_go_on(tmp_path: Path, monkeypatch: 
                 tx.insert("Edge", [edge])
                 tx.delete("Edge", [edges[number // 2]])
         expected = db.relation("Reach").rows()
-    assert len(snapshots(tmp_path)) == 2
+    assert len(checkpoints(tmp_path)) == 2
     with tidelog.open(tmp_path) as db:
         assert db.relation("Reach").rows() == expected
 
@@ -76,7 +76,7 @@ Out(x) :- In(x), Inspect show(x).
     with tidelog.compile(text, externs={"show": show}).open(path=tmp_path) as db:
         insert(db, "In", 1)
         insert(db, "In", 2)
-    for path in snapshots(tmp_path).values():
+    for path in checkpoints(tmp_path).values():
         path.unlink()
     with tidelog.open(tmp_path, externs={"show": show}) as db:
         assert db.relation("Out").rows() == [(1,), (2,)]

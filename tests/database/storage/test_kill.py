@@ -21,4 +21,4 @@ def test_after_forty_kills_the_state_is_that_of_the_last_commit_or_of_the_one_in
                 assert seed < 2 * KILLS
             seed += 1
     assert seen["commits"] > KILLS
-    assert seen["in the middle of a snapshot"] > 0
+    assert seen["in the middle of a checkpoint"] > 0

@@ -14,7 +14,7 @@ import pytest
 
 import tidelog
 from tests.database.programs import FACTS, REACH
-from tidelog.database.storage.checkpoint import snapshots
+from tidelog.database.storage.checkpoint import checkpoints
 from tidelog.database.storage.durable_engine import DurableEngine
 
 EVERYTHING = """
@@ -63,8 +63,8 @@ def test_the_changes_of_opening_are_those_of_the_first_time_alone(tmp_path: Path
         assert db.relation("Out").rows() == [(1,)]
 
 
-@pytest.mark.parametrize("with_snapshot", [False, True])
-def test_values_of_every_type_come_back(tmp_path: Path, with_snapshot: bool) -> None:
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_values_of_every_type_come_back(tmp_path: Path, with_checkpoint: bool) -> None:
     program = tidelog.compile(EVERYTHING)
     types = program.types
     tree = types.Node(types.Leaf(), -(10**30), types.Node(types.Leaf(), 5, types.Leaf()))
@@ -74,8 +74,8 @@ def test_values_of_every_type_come_back(tmp_path: Path, with_snapshot: bool) -> 
         insert(db, "In", (*circle, tree), (*box, types.Leaf()))
         insert(db, "In", (3, "", 1, 1, 0.5, types.Box(3, 4), {"x"}, {}, (False, "z"), None, types.Leaf()))
         expected, named = db.relation("Out").rows(), db.relation("Named").rows()
-        if with_snapshot:
-            engine_of(db)._snapshot()
+        if with_checkpoint:
+            engine_of(db).checkpoint()
     with tidelog.open(tmp_path) as db:
         assert [list(map(repr, row)) for row in db.relation("Out")] == [list(map(repr, row)) for row in expected]
         assert db.relation("Named").rows() == named
@@ -84,13 +84,13 @@ def test_values_of_every_type_come_back(tmp_path: Path, with_snapshot: bool) -> 
         assert [row[0] for row in tx.changes["Out"].deleted] == [2]
 
 
-def test_a_snapshot_replaces_the_journal_and_the_one_before_the_last_goes(tmp_path: Path) -> None:
+def test_a_checkpoint_replaces_the_journal_and_the_one_before_the_last_goes(tmp_path: Path) -> None:
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         engine = engine_of(db)
         for number in range(4):
             insert(db, "Edge", (str(number), str(number + 1)))
-            engine._snapshot()
-        assert list(snapshots(tmp_path)) == [4, 3]
+            engine.checkpoint()
+        assert list(checkpoints(tmp_path)) == [4, 3]
         assert engine._journal is not None
         assert engine._journal.first() == 4
     with tidelog.open(tmp_path) as db:
@@ -117,7 +117,7 @@ def test_the_weights_that_transactions_gave_are_apart_from_those_of_rules(tmp_pa
         insert(db, "A", 1, 2)
         insert(db, "M", 1, 1)
         assert db.relation("M").weights() == [((1,), 3), ((2,), 1)]
-        engine_of(db)._snapshot()
+        engine_of(db).checkpoint()
     with program.open(path=tmp_path) as db:
         with db.transaction() as tx:
             tx.clear("M")
@@ -158,7 +158,7 @@ Sums(f(10)) :- Adders(f).
         path.write_text(text)
     with tidelog.compile(first).open(path=tmp_path / "db") as db:
         insert(db, "In", 1, 2)
-        engine_of(db)._snapshot()
+        engine_of(db).checkpoint()
     with tidelog.compile(second).open(path=tmp_path / "db") as db:
         assert db.relation("Sums").rows() == [(11,), (12,)]
         with db.transaction() as tx:
@@ -196,7 +196,7 @@ def test_migrating_keeps_the_facts_and_derives_the_rest_anew(tmp_path: Path) -> 
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         insert(db, "Edge", ("a", "b"), ("b", "c"))
         insert(db, "Host", "x", "a")
-        engine_of(db)._snapshot()
+        engine_of(db).checkpoint()
         insert(db, "Edge", ("c", "d"))
     other = tidelog.compile(REACH.replace("Alone(h) :- Host(h), not Touched(h).", "Alone(h) :- Host(h)."))
     with other.open(path=tmp_path, migrate=True) as db:
@@ -235,7 +235,7 @@ def versioned(function: Callable[[int], int], version: int) -> Callable[[int], i
 def test_extern_functions_are_given_again_and_a_new_version_derives_anew(tmp_path: Path) -> None:
     with tidelog.compile(EXTERN, externs={"f": versioned(lambda x: x + 1, 1)}).open(path=tmp_path) as db:
         insert(db, "In", 1, 2)
-        engine_of(db)._snapshot()
+        engine_of(db).checkpoint()
         insert(db, "In", 3)
     with pytest.raises(tidelog.UsageError) as caught:
         tidelog.open(tmp_path)
@@ -287,7 +287,7 @@ def test_a_reader_catches_up_when_the_journal_no_longer_reaches_back_to_it(tmp_p
         with tidelog.open(tmp_path, read_only=True) as reader:
             for number in range(4):
                 insert(db, "Edge", (str(number), str(number + 1)))
-                engine_of(db)._snapshot()
+                engine_of(db).checkpoint()
             reader.refresh()
             assert len(reader.relation("Reach")) == len(db.relation("Reach")) == 11
 

@@ -45,16 +45,16 @@ def contents(db: tidelog.Database) -> dict[str, list[tuple[object, ...]]]:
     return {name: db.relation(name).rows() for name in ("Edge", "Reach", "Hidden", "Out")}
 
 
-def snapshot(db: tidelog.Database) -> None:
+def checkpoint(db: tidelog.Database) -> None:
     with db._session.engine() as engine:
-        engine._snapshot()  # type: ignore[attr-defined]
+        engine.checkpoint()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("has_snapshot", [False, True])
-def test_rules_are_there_again(tmp_path: Path, has_snapshot: bool) -> None:
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_rules_are_there_again(tmp_path: Path, has_checkpoint: bool) -> None:
     db = made(tmp_path)
-    if has_snapshot:
-        snapshot(db)
+    if has_checkpoint:
+        checkpoint(db)
     with db.transaction() as tx:
         tx.remove_rules("Reach(b, a) :- Edge(a, b).")
         tx.add_rules("Reach(x, x) :- Edge(x, _).")
@@ -143,7 +143,7 @@ def test_functions_that_rules_made_are_read_back(tmp_path: Path) -> None:
             tx.insert("N", [(1,), (2,)])
             tx.add_rules(f"output relation Out(x: u64) Out(f(10)) :- F(_, f). {rule}")
         assert tx.changes["Out"].inserted == [(11,), (12,)]
-        snapshot(db)
+        checkpoint(db)
     with tidelog.open(tmp_path) as db:
         with db.transaction() as tx:
             tx.delete("N", [(1,)])

@@ -1,15 +1,16 @@
-"""A snapshot: the state of an engine as of one epoch in one file, which is mapped to be loaded.
+"""A checkpoint: the state of an engine as of one epoch ↔ one file, which is mapped into memory to be loaded.
 
-It holds the matrices of words of `engine.local.image`, and the interned values of each type: an Arrow stream of one
-column, in the order of their ids. Rows go from the file into a store without being touched: their ids are places in the
-column of their type. Text is text there, all other values are their canonical bytes (`values.encode`); an id that
-belongs to no value is null.
+It holds the matrices of words of `engine.local.transfer.checkpoint`, and the interned values of each type: an Arrow
+stream of one column, in the order of their ids. The rows of the file become the rows of a store as they are: their ids
+are places in the column of their type. Text is stored as text, every other value as its canonical bytes
+(`values.encode`), and an id that belongs to no value as null.
 
-A file gets its name when all of it is on the disk, and is never changed again (`checked_file`).
+A file gets its name (`snapshot-<epoch>.tide`) when all of it is on the disk, and is never changed again.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.database.storage.checked_file import CheckedFile, CheckedWriter, DamagedError
-from tidelog.database.storage.journal import sync_directory
+from tidelog.database.storage.journal import Journal, sync_directory
 from tidelog.engine.local.encoding.words import Value, Values
 from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.transfer.checkpoint import (
@@ -35,12 +36,14 @@ from tidelog.engine.local.transfer.checkpoint import (
     PartName,
     StoreSizes,
 )
+from tidelog.engine.storage_errors import damaged
 from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
 from tidelog.rules.schema.storable import know_functions
 from tidelog.types import StringType, Type
 from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 
+_log = logging.getLogger("tidelog")
 FORMAT, FORMAT_BEFORE = 4, 3
 _PIECE_WORDS = 1 << 20
 _VALUES_AT_ONCE = 1 << 16
@@ -48,44 +51,69 @@ _NAME = re.compile(r"snapshot-(\d+)\.tide")
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """What the rows of a snapshot were derived by: a digest of the program, the versions of its extern functions."""
+class ProgramVersion:
+    """The program that derived the rows of a checkpoint: its digest, and the versions of its extern functions."""
 
     program: str
     externs: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A snapshot that was read: its state, the values of its words, what it was derived by, and the rules of then."""
+class Checkpoint:
+    """A checkpoint that was read: its state, the values of its words, the program that derived it, and its rules."""
 
-    image: CheckpointState
+    state: CheckpointState
     values: Values
-    basis: Basis
+    version: ProgramVersion
     rules: RuleSet
 
 
-def snapshots(directory: Path) -> dict[int, Path]:
-    """The snapshots in a directory by their epochs, the latest first."""
+def checkpoints(directory: Path) -> dict[int, Path]:
+    """Returns the checkpoints in a directory by their epochs, the latest first."""
     found = {int(match[1]): path for path in directory.iterdir() if (match := _NAME.fullmatch(path.name))}
     return dict(sorted(found.items(), reverse=True))
 
 
-def sweep(directory: Path) -> None:
-    """Removes what was begun and not finished."""
-    for path in directory.glob("snapshot-*.partial"):
-        path.unlink(missing_ok=True)
+def load_last(journal: Journal, base: RuleSet, digest: str, *, is_writer: bool) -> Checkpoint | None:
+    """Reads the last checkpoint that is whole; None where there is none and the journal has everything.
+
+    The writer also removes what a killed process has begun. Raises DataError where whole checkpoints and the journal
+    together miss an epoch.
+    """
+    directory = journal.directory
+    reasons = []
+    if is_writer:
+        for path in directory.glob("snapshot-*.partial"):
+            path.unlink(missing_ok=True)
+    loaded = None
+    for path in checkpoints(directory).values():
+        try:
+            loaded = read_checkpoint(path, base, digest)
+        except FileNotFoundError:
+            # The writer has just removed it; there are others now.
+            return load_last(journal, base, digest, is_writer=is_writer)
+        except (DamagedError, OSError) as error:
+            reasons.append(f"{path.name} cannot be used, {error}")
+            continue
+        break
+    after = 0 if loaded is None else loaded.state.epoch
+    first = journal.first()
+    if reasons and (after + 1 < first if first is not None else after < journal.acknowledged()):
+        raise damaged(directory, "; ".join(reasons))
+    for reason in reasons:
+        _log.warning("%s: %s; an older one and the journal are used", directory, reason)
+    return loaded
 
 
-def write_snapshot(
-    directory: Path, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
+def write_checkpoint(
+    directory: Path, capture: Capture, version: ProgramVersion, rules: RuleSet, lock: AbstractContextManager[Any]
 ) -> Path:
     """Writes a captured state, taking the lock for one piece of it at a time. Raises OSError when it cannot."""
     path = directory / f"snapshot-{capture.epoch:012}.tide"
     partial = path.with_suffix(".partial")
     try:
         with partial.open("wb", buffering=0) as file:
-            _write(CheckedWriter(file), capture, basis, rules, lock)
+            _write(CheckedWriter(file), capture, version, rules, lock)
             os.fsync(file.fileno())
         partial.rename(path)
     except BaseException:
@@ -95,18 +123,18 @@ def write_snapshot(
     return path
 
 
-def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
-    """Maps a snapshot of the program that has these rules, as it was compiled, and this digest.
+def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
+    """Maps a checkpoint. The program has the digest, and had the rules `base` when it was compiled.
 
-    Raises DamagedError for one that is not whole, or is of another format or another program.
+    Raises DamagedError for a checkpoint that is not whole, or is of another format or another program.
     """
     file = CheckedFile.map(path)
     described = file.description
     form = described["format"], tuple(described["layout"])
     if form not in ((FORMAT, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
         raise DamagedError(f"it has format {described['format']} of another version of Tidelog")
-    basis = Basis(**described["basis"])
-    if basis.program != digest:
+    version = ProgramVersion(**described["basis"])
+    if version.program != digest:
         raise DamagedError("it is of another program")
     rules = base.with_layer(Layer.of_document(described["layer"]))
     program = rules.rules
@@ -127,12 +155,12 @@ def read_snapshot(path: Path, base: RuleSet, digest: str) -> Snapshot:
         type_, pool = pools[each["type"]]
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
         pool.fill(_read_values(data, type_, program.functions.definitions))
-    image = CheckpointState(described["epoch"], parts, sizes, described["instances"])
-    return Snapshot(image, values, basis, rules)
+    state = CheckpointState(described["epoch"], parts, sizes, described["instances"])
+    return Checkpoint(state, values, version, rules)
 
 
 def _write(
-    out: CheckedWriter, capture: Capture, basis: Basis, rules: RuleSet, lock: AbstractContextManager[Any]
+    out: CheckedWriter, capture: Capture, version: ProgramVersion, rules: RuleSet, lock: AbstractContextManager[Any]
 ) -> None:
     program = rules.rules
     parts = []
@@ -159,7 +187,7 @@ def _write(
             "format": FORMAT,
             "layout": LAYOUT,
             "epoch": capture.epoch,
-            "basis": asdict(basis),
+            "basis": asdict(version),
             "layer": rules.layer.document(),
             "instances": capture.instances,
             "sizes": {name: asdict(sizes) for name, sizes in capture.sizes.items()},

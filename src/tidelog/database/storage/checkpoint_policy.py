@@ -1,7 +1,7 @@
-"""When the next snapshot is due: when replaying the journal would take much longer than it takes to write one.
+"""When to write the next checkpoint: when a replay of the journal would take much longer than writing one.
 
-What a replay would take is what the epochs since the last snapshot took, with or without many bytes; so a database that
-was closed, or was killed, is open again within seconds, and the disk is not busy with snapshots that save nothing.
+The estimate of a replay is the time of the epochs since the last checkpoint. So a database that was closed or killed
+opens within seconds, and the disk is not busy with checkpoints that save nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _TIMES_ITS_COST = 8
 _BYTES = 16 << 20
 
 
-class Pace:
-    """Counts what a replay would have to do."""
+class CheckpointPolicy:
+    """Estimates the cost of a replay from the epochs since the last checkpoint."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -22,22 +22,25 @@ class Pace:
         self._cost = 0.0
         self._size = 0
 
-    def note(self, seconds: float, size: int) -> None:
-        """An epoch took this long, and its entry so many bytes."""
+    def add_epoch(self, seconds: float, size: int) -> None:
+        """Counts an epoch that took so many seconds, with an entry of so many bytes."""
         self._seconds += seconds
         self._bytes += size
 
-    def begun(self) -> None:
-        """A snapshot of all epochs so far is being written; if that fails, it is tried again as much later."""
+    def begin(self) -> None:
+        """Starts counting again: a checkpoint of all epochs so far is being written.
+
+        If the writing fails, the next checkpoint is due after as much again.
+        """
         self._seconds, self._bytes = 0.0, 0
 
-    def written(self, seconds: float, size: int) -> None:
-        """It was written in this time, and is so large."""
+    def finish(self, seconds: float, size: int) -> None:
+        """Notes the time that a checkpoint took, and its bytes."""
         self._cost, self._size = seconds, size
 
     def is_due(self) -> bool:
         return self._seconds > max(_SECONDS, _TIMES_ITS_COST * self._cost) or self._bytes > max(_BYTES, self._size)
 
     def is_due_at_close(self, rows: int) -> bool:
-        """Whether opening would take long without a snapshot: even a short replay has to index all rows first."""
+        """True if opening would take long without a checkpoint: even a short replay has to index all rows first."""
         return self._seconds > 0 and self._seconds + rows * _SECONDS_PER_ROW > _SECONDS_AT_CLOSE

@@ -15,8 +15,7 @@ from typing import Any
 
 from tidelog.database.program.program import rules_of
 from tidelog.database.storage import active_format
-from tidelog.database.storage.checkpoint import Basis as SnapshotBasis
-from tidelog.database.storage.checkpoint import write_snapshot
+from tidelog.database.storage.checkpoint import ProgramVersion, write_checkpoint
 from tidelog.database.storage.durable_engine import MARKS, DurableEngine
 from tidelog.database.storage.journal import Journal
 from tidelog.database.storage.lock import WriterLock
@@ -40,12 +39,12 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     Raises what opening it raises, TransactionError where the files cannot be written; it is a local one then.
     """
     versions = extern_versions(externs)
-    local = DurableEngine(directory, rules_of(stored.compile(externs)), stored, versions, Maintenance(), lock=lock)
+    engine = DurableEngine(directory, rules_of(stored.compile(externs)), stored, versions, Maintenance(), lock=lock)
     try:
-        local.open()
-        rules, state, marks = local.stored_rules(), local.export_state(), local.marks
+        engine.open()
+        rules, state, marks = engine.stored_rules(), engine.local.export_state(), engine.marks
     finally:
-        local.abandon()
+        engine.abandon()
     place = StateDirectory(str(directory))
     basis = Basis(stored.document(), stored.digest, versions, rules.layer.document())
     try:
@@ -73,8 +72,8 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
     try:
         engine.import_state(*read_state(manifest, rules.rules, place))
         active_format.begin(directory, active_format.SPARK)
-        basis = SnapshotBasis(stored.digest, manifest.basis.externs)
-        write_snapshot(directory, engine.capture(), basis, rules, Lock())
+        version = ProgramVersion(stored.digest, manifest.basis.externs)
+        write_checkpoint(directory, engine.capture(), version, rules, Lock())
         Journal.create(directory, {"program": stored.document(), MARKS: dict(manifest.marks)})
         journal = Journal(directory)
         try:

@@ -12,11 +12,11 @@ from pathlib import Path
 from threading import Lock
 
 from tidelog.database.program.program import Program, compilation_of, rules_of
-from tidelog.database.storage.checkpoint import Basis, snapshots, write_snapshot
+from tidelog.database.storage.checkpoint import ProgramVersion, checkpoints, write_checkpoint
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import Journal
 from tidelog.database.storage.lock import WriterLock
-from tidelog.database.storage.refill import carried_relations, carry
+from tidelog.database.storage.refill import lasting_inputs, refill
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -43,21 +43,20 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     try:
         old.open()
         check_place(old, program.stages.rules, directory)
-        operations = [_fitted(operation, program.stages.rules) for operation in carry(old)]
+        operations = [_fitted(operation, program.stages.rules) for operation in refill(old)]
         with new.replaying():
             new.open()
-            new.commit(operations)
-        new.epoch = old.epoch + 1
+        new.replay(operations, old.local.epoch + 1)
     finally:
         old.abandon()
-    basis = Basis(given.digest, extern_versions(externs))
-    write_snapshot(directory, new.capture(), basis, rules_of(program), Lock())
+    version = ProgramVersion(given.digest, extern_versions(externs))
+    write_checkpoint(directory, new.capture(), version, rules_of(program), Lock())
     journal = Journal(directory)
     try:
         journal.begin_anew(new.epoch, {"program": given.document()})
     finally:
         journal.close()
-    for epoch, path in snapshots(directory).items():
+    for epoch, path in checkpoints(directory).items():
         if epoch != new.epoch:
             path.unlink(missing_ok=True)
     return given
@@ -67,7 +66,7 @@ def check_place(old: Engine, program: RuleProgram, directory: Place) -> None:
     """Raises UsageError where a relation that has facts is not an input relation with the same columns any more."""
     lost = [
         relation.name
-        for relation in carried_relations(old.program)
+        for relation in lasting_inputs(old.program)
         if not is_same(relation, program.relations.get(relation.name)) and old.facts(relation.name)
     ]
     if lost:

@@ -1,26 +1,25 @@
-"""The facts of one database → operations that give them to another: so that everything derived is derived anew.
+"""The facts of one database → operations that insert them into another, which derives everything else again.
 
-What rules derive, weights included, comes again by itself. What depends on history does not: streams are over, and a
-delayed relation sees all facts come in the one epoch that brings them.
+Rules derive their rows again, weights included. History is lost: streams are over, and a delayed relation sees all
+facts inserted in one epoch.
 """
 
 from __future__ import annotations
 
-from tidelog.engine.interface import Operation, Row
-from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.interface import Engine, Operation, Row
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
 
 
-def carried_relations(program: RuleProgram) -> list[Relation]:
-    """The relations whose facts last."""
+def lasting_inputs(program: RuleProgram) -> list[Relation]:
+    """Returns the input relations whose facts last longer than an epoch."""
     relations = program.relations.values()
     return [relation for relation in relations if relation.role is Role.INPUT and relation.kind is not Kind.STREAM]
 
 
-def carry(engine: LocalEngine) -> list[Operation]:
-    """What transactions gave to the database and it still has, as one epoch."""
+def refill(engine: Engine) -> list[Operation]:
+    """Returns the operations of one epoch that inserts all facts of a database."""
     operations = []
-    for relation in carried_relations(engine.program):
+    for relation in lasting_inputs(engine.program):
         by_weight: dict[int, list[Row]] = {}
         for row, weight in engine.facts(relation.name):
             by_weight.setdefault(weight, []).append(row)

@@ -299,11 +299,17 @@ class LocalEngine:
         self._catalog = Catalog([])
         self._laid.strata = []
 
-    # Snapshots
+    # Checkpoints
+
+    def replay(self, operations: Sequence[Operation], epoch: int, rules: NewRules | None = None) -> None:
+        """Applies what was committed before; the state is that of this epoch then."""
+        with self.replaying():
+            self.commit(operations, rules=rules)
+        self.epoch = epoch
 
     @contextmanager
     def replaying(self) -> Iterator[None]:
-        """For epochs that were committed before: in here `Inspect` shows nothing, and there are no limits."""
+        """Begins a block for epochs that were committed before: `Inspect` shows nothing, and there are no limits."""
         limits = self._watch.limits
         self._watch.limits, self._laid.inspector.is_silent = Limits(), True
         try:
@@ -404,6 +410,10 @@ class LocalEngine:
     def sizes(self, visited: Sequence[LocalStratum] = ()) -> tuple[dict[str, int], dict[str, int]]:
         """The rows and the bytes of each relation that the user declared, after an epoch that came to these strata."""
         return self._laid.sizes.after(visited)
+
+    def stored_rows(self) -> int:
+        """Returns the number of rows of all relations, hidden ones included."""
+        return sum(map(len, self._catalog.stores))
 
     def bytes(self, relation: str) -> int:
         """The memory that a relation takes."""

@@ -28,7 +28,7 @@ def test_a_loaded_relation_answers_before_and_after_it_is_indexed(
         with db.transaction() as tx:
             tx.delete("In", ROWS[:6])
         with db._session.engine() as engine:
-            engine._snapshot()  # type: ignore[attr-defined]
+            engine.checkpoint()  # type: ignore[attr-defined]
     there = ROWS[6:]
     with tidelog.open(tmp_path) as db:
         out = db.relation("Out")
