@@ -39,9 +39,9 @@ def is_deep() -> bool:
 
 
 def deeply(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What the function returns, with room for `DEEPEST` calls. Raises RecursionError where that is not enough.
+    """Returns the function's result, with room for `DEEPEST` calls. Raises RecursionError where that is not enough.
 
-    Python has one limit for all threads: it is raised while anyone needs it.
+    Python has one limit for all threads: it is raised while any thread needs it.
     """
     global _users, _limit
     if _depth.deep:
@@ -63,7 +63,8 @@ def deeply(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 def at_any_depth(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What a function without side effects returns; it is run again with more room if it does not get by."""
+    """Returns the result of a function without side effects, which is run again on a deeper stack if the first run
+    overflows."""
     try:
         return function(*args, **kwargs)
     except RecursionError:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """The search would go through all of them again and again, for a quarter of the time or more."""
+    """Returns the search would go through all of them again and again, for a quarter of the time or more."""
     if not gc.isenabled():
         yield
         return

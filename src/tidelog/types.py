@@ -150,7 +150,7 @@ def is_word(type_: Type) -> bool:
 
 
 def integer_range(type_: IntegerType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type, both inclusive."""
+    """Returns the smallest and the largest value of an integer type, both inclusive."""
     match type_:
         case BitType(width):
             return 0, (1 << width) - 1
@@ -167,7 +167,7 @@ def wrap(value: int, type_: IntegerType) -> int:
 
 
 def parts(type_: Type) -> tuple[Type, ...]:
-    """The types that a type is made of, in the order of the text."""
+    """Returns the types that a type is made of, in the order of the text."""
     match type_:
         case TupleType(items):
             return items

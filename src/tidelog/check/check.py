@@ -44,7 +44,7 @@ ONE_AT_A_TIME = RLock()
 def check(
     tree: ast.Program, search_path: modules.SearchPath = (), library: Path = modules.LIBRARY
 ) -> program.TypedProgram:
-    """The typed program. Raises ProgramError with all that is wrong, in the order of the text.
+    """Returns the typed program. Raises ProgramError with all errors, in the order of the text.
 
     Modules are looked for beside the program, then on the search path, then in the library.
     """
@@ -128,7 +128,7 @@ class _Checking:
 
 
 def rules_of(tree: ast.Program) -> Iterator[ast.Rule]:
-    """The rules of a text, those of imperative ones among them."""
+    """Yields the rules of a text, including those of imperative statements."""
     for item in tree.items:
         if isinstance(item, ast.Rule):
             yield item
@@ -140,7 +140,7 @@ _Checked = tuple[program.Rule, tuple[ast.Rule, Module]]
 
 
 def _distinct(rules: Iterable[_Checked]) -> dict[RuleKey, _Checked]:
-    """The rules are a set: one that is written twice counts once."""
+    """Returns the rules without repetitions: rules are a set."""
     found: dict[RuleKey, _Checked] = {}
     for rule, tree in rules:
         found.setdefault(rule_key(rule), (rule, tree))
@@ -148,7 +148,7 @@ def _distinct(rules: Iterable[_Checked]) -> dict[RuleKey, _Checked]:
 
 
 def _in_order(diagnostics: list[Diagnostic], loaded: list[Module]) -> tuple[Diagnostic, ...]:
-    """The main program's errors first, each module's in the order of its text; none twice."""
+    """Returns the errors, the main program's first, each module's in the order of its text; none twice."""
     place = {module.program.span.source: -number for number, module in enumerate(loaded)}
     unique = {(each.code, each.span.source, each.span.start, each.message): each for each in diagnostics}
     return tuple(sorted(unique.values(), key=lambda each: (place.get(each.span.source, 0), each.span.start)))

@@ -18,7 +18,7 @@ from tidelog.syntax import ast
 
 
 def check_query(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:
-    """The typed rule, without heads, and the functions that the program does not have yet.
+    """Returns the typed rule, without heads, and the functions that the program does not have yet.
 
     Raises ProgramError with all that is wrong, in the order of the text.
     """

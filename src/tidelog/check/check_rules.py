@@ -51,7 +51,7 @@ class CheckedRule:
 def check_added(
     tree: ast.Program, source: program.TypedProgram, left_out: frozenset[int] = frozenset()
 ) -> tuple[program.TypedProgram, list[CheckedRule]]:
-    """The program with what the text declares and what its rules use of the library, and the rules of the text.
+    """Returns the program with what the text declares and what its rules use of the library, and the rules of the text.
 
     The rules are not in the program yet; those at the places `left_out` are not looked at. Raises ProgramError with all
     that is wrong, in the order of the text.
@@ -61,14 +61,14 @@ def check_added(
 
 
 def check_removed(tree: ast.Program, source: program.TypedProgram) -> list[CheckedRule]:
-    """The rules of a text that declares nothing. Raises ProgramError with all that is wrong."""
+    """Returns the rules of a text that declares nothing. Raises ProgramError with all that is wrong."""
     with ONE_AT_A_TIME:
         return deeply(_check_removed, tree, source)
 
 
 def report_circles(recursion: Recursion) -> tuple[Diagnostic, ...]:
-    """The warnings of a program whose rules have changed. Raises ProgramError where one stands on a circle on which it
-    must not."""
+    """Returns the warnings of a program whose rules have changed. Raises ProgramError for a literal that must not be on
+    a cycle."""
     diagnostics: list[Diagnostic] = []
     recursion.report(diagnostics)
     if diagnostics:
@@ -126,7 +126,7 @@ def _check_removed(tree: ast.Program, source: program.TypedProgram) -> list[Chec
 def _declared(
     tree: ast.Program, source: program.TypedProgram, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.TypedProgram:
-    """The program with the declarations of the text."""
+    """Returns the program with the declarations of the text."""
     before = environment.modules[""]
     module = before.extended(tree)
     for declare in (declare_names, declare_types, declare_functions, declare_relations):
@@ -182,7 +182,7 @@ def _checked(
 
 
 def _raise(diagnostics: Sequence[Diagnostic]) -> None:
-    """Raises what there is, in the order of the text, nothing twice."""
+    """Raises ProgramError with the errors, in the order of the text, none twice."""
     unique = {(each.code, each.span.start, each.message): each for each in diagnostics}
     if unique:
         raise ProgramError(tuple(sorted(unique.values(), key=lambda each: each.span.start)))

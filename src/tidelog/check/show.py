@@ -23,7 +23,7 @@ from tidelog.types import Type
 
 
 def show_types(typed: program.TypedProgram) -> str:
-    """The declarations, then the rules, each with the types of its variables below it."""
+    """Returns the text of the declarations, then of the rules, each with the types of its variables below it."""
     lines = [_type(each) for each in typed.types.values() if _is_own(each) and each.name not in typed.relations]
     lines += [_function(function) for function in typed.functions.values() if _is_own(function)]
     lines += [_relation(relation) for relation in typed.relations.values()]
@@ -51,7 +51,7 @@ def _relation(relation: program.Relation) -> str:
 
 
 def _is_own(declared: program.TypeDefinition | program.Function | program.Transformer) -> bool:
-    """Whether it is the program's own, or one of its modules'."""
+    """True if the declaration is the program's own, or one of its modules'."""
     return not Path(declared.span.source.name).is_relative_to(LIBRARY)
 
 
@@ -143,7 +143,7 @@ def _variable_types(rule: program.Rule) -> dict[str, Type]:
 
 
 def _parts(literal: program.Literal) -> Iterator[Expression | Pattern]:
-    """The expressions and patterns of a literal, those inside patterns too."""
+    """Yields the expressions and patterns of a literal, those inside patterns too."""
     match literal:
         case program.Positive(atom) | program.Negative(atom):
             if atom.row:

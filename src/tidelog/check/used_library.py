@@ -37,7 +37,7 @@ class Reachable:
         indexes: Sequence[program.Index],
         applications: Sequence[program.Apply],
     ) -> program.TypedProgram:
-        """The typed program with all functions that it calls, and all types."""
+        """Returns the typed program with all functions that it calls, and all types."""
         found = {function.id: function for function in functions}
         used = {
             name
@@ -74,7 +74,7 @@ class Reachable:
         )
 
     def missing_for(self, rule: program.Rule, known: Mapping[str, program.Function]) -> dict[str, program.Function]:
-        """The functions of the library that a rule can reach and the program does not have."""
+        """Returns the functions of the library that a rule can reach and the program does not have."""
         return self._missing(_expressions((), (rule,), (), (), ()), known)
 
     def missing_for_all(
@@ -83,13 +83,14 @@ class Reachable:
         relations: Iterable[program.Relation],
         known: Mapping[str, program.Function],
     ) -> dict[str, program.Function]:
-        """The functions of the library that functions and keys of relations can reach and the program does not have."""
+        """Returns the functions of the library that functions and keys of relations can reach and the program does not
+        have."""
         return self._missing(_expressions(relations, (), functions, (), ()), known)
 
     def relations_for(
         self, rules: Sequence[program.Rule], known: Mapping[str, program.Relation]
     ) -> dict[str, program.Relation]:
-        """The relations of the library that rules mention and the program does not have."""
+        """Returns the relations of the library that rules mention and the program does not have."""
         return {name: self._library_relation(name) for name in sorted(_mentioned(rules, ()) - known.keys())}
 
     def _missing(
@@ -154,7 +155,7 @@ def _expressions(
     indexes: Iterable[program.Index],
     applications: Iterable[program.Apply],
 ) -> Iterator[typed.Expression]:
-    """All expressions of a program."""
+    """Yields all expressions of a program."""
     yield from (relation.key.expression for relation in relations if relation.key is not None)
     yield from (function.body for function in functions if function.body is not None)
     for index in indexes:

@@ -17,7 +17,8 @@ _LONGEST = 200
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], total: int | None = None) -> str:
-    """The first rows under a caption. `total` is how many rows there are, where that may be more than are printed."""
+    """Returns the first rows under a caption. `total` is how many rows there are, where that may be more than are
+    printed."""
     shown = list(islice(rows, SHOWN))
     note = f" ({SHOWN} of {total:,} rows)" if total is not None and total > len(shown) else ""
     lines = [f"<p><b>{escape(caption)}</b>{note}</p>", "<table>", _line("th", headings)]

@@ -56,7 +56,7 @@ class Diagnostic:
         return "warning" if self.code.is_warning else "error"
 
     def render(self) -> str:
-        """The text of the diagnostic, without a line end after it."""
+        """Returns the text of the diagnostic, without a line end after it."""
         width = max(len(str(_first_line(label.span))) for label in self.labels)
         bar = " " * (width + 2) + "|"
         lines = [f"{self.severity}[{self.code}]: {self.message}", f"{' ' * (width + 1)}--> {self.span}", bar]
@@ -91,7 +91,7 @@ def diagnostic(
     notes: Iterable[str] = (),
     help: str | None = None,
 ) -> Diagnostic:
-    """A diagnostic at `span`; related places of the same source are drawn in the order of the text."""
+    """Returns a diagnostic at `span`; related places of the same source are drawn in the order of the text."""
     labels = [Label(span, label, primary=True)] + [Label(other, text) for other, text in related]
     labels.sort(key=lambda label: (label.span.source is not span.source, label.span.start, not label.primary))
     return Diagnostic(code, message, tuple(labels), tuple(notes), help)
@@ -102,7 +102,7 @@ def _first_line(span: Span) -> int:
 
 
 def _marked_line(span: Span) -> tuple[str, int, int]:
-    """The line where the span begins, as drawn, and the column and length of the mark under it.
+    """Returns the line where the span begins, as drawn, and the column and length of the mark under it.
 
     A span over several lines is marked to the end of the first. A very long line is cut around the mark.
     """
@@ -128,7 +128,7 @@ def _drawn(char: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """How many terminal columns the text takes."""
+    """Returns the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if category(char) in ("Mn", "Me") else 2 if east_asian_width(char) in "WF" else 1 for char in text)

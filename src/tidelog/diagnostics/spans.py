@@ -22,12 +22,12 @@ class Source:
         object.__setattr__(self, "line_starts", tuple(starts))
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and the column of an offset, both from 1."""
+        """Returns the line and the column of an offset, both from 1."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line (from 1), without its end."""
+        """Returns the text of a line (from 1), without its end."""
         start = self.line_starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start:] if end < 0 else self.text[start:end].removesuffix("\r")
@@ -46,7 +46,7 @@ class Span:
         return self.source.text[self.start : self.end]
 
     def to(self, other: Span) -> Span:
-        """The span from the start of this one to the end of the other."""
+        """Returns the span from the start of this one to the end of the other."""
         return Span(self.source, self.start, other.end)
 
     def __str__(self) -> str:

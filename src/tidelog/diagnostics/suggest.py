@@ -12,7 +12,7 @@ _LONGEST = 100
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
-    """The nearest candidate (the first of equals, in order of the alphabet), or None when none is near."""
+    """Returns the nearest candidate (the first of equals, in order of the alphabet), or None when none is near."""
     if len(name) > _LONGEST:
         return None
     allowed = max(1, len(name) // 3)
@@ -30,7 +30,7 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def edit_distance(left: str, right: str, limit: int | None = None) -> int:
-    """The number of steps from one word to the other; with a limit, any number past it stands for "more".
+    """Returns the number of steps from one word to the other; with a limit, any number past it stands for "more".
 
     Costs the product of the lengths, without what the words have in common at both ends.
     """

@@ -102,7 +102,7 @@ class Body:
         self._piece.dead = left and left_too
 
     def otherwise(self, fill: Callable[[], None]) -> bool:
-        """An `else` block, or nothing if it would be empty."""
+        """Returns an `else` block, or nothing if it would be empty."""
         lines = self._piece.lines
         start = len(lines)
         left = self.block("else:", fill)
@@ -114,11 +114,11 @@ class Body:
         self._piece.dead = dead
 
     def mark(self) -> int:
-        """A place in the lines; see `pin`."""
+        """Returns a place in the lines; see `pin`."""
         return len(self._piece.lines)
 
     def pin(self, values: list[Value], mark: int) -> list[Value]:
-        """The values as they are at the mark, if lines were written behind it that could make a difference."""
+        """Returns the values as they are at the mark, if lines were written behind it that could make a difference."""
         lines = self._piece.lines
         if len(lines) == mark:
             return values
@@ -134,7 +134,8 @@ class Body:
         return pinned
 
     def apart(self, write: Callable[[], Value]) -> tuple[list[tuple[int, str]], Value]:
-        """A value, and the lines that have to go before it, not written but indented for a block that follows."""
+        """Returns a value, and the lines that have to go before it, not written but indented for a block that
+        follows."""
         piece = self._piece
         lines, piece.lines = piece.lines, []
         piece.indent += 1
@@ -176,17 +177,17 @@ class Body:
         self._piece.assigned.update(names)
 
     def spill(self, value: Value) -> Value:
-        """The value in a temporary, evaluated now."""
+        """Returns the value in a temporary, evaluated now."""
         name = self.temporary()
         self.assign(name, value.text)
         return Value(name, 0, stable=True)
 
     def atom(self, value: Value) -> Value:
-        """The value as a name that can be mentioned more than once."""
+        """Returns the value as a name that can be mentioned more than once."""
         return value if value.text.isidentifier() else self.spill(value)
 
     def made(self, text: str, *parts: Value, stable: bool = True, deeper: int = 3) -> Value:
-        """A value from the values that its text mentions."""
+        """Returns a value from the values that its text mentions."""
         value = Value(
             text,
             max((part.depth for part in parts), default=0) + deeper,
@@ -236,7 +237,7 @@ class Body:
         self._piece.dead = piece.dead
 
     def _passed_on(self, signal: int) -> str:
-        """The statement that leaves as a piece was left."""
+        """Returns the statement that leaves as a piece was left."""
         if signal == _RETURN and self._piece is self._main:
             return "return r0"
         if signal != _RETURN and self._piece.loops:
@@ -245,7 +246,7 @@ class Body:
         return f"return {signal}"
 
     def finish(self, parameters: Iterable[str], before: Iterable[str] = (), after: Iterable[str] = ()) -> list[str]:
-        """The lines of the function, indented, between the given ones; its pieces come first of all."""
+        """Returns the lines of the function, indented, between the given ones; its pieces come first of all."""
         lines: list[tuple[int, str]] = []
         if self._pieces:
             shared = {name for piece in self._pieces for name in piece.assigned} - set(parameters)

@@ -42,7 +42,7 @@ class Signature:
     side_effects: bool
 
     def passed(self, type_arguments: Sequence[Type]) -> tuple[Type, ...]:
-        """Of the types of a call's type variables, those that are passed."""
+        """Returns those types of a call's type variables that are passed at run time."""
         return tuple(argument for name, argument in zip(self.type_parameters, type_arguments) if name in self.needed)
 
 
@@ -58,7 +58,7 @@ class Callees:
     def extended(
         self, functions: Mapping[str, Function]
     ) -> tuple[Mapping[str, Function], Mapping[str, Callable[..., Any]]]:
-        """All functions with these, and the Python functions of the extern ones."""
+        """Returns all functions with these, and the Python functions of the extern ones."""
         return {**self._functions, **functions}, self._externs
 
     def go_on(self, before: Callees) -> None:
@@ -67,7 +67,7 @@ class Callees:
         self._met = set(before._met)
 
     def resolve(self, id_: str, type_arguments: tuple[Type, ...]) -> tuple[str, tuple[Type, ...]]:
-        """The function that a call means in the end, and the types of its type variables."""
+        """Returns the function that a call means in the end, and the types of its type variables."""
         seen = {id_}
         while True:
             function = self._functions[id_]
@@ -93,18 +93,19 @@ class Callees:
             seen.add(id_)
 
     def met(self) -> dict[str, Function]:
-        """The functions that calls have named so far, which is all that is needed to compile the same calls again."""
+        """Returns the functions that calls have named so far, which is all that is needed to compile the same calls
+        again."""
         return {id_: self._functions[id_] for id_ in self._met}
 
     def knows(self, id_: str) -> bool:
-        """Whether there is a function of this id."""
+        """True if there is a function of this id."""
         return id_ in self._functions
 
     def function(self, id_: str) -> Function:
         return self._functions[id_]
 
     def mutable_places(self, id_: str) -> tuple[int, ...]:
-        """The places of a function's `mut` parameters."""
+        """Returns the places of a function's `mut` parameters."""
         return _mutable(self._functions[id_])
 
     def is_identity(self, id_: str) -> bool:
@@ -112,7 +113,7 @@ class Callees:
         return self._functions[id_].name in IDENTITIES and self._functions[id_].is_extern
 
     def find(self, name: str) -> tuple[str, ...]:
-        """The ids of all functions of this name, with or without its module."""
+        """Returns the ids of all functions of this name, with or without its module."""
         return tuple(
             id_
             for id_, function in self._functions.items()
@@ -138,11 +139,11 @@ class Callees:
         return tuple(found.values())
 
     def called(self, expression: Expression) -> tuple[str, ...]:
-        """The functions that an expression names, once each, in the order of mention."""
+        """Returns the functions that an expression names, once each, in the order of mention."""
         return tuple(dict.fromkeys(id_ for id_, _ in self._calls(expression)))
 
     def needed_by(self, expression: Expression) -> set[str]:
-        """The type variables that must be known at run time to evaluate the expression."""
+        """Returns the type variables that must be known at run time to evaluate the expression."""
         found: set[str] = set()
         for id_, type_arguments in self._calls(expression):
             for type_ in self.signatures[id_].passed(type_arguments):
@@ -154,7 +155,7 @@ class Callees:
         return found
 
     def extern(self, function: Function) -> Callable[..., Any] | None:
-        """The Python function of an extern one: by its id, or else by its name."""
+        """Returns the Python function of an extern one: by its id, or else by its name."""
         return self._externs.get(function.id) or self._externs.get(function.name)
 
     def _calls(self, expression: Expression) -> Iterator[tuple[str, tuple[Type, ...]]]:
@@ -222,7 +223,7 @@ def _has_effects(function: Function) -> bool:
 
 
 def variables_of(type_: Type) -> set[str]:
-    """The names of the type variables in a type."""
+    """Returns the names of the type variables in a type."""
     if isinstance(type_, TypeVariable):
         return {type_.name}
     return {name for part in parts(type_) for name in variables_of(part)}

@@ -43,8 +43,8 @@ from tidelog.values.text import function_text
 def compile_functions(
     functions: Mapping[str, Function], definitions: Definitions, externs: Mapping[str, Callable[..., Any]]
 ) -> CompiledFunctions:
-    """The functions of a typed program, by their ids; `externs` are the Python functions of its extern functions, by
-    their qualified names. None is compiled yet: see `CompiledFunctions.require`."""
+    """Returns the functions of a typed program, by their ids; `externs` are the Python functions of its extern
+    functions, by their qualified names. None is compiled yet: see `CompiledFunctions.require`."""
     return CompiledFunctions(definitions, functions, externs)
 
 
@@ -84,11 +84,12 @@ class CompiledFunctions:
         self.require([id_ for expression in expressions for id_ in self.callees.called(expression)])
 
     def extended(self, functions: Mapping[str, Function]) -> CompiledFunctions:
-        """The same with more functions to compile, for a query that calls what the program does not."""
+        """Returns the same with more functions to compile, for a query that calls what the program does not."""
         return CompiledFunctions(self.definitions, *self.callees.extended(functions)) if functions else self
 
     def grown(self, functions: Mapping[str, Function], definitions: Definitions) -> CompiledFunctions:
-        """The same with more functions and types, for rules that come at run time; what is compiled stays compiled."""
+        """Returns the same with more functions and types, for rules that come at run time; what is compiled stays
+        compiled."""
         more = CompiledFunctions(definitions, *self.callees.extended(functions))
         more.callees.go_on(self.callees)
         more._externs = dict(self._externs)
@@ -98,7 +99,7 @@ class CompiledFunctions:
         return more
 
     def function(self, id_: str) -> Callable[..., Any]:
-        """A function by its id, to be called with the types that it needs, then its arguments.
+        """Returns a function by its id, to be called with the types that it needs, then its arguments.
 
         With `mut` parameters it returns its result and their new values.
         """
@@ -111,7 +112,7 @@ class CompiledFunctions:
         return partial(python, self.context) if needs is not None and needs.types else python
 
     def function_code(self, key: Key) -> FunctionCode:
-        """The code of function values that come from this program."""
+        """Returns the code of function values that come from this program."""
         return self.definitions.function_codes[key]
 
     def has_side_effects(self, *expressions: Expression) -> bool:
@@ -123,7 +124,7 @@ class CompiledFunctions:
         )
 
     def writer(self) -> UnitWriter:
-        """For a unit that calls functions which are compiled already."""
+        """Returns a writer for a unit that calls functions which are compiled already."""
         return UnitWriter(self.callees, self.definitions, self._names)
 
     def build(self, unit: Unit) -> dict[str, Any]:
@@ -186,7 +187,8 @@ class CompiledFunctions:
         return needs is not None and needs.types
 
     def _named_by_attributes(self) -> list[str]:
-        """The functions that extern functions may find by their names, because an attribute of a field has them."""
+        """Returns the functions that extern functions may find by their names, because an attribute of a field has
+        them."""
         return [
             id_
             for definition in self.definitions.types.values()
@@ -198,7 +200,7 @@ class CompiledFunctions:
         ]
 
     def _find(self, name: str, parameters: tuple[Type, ...]) -> Callable[..., Any]:
-        """The function of this name that takes these types."""
+        """Returns the function of this name that takes these types."""
         name = name.partition("(")[0]
         for signature in self.callees.signatures.values():
             if signature.name != name and not signature.name.endswith(f"::{name}"):
@@ -234,7 +236,8 @@ def _restore(definitions: Definitions, functions: Mapping[str, Function], *state
 
 @lru_cache(maxsize=4096)
 def _compiled(source: str) -> CodeType:
-    """The same source comes back whenever a task of Spark unpickles its functions."""
+    """Returns the compiled source. Cached: the same source comes back whenever a task of Spark unpickles its
+    functions."""
     return compile(source, FILE_NAME, "exec")
 
 

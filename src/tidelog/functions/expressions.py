@@ -51,7 +51,7 @@ class Expressions(Body, ABC):
         """Writes the lines of an expression; its value goes to the variable, or nowhere."""
 
     def name(self, variable: str) -> str:
-        """The Python name of a variable."""
+        """Returns the Python name of a variable."""
         return self._names.setdefault(variable, f"v{len(self._names)}")
 
     def value(self, node: typed.Expression) -> Value:
@@ -115,7 +115,7 @@ class Expressions(Body, ABC):
                 return NOTHING if self.dead else UNIT
 
     def values(self, nodes: Iterable[typed.Expression]) -> list[Value]:
-        """The values of expressions that are evaluated from left to right."""
+        """Returns the values of expressions that are evaluated from left to right."""
         found: list[Value] = []
         for node in nodes:
             mark = self.mark()
@@ -156,7 +156,7 @@ class Expressions(Body, ABC):
         return self.made(self.struct_text(constructor, [part.text for part in parts]), *parts)
 
     def struct_text(self, constructor: str, fields: Sequence[str]) -> str:
-        """A value of a constructor that has fields."""
+        """Returns a value of a constructor that has fields."""
         variant = self.definitions.class_of(constructor).__variant__
         items = ", ".join((*map(str, variant.head), *fields))
         maker = "construct" if variant.shape.recursive else "new"
@@ -176,7 +176,7 @@ class Expressions(Body, ABC):
         )
 
     def _positions(self, type_: Type, name: str) -> tuple[int, ...]:
-        """Where a field lies in the values of each constructor of a type.
+        """Returns the position of a field in the values of each constructor of a type.
 
         Where a `match` has told the constructor, others need not have the field: they count as if it did not matter.
         """
@@ -188,13 +188,13 @@ class Expressions(Body, ABC):
         return tuple(usual if place is None else place for place in found)
 
     def named(self, type_: Type) -> NamedType:
-        """The struct or union that values of a type are, through all `Ref`s and `Intern`s."""
+        """Returns the struct or union that values of a type are, through all `Ref`s and `Intern`s."""
         type_ = self.shown(type_)
         assert isinstance(type_, NamedType)
         return type_
 
     def shown(self, type_: Type) -> Type:
-        """The type without `Ref`s and `Intern`s around it, which leave no trace in values."""
+        """Returns the type without `Ref`s and `Intern`s around it, which leave no trace in values."""
         while isinstance(type_, NamedType):
             extern = self.definitions.extern(type_)
             if extern is None or extern.kind is not ExternKind.TRANSPARENT:
@@ -296,7 +296,7 @@ class Expressions(Body, ABC):
         return self._changing(text, [arguments[place] for place in mutable])
 
     def _changing(self, text: str, changed: Sequence[typed.Expression]) -> Value:
-        """A call that returns new values for some of its arguments."""
+        """Returns a call that returns new values for some of its arguments."""
         result = self.temporary()
         places = []
         for argument in changed:
@@ -322,7 +322,7 @@ class Expressions(Body, ABC):
         return self.made(f"FunctionValue({name}, {tuple_text(parts)}, {tuple_text(types)})", *parts)
 
     def type_text(self, type_: Type) -> str:
-        """A type at run time."""
+        """Returns a type at run time."""
         variables = tuple(sorted(variables_of(type_)))
         if not variables:
             return self.unit.type_name(type_)
@@ -376,7 +376,7 @@ class Expressions(Body, ABC):
         return self._field(Value(whole), type_, step).text, own
 
     def _with_part(self, whole: str, type_: Type, step: str | int) -> Callable[[str], str]:
-        """What makes the text of a value like `whole` with another part from the text of that part."""
+        """Returns a function: the text of a new part → the text of a value like `whole` with that part."""
         if isinstance(step, int):
             type_ = self.shown(type_)
             assert isinstance(type_, TupleType)
@@ -390,7 +390,7 @@ class Expressions(Body, ABC):
 
 
 def _position(positions: tuple[int, ...], whole: str) -> str:
-    """The position of a field in a value, given that of each constructor."""
+    """Returns the position of a field in a value, given that of each constructor."""
     return str(positions[0]) if len(set(positions)) == 1 else f"{positions}[{whole}[0]]"
 
 
@@ -399,12 +399,12 @@ def _replacing(whole: str, count: int, position: int, join: Callable[[list[str]]
 
 
 def tuple_text(parts: Sequence[Value]) -> str:
-    """The tuple of some values."""
+    """Returns the tuple of some values."""
     return f"({', '.join(part.text for part in parts)}{',' if len(parts) == 1 else ''})"
 
 
 def _operands(node: typed.Expression, op: str) -> list[typed.Expression]:
-    """a, b and c of `(a op b) op c`."""
+    """Returns a, b and c of `(a op b) op c`."""
     right: list[typed.Expression] = []
     while isinstance(node, typed.Binary) and node.op == op:
         right.append(node.right)
@@ -417,7 +417,7 @@ def _is_text(node: typed.Binary) -> bool:
 
 
 def _text_parts(node: typed.Expression) -> list[typed.Expression]:
-    """What a chain of `++` puts together, however it is grouped."""
+    """Returns the operands of a chain of `++`, however it is grouped."""
     found: list[typed.Expression] = []
     pending = [node]
     while pending:

@@ -31,7 +31,7 @@ COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 def literal(value: Value, type_: Type) -> str:
-    """The Python literal of a value."""
+    """Returns the Python literal of a value."""
     if isinstance(type_, FloatType):
         return _float_literal(double(float(value)) if type_.width == 64 else single(float(value)))
     if type(value) is int:
@@ -63,7 +63,7 @@ def unary(node: Unary, operand: str) -> str:
 
 
 def binary(node: Binary, left: str, right: str) -> str:
-    """The text for all operators but `and`, `or` and `=>`, which evaluate only what they need."""
+    """Returns the text for all operators but `and`, `or` and `=>`, which evaluate only what they need."""
     op, type_ = node.op, node.type
     if op in COMPARISONS:
         return f"({left} {op} {right})"
@@ -95,7 +95,7 @@ def binary(node: Binary, left: str, right: str) -> str:
 
 
 def _amount(right: str, node: Binary) -> str:
-    """The bits to shift by: modulo the native width, or, beyond that, no more than there are."""
+    """Returns the bits to shift by: modulo the native width, or, beyond that, no more than there are."""
     if isinstance(node.type, BigIntType):
         return right
     assert isinstance(node.type, IntegerType)
@@ -125,7 +125,7 @@ def cast(node: Cast, operand: str) -> str:
 
 
 def text_of(text: str, type_: Type) -> str:
-    """The text of a value of a built-in type, where `++` or `${}` asks for it."""
+    """Returns the text of a value of a built-in type, where `++` or `${}` asks for it."""
     match type_:
         case StringType():
             return text
@@ -151,7 +151,7 @@ def can_fail(node: Binary) -> bool:
 
 
 def _in_range(text: str, type_: Type) -> str:
-    """The value of `text` brought into the range of the type."""
+    """Returns the value of `text` brought into the range of the type."""
     match type_:
         case BitType():
             return f"(({text}) & {_mask(type_)})"

@@ -19,7 +19,8 @@ FILE_NAME = "<functions>"
 
 
 def retry_deep(error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What `function` returns in the end, where a first try raised `error`; raises what the user is to see."""
+    """Runs `function` again on a deeper stack if its first run raised RecursionError; raises other errors as users see
+    them."""
     if isinstance(error, RecursionError):
         if not is_deep():
             return deeply(function, *arguments)

@@ -58,7 +58,8 @@ class ScalarFunction:
 def compile_scalar(
     expression: Expression, parameters: Sequence[str], functions: CompiledFunctions | None = None
 ) -> ScalarFunction:
-    """A function of the named variables that gives the value of the expression; its variables must be among them.
+    """Returns a function of the named variables that gives the value of the expression; its variables must be among
+    them.
 
     It wants Python values that are in the range of their types, and gives one back. Raises ZeroDivisionError, or
     EvaluationError where a function of the program fails in another way.
@@ -69,7 +70,7 @@ def compile_scalar(
 def compile_match(
     pattern: Pattern, expression: Expression, parameters: Sequence[str], functions: CompiledFunctions | None = None
 ) -> ScalarFunction:
-    """A function that gives the values of the pattern's variables, in the order of `bindings`, or None."""
+    """Returns a function that gives the values of the pattern's variables, in the order of `bindings`, or None."""
 
     def write(body: Statements) -> None:
         matched = body.atom(body.value(expression))
@@ -84,7 +85,8 @@ def compile_match(
 def compile_flat_map(
     pattern: Pattern, expression: Expression, parameters: Sequence[str], functions: CompiledFunctions | None = None
 ) -> ScalarFunction:
-    """A function that gives, for each item that fits the pattern, the values of the pattern's variables: a list."""
+    """Returns a function that gives, for each item that fits the pattern, the values of the pattern's variables: a
+    list."""
 
     def write(body: Statements) -> None:
         items = body.value(expression)

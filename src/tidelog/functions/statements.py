@@ -120,7 +120,7 @@ class Statements(Expressions):
             self.send(found, None)
 
     def _loop(self, pattern: typed.Pattern, iterable: Value, fill: Callable[[], None]) -> None:
-        """A `for` loop; what the pattern does not fit is passed over."""
+        """Writes a `for` loop that skips items that the pattern does not fit."""
         if self.dead:
             return
         target = self._loop_target(pattern)
@@ -139,7 +139,7 @@ class Statements(Expressions):
         self.block(f"for {name} in {iterable.text}:", body, loop=True)
 
     def _loop_target(self, pattern: typed.Pattern) -> str | None:
-        """The pattern as Python writes it, if Python can."""
+        """Returns the pattern as Python writes it, if Python can."""
         items = pattern.items if isinstance(pattern, typed.TuplePattern) else (pattern,)
         names = []
         for item in items:
@@ -152,7 +152,7 @@ class Statements(Expressions):
     # Patterns
 
     def tests(self, pattern: typed.Pattern, path: str) -> list[str]:
-        """The conditions under which the value at a path fits."""
+        """Returns the conditions under which the value at a path fits."""
         match pattern:
             case typed.LiteralPattern(True):
                 return [path]
@@ -176,7 +176,7 @@ class Statements(Expressions):
                 return []
 
     def paths(self, pattern: typed.Pattern, path: str) -> list[str]:
-        """Where the variables of a pattern lie in the value at a path, in the order of `bindings`."""
+        """Returns the paths of the variables of a pattern in the value at a path, in the order of `bindings`."""
         match pattern:
             case typed.BindPattern():
                 return [path]
@@ -200,7 +200,7 @@ class Statements(Expressions):
 
 
 def _only(node: typed.Expression) -> typed.Expression:
-    """What a block of one expression has inside."""
+    """Returns the expression inside a block of one expression."""
     while isinstance(node, typed.Block) and len(node.expressions) == 1:
         node = node.expressions[0]
     return node

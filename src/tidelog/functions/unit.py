@@ -65,7 +65,7 @@ class UnitWriter:
     # What bodies refer to
 
     def link(self, link: Link) -> str:
-        """The name of something that the unit does not contain."""
+        """Returns the name of something that the unit does not contain."""
         name = self._links.get(link)
         if name is None:
             prefix = _PREFIXES[type(link)]
@@ -81,7 +81,7 @@ class UnitWriter:
         return name
 
     def before_arguments(self, signature: Signature) -> tuple[str, ...]:
-        """What a call has before types and arguments."""
+        """Returns the arguments of a call that come before types and values."""
         return (self.link(ContextLink()),) if signature.needs is not None and signature.needs.types else ()
 
     def type_name(self, type_: Type) -> str:
@@ -91,7 +91,7 @@ class UnitWriter:
         return self.link(TemplateLink(type_, variables))
 
     def function_code(self, id_: str) -> str:
-        """The code of a declared function as a value."""
+        """Returns the code of a declared function as a value."""
         signature = self.callees.signatures[id_]
         key = (id_, 0, 0, "")
         entry = self._codes.get(key)
@@ -110,7 +110,7 @@ class UnitWriter:
         return entry.name
 
     def closure_code(self, node: Closure) -> tuple[str, tuple[str, ...]]:
-        """The code of a closure, and the type variables that its values are given."""
+        """Returns the code of a closure, and the type variables that its values are given."""
         key = _key(node)
         entry = self._codes.get(key)
         if entry is None:
@@ -190,7 +190,8 @@ def _source(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _key(node: Closure) -> Key:
-    """The place of a closure; texts that are not files have one name, so what is written there counts as well."""
+    """Returns the place of a closure; texts that are not files have one name, so what is written there counts as
+    well."""
     types = ", ".join(str(type_) for type_ in (node.type, *(captured.type for captured in node.captured)))
     digest = sha256(f"{node.span.text}\n{types}".encode()).hexdigest()[:16]
     return node.span.source.name, node.span.start, node.span.end, digest

@@ -21,7 +21,8 @@ def variable_use(
     expressions: tuple[Expression, ...],
     mutable_places: Callable[[str], tuple[int, ...]],
 ) -> VariableUse:
-    """Of all the given expressions; `mutable_places` tells the `mut` parameters of a function."""
+    """Returns the variables that the expressions read and change; `mutable_places` tells the `mut` parameters of a
+    function."""
     read: set[str] = set()
     changed: set[str] = set()
     for expression in expressions:

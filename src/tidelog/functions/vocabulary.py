@@ -30,7 +30,7 @@ def quotient(left: int, right: int) -> int:
 
 
 def remainder(left: int, right: int) -> int:
-    """What `quotient` leaves over; it has the sign of left."""
+    """Returns the remainder of `quotient`; it has the sign of left."""
     return abs(left) % abs(right) * (-1 if left < 0 else 1)
 
 
@@ -50,7 +50,7 @@ class TypeTemplate:
 
 
 def vocabulary(function_text: Callable[[FunctionValue], str]) -> dict[str, Any]:
-    """A fresh scope; `function_text` depends on the program's types."""
+    """Returns a fresh scope; `function_text` depends on the program's types."""
     return {
         "__builtins__": {},
         "Exception": Exception,

@@ -326,5 +326,5 @@ class RuleProgram:
     inspections: tuple[Inspection, ...] = ()
 
     def row_value(self, relation: Relation, row: tuple[Any, ...]) -> Any:
-        """A row of a declared relation as one value."""
+        """Returns a row of a declared relation as one value."""
         return row[0] if relation.explicit else self.functions.definitions.class_of(relation.name)(*row)

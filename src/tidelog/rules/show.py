@@ -26,7 +26,7 @@ from tidelog.rules.ir import (
 
 
 def show_rules(program: RuleProgram) -> str:
-    """The relations with their roles, and every rule with its id."""
+    """Returns the relations with their roles, and every rule with its id."""
     lines = [_relation(relation) for relation in program.relations.values()]
     if program.rules:
         lines.append("")
@@ -35,7 +35,7 @@ def show_rules(program: RuleProgram) -> str:
 
 
 def show_strata(program: RuleProgram) -> str:
-    """The strata in their order, each with its relations and rules."""
+    """Returns the strata in their order, each with its relations and rules."""
     lines: list[str] = []
     for number, stratum in enumerate(program.strata):
         names = ", ".join(stratum.relations)
@@ -45,7 +45,7 @@ def show_strata(program: RuleProgram) -> str:
 
 
 def show_rule(rule: Rule) -> str:
-    """The flat rule on one line, as the engines see it."""
+    """Returns the flat rule on one line, as the engines see it."""
     body = ", ".join(_literal(literal) for literal in rule.body)
     return f"{show_atom(rule.head)} :- {body}." if body else f"{show_atom(rule.head)}."
 

@@ -61,7 +61,7 @@ def find_strata(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tup
 
 
 def _dependencies(rules: Sequence[Rule]) -> list[str]:
-    """The relations that the bodies mention, in their order."""
+    """Returns the relations that the bodies mention, in their order."""
     return list(dict.fromkeys(atom.relation for rule in rules for atom in rule.atoms))
 
 
@@ -72,7 +72,8 @@ def _walk_cycle(
     stratum_of: Mapping[str, int],
     relations: Mapping[str, Relation],
 ) -> Diagnostic:
-    """The error for a negated literal whose relation depends on the head: its steps, from the head back to the head."""
+    """Returns the error for a negated literal whose relation depends on the head: its steps, from the head back to the
+    head."""
     head = rule.head.relation
     steps = _shortest_way(negated.relation, head, rules_of, stratum_of)
     labels = [Label(negated.span, f"`{head}` depends on `not {_shown(negated.relation)}` here", primary=True)]
@@ -91,7 +92,7 @@ def _walk_cycle(
 def _shortest_way(
     start: str, end: str, rules_of: Mapping[str, list[Rule]], stratum_of: Mapping[str, int]
 ) -> list[tuple[str, Atom, bool]]:
-    """The steps (relation, the literal through which it depends on the next, whether that is negated)."""
+    """Returns the steps (relation, the literal through which it depends on the next, whether that is negated)."""
     came_from: dict[str, tuple[str, Atom, bool]] = {}
     queue = deque([start])
     while queue and end not in came_from and start != end:
@@ -112,5 +113,5 @@ def _shortest_way(
 
 
 def _shown(relation: str) -> str:
-    """The name that the user wrote: a hidden projection is called after its relation."""
+    """Returns the name that the user wrote: a hidden projection is called after its relation."""
     return relation.split("#", 1)[0]

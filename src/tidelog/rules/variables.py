@@ -7,7 +7,7 @@ from tidelog.types import Type
 
 
 def variable_types(rule: Rule) -> dict[str, Type]:
-    """The type of every variable that the rule binds, hidden ones included."""
+    """Returns the type of every variable that the rule binds, hidden ones included."""
     types: dict[str, Type] = {}
     for atom in (rule.head, *rule.atoms):
         types |= {term.name: term.type for term in atom.terms if isinstance(term, Variable)}

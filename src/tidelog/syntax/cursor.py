@@ -46,7 +46,7 @@ class Cursor:
         return self.tokens[self.index].kind is Kind.END
 
     def peek(self, distance: int = 1) -> Token:
-        """A token further on; the last one is END for ever."""
+        """Returns a token further on; the last one is END for ever."""
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
     def next(self) -> Token:
@@ -101,7 +101,7 @@ class Cursor:
         return tuple(found)
 
     def attempt(self, rule: Callable[[Cursor], T]) -> T | None:
-        """What the rule takes; None, with all as before, where it fails."""
+        """Returns the result of the rule, or None where it fails; then the cursor stands where it did."""
         index, nesting, found = self.index, self.nesting, len(self.diagnostics)
         try:
             return rule(self)
@@ -141,7 +141,7 @@ class Cursor:
         return ast.Name("::".join((*words, last.text)), span=self.since(first))
 
     def scope_end(self, distance: int = 0) -> int:
-        """How far from here the last word of a scoped name is that begins `distance` tokens on."""
+        """Returns the distance to the last word of the scoped name that begins `distance` tokens on."""
         while self.peek(distance + 1).text == "::":
             distance += 2
         return distance
@@ -164,7 +164,7 @@ class Cursor:
         return Span(self.source, token.start, token.end)
 
     def since(self, first: Token) -> Span:
-        """The span from a token that was taken to the last one taken."""
+        """Returns the span from a token that was taken to the last one taken."""
         return Span(self.source, first.start, self.tokens[self.index - 1].end)
 
     def unexpected(self, wanted: str, help: str | None = None) -> NoReturn:
@@ -195,7 +195,7 @@ class Cursor:
         self.nesting += 1
 
     def leave(self) -> None:
-        """The end of a level."""
+        """Ends a level of nesting."""
         self.nesting -= 1
 
     def too_deep(self, span: Span, limit: int) -> NoReturn:
@@ -206,6 +206,6 @@ class Cursor:
 
 
 def _named(token: Token) -> str:
-    """The token in a message; the end of a text has none."""
+    """Returns the token in a message; the end of a text has none."""
     line = token.text.split("\n", 1)[0]
     return f"`{line if len(token.text) <= 40 else f'{line[:37]}...'}`" if token.text else "the end of the program"

@@ -93,7 +93,7 @@ def operators(cursor: Cursor) -> ast.Expression:
 
 
 def limited(cursor: Cursor, rule: Callable[[Cursor], ast.Expression]) -> ast.Expression:
-    """What the rule takes, unless it is deeper than the limit."""
+    """Returns the result of the rule. Fails if the expression is deeper than the limit."""
     first, holes = cursor.index, cursor.holes
     tree = rule(cursor)
     # A tree has no more levels than tokens, but for the tokens inside its strings.
@@ -104,7 +104,7 @@ def limited(cursor: Cursor, rule: Callable[[Cursor], ast.Expression]) -> ast.Exp
 
 
 def _operator(cursor: Cursor) -> tuple[str, int, int]:
-    """The binary operator that stands here, its priority (-1 if there is none) and how many tokens it has."""
+    """Returns the binary operator that stands here, its priority (-1 if there is none) and how many tokens it has."""
     token = cursor.tokens[cursor.index]
     level = PRIORITY.get(token.text, -1)
     if level < 0 or (token.kind is not Kind.OPERATOR and token.kind is not Kind.KEYWORD):
@@ -171,7 +171,7 @@ def _postfix(cursor: Cursor) -> ast.Expression:
 
 
 def continues(cursor: Cursor) -> bool:
-    """At a dot: true for that of `x.f` and `x.0`, false for the one that ends a rule."""
+    """True if the dot here is that of `x.f` or `x.0`, false if it ends a rule."""
     dot, after = cursor.token, cursor.peek()
     if after.kind is Kind.INTEGER or after.kind is Kind.FLOAT:
         return True

@@ -22,7 +22,7 @@ _ROUNDS = 5
 
 
 def format_program(source: Source) -> str:
-    """The formatted text. Raises ProgramError if the source does not parse."""
+    """Returns the formatted text. Raises ProgramError if the source does not parse."""
     program = parse(source)
     current, tree = source, program
     for _ in range(_ROUNDS):

@@ -72,7 +72,7 @@ _GRAMMAR = frozenset(("and", "or", "not", "in", "as", "else", "if", "for", "retu
 
 
 def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
-    """What to write instead, if it is known what was meant; `wanted` is what the message says was expected."""
+    """Returns a help with the right spelling if the intent is known; `wanted` is what the message says was expected."""
     for offset, texts, expected, meant in _HABITS:
         start = index + offset
         found = tokens[start : start + len(texts)] if start >= 0 else ()
@@ -82,7 +82,7 @@ def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
 
 
 def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
-    """A keyword that was meant here, or by the word just before."""
+    """Returns a keyword that was meant here, or by the word just before."""
     if wanted == "a type" and tokens[index].kind in (Kind.INTEGER, Kind.FLOAT, Kind.STRING):
         return "a field is given by its name with a dot: `.x = 1`"
     if tokens[index].kind in (Kind.LOWER, Kind.UPPER):
@@ -97,7 +97,7 @@ def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
 
 
 def instead_of(word: str) -> str | None:
-    """What to write instead of a reserved word where a name is wanted."""
+    """Returns a replacement for a reserved word where a name is wanted."""
     return _RESERVED.get(word) or (None if word in _GRAMMAR else f"for example `{word}_`")
 
 

@@ -41,14 +41,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def lex(source: Source) -> tuple[list[Token], list[Diagnostic]]:
-    """The tokens of a source and what is wrong with them; linear in the length of the text."""
+    """Returns the tokens of a source and what is wrong with them; linear in the length of the text."""
     scanner = _Scanner(source, source.text, None)
     scanner.scan(0)
     return scanner.tokens, scanner.diagnostics
 
 
 def comments(source: Source) -> list[Token]:
-    """The comments of a source, in their order; linear in the length of the text."""
+    """Returns the comments of a source, in their order; linear in the length of the text."""
     scanner = _Scanner(source, source.text, None)
     scanner.scan(0)
     return scanner.comments
@@ -57,7 +57,7 @@ def comments(source: Source) -> list[Token]:
 def lex_until_brace(
     source: Source, text: str, start: int, offsets: Sequence[int]
 ) -> tuple[list[Token], list[Diagnostic], int]:
-    """The tokens of `text` from `start` to a `}` without its `{`, and the position of that `}` or of the end.
+    """Returns the tokens of `text` from `start` to a `}` without its `{`, and the position of that `}` or of the end.
 
     `text` is what a string literal of the source says; character i of it stands at `offsets[i]` of the source.
     """
@@ -186,7 +186,7 @@ class _Scanner:
 
 
 def _instead_of(char: str) -> str | None:
-    """What to write instead of a character that the language does not know."""
+    """Returns a replacement for a character that is not in the language."""
     if char == "!":
         return "`not` negates, `!=` is true for values that differ"
     if char == "$":

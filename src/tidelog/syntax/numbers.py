@@ -26,7 +26,7 @@ _FLOAT = re.compile(r"(?:(?P<width>\d[\d_]*)?'f)?(?P<digits>\d[\d_]*(?:\.\d+(?:[
 
 
 def integer(cursor: Cursor, token: Token) -> ast.Integer:
-    """The value of an INTEGER token, already taken."""
+    """Returns the value of an INTEGER token, already taken."""
     text = token.text
     if text.isdecimal() and len(text) < 20:
         return ast.Integer(int(text), None, False, "d", spelling=(text,), span=cursor.span(token))
@@ -48,7 +48,7 @@ def integer(cursor: Cursor, token: Token) -> ast.Integer:
 
 
 def float_(cursor: Cursor, token: Token) -> ast.Float:
-    """The value of a FLOAT token, already taken."""
+    """Returns the value of a FLOAT token, already taken."""
     form = _FLOAT.fullmatch(token.text)
     if form is None:
         _not_a_number(cursor, token, "a fraction is written `1.5`, `2e3`, `32'f1.5` or `64'f1.5`")
@@ -63,7 +63,7 @@ def float_(cursor: Cursor, token: Token) -> ast.Float:
 
 
 def width_of(cursor: Cursor, digits: str, token: Token) -> int:
-    """A number of bits, from 1 to MAX_WIDTH; reports anything else at the token."""
+    """Returns a number of bits, from 1 to MAX_WIDTH; reports anything else at the token."""
     value = _value(digits.replace("_", ""), 10) if digits.replace("_", "").isdecimal() else None
     if value is None or not 1 <= value <= MAX_WIDTH:
         message = f"a width is a number from 1 to {MAX_WIDTH}"

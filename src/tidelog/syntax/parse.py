@@ -33,7 +33,7 @@ _OPENING_WORDS = (*_RELATION_WORDS, "typedef", "function", "extern", "import", "
 
 
 def parse(source: Source) -> ast.Program:
-    """The tree of the source. Raises ProgramError with all the syntax errors, in the order of the text."""
+    """Returns the tree of the source. Raises ProgramError with all the syntax errors, in the order of the text."""
     tokens, diagnostics = lex(source)
     cursor = Cursor(source, tokens, diagnostics)
     items: list[ast.Item] = []

@@ -19,7 +19,7 @@ from tidelog.syntax.rules import literal
 
 
 def parse_query(source: Source) -> ast.Rule:
-    """The rule. Raises ProgramError with all the syntax errors, in the order of the text."""
+    """Returns the rule. Raises ProgramError with all the syntax errors, in the order of the text."""
     tokens, diagnostics = lex(source)
     cursor = Cursor(source, tokens, diagnostics)
     body: list[ast.Literal] = []
@@ -50,5 +50,5 @@ def _literals(cursor: Cursor, body: list[ast.Literal]) -> None:
 
 
 def _of_query(diagnostic: Diagnostic) -> Diagnostic:
-    """The parser speaks of programs."""
+    """Returns the message with `query` for `program`: the parser speaks of programs."""
     return replace(diagnostic, message=diagnostic.message.replace("the end of the program", "the end of the query"))

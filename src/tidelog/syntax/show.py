@@ -20,26 +20,26 @@ WIDTH = 100
 
 
 def show(program: ast.Program) -> str:
-    """The program's text."""
+    """Returns the program's text."""
     text = render(ItemWriter(Page()).program(program), WIDTH)
     return f"{text}\n" if text else ""
 
 
 def show_item(item: ast.Item) -> str:
-    """The text of an item, on one line."""
+    """Returns the text of an item, on one line."""
     return flat(ItemWriter(Page()).item(item))
 
 
 def show_rule(rule: ast.Rule) -> str:
-    """The text of a rule, on one line."""
+    """Returns the text of a rule, on one line."""
     return flat(RuleWriter(Page()).rule(rule))
 
 
 def show_atom(atom: ast.Atom) -> str:
-    """The text of an atom, on one line."""
+    """Returns the text of an atom, on one line."""
     return flat(RuleWriter(Page()).atom(atom))
 
 
 def show_expression(expression: ast.Expression) -> str:
-    """The text of an expression, on one line."""
+    """Returns the text of an expression, on one line."""
     return flat(ExpressionWriter(Page()).expression(expression))

@@ -63,7 +63,7 @@ class Hole:
 
 
 def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -> Decoded:
-    """The text of `"…"`; an escape that means nothing is reported and left out."""
+    """Returns the text of `"…"`; an escape that means nothing is reported and left out."""
     written, last = token.text.replace("\t", " "), token.end
     if "\\" not in written:
         return Decoded(written[1:-1], _offsets(token, 1, len(written) - 1))
@@ -98,13 +98,13 @@ def decode_quoted(source: Source, token: Token, diagnostics: list[Diagnostic]) -
 
 
 def decode_raw(token: Token) -> Decoded:
-    """The text of `[|…|]` or `$[|…|]`."""
+    """Returns the text of `[|…|]` or `$[|…|]`."""
     start = token.text.index("[|") + 2
     return Decoded(token.text[start:-2].replace("\t", " "), _offsets(token, start, len(token.text) - 2))
 
 
 def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnostic]) -> list[str | Hole]:
-    """The texts and the `${}` of a string, in order; empty texts are left out."""
+    """Returns the texts and the `${}` of a string, in order; empty texts are left out."""
     text, offsets = decoded.text, decoded.offsets
     parts: list[str | Hole] = []
     position = 0
@@ -128,7 +128,7 @@ def split_template(source: Source, decoded: Decoded, diagnostics: list[Diagnosti
 
 
 def _offsets(token: Token, start: int, end: int) -> Sequence[int]:
-    """Where the characters of a token stand from the one at `start` to that at `end`, which is included."""
+    """Returns the source positions of the characters of a token from `start` to `end` inclusive."""
     if token.end - token.start == len(token.text):
         return range(token.start + start, token.start + end + 1)
     # Inside another string, an escape before it may have moved it.

@@ -21,7 +21,7 @@ LARGEST = 256
 
 
 def cut(items: Sequence[Any]) -> Blocks:
-    """The items in blocks, not too full to grow."""
+    """Returns the items in blocks, not too full to grow."""
     if len(items) <= LARGEST:
         return [list(items)] if items else []
     size = LARGEST * 3 // 4
@@ -33,7 +33,7 @@ def last_keys(blocks: Blocks) -> Block:
 
 
 def find(blocks: Blocks, lasts: Block, key: Any) -> Place:
-    """Where the key is, or where it belongs: behind the end of the last block if it is the largest."""
+    """Returns the place of the key, or where it belongs: behind the end of the last block if it is the largest."""
     index = bisect_left(lasts, key)
     if index == len(lasts):
         return (index - 1, len(blocks[-1]), False) if blocks else (0, 0, False)
@@ -43,7 +43,7 @@ def find(blocks: Blocks, lasts: Block, key: Any) -> Place:
 
 
 def insert(blocks: Blocks, place: Place, item: Any) -> Blocks:
-    """The blocks with one more item at the place; a block that gets too large is cut in two."""
+    """Returns the blocks with one more item at the place; a block that gets too large is cut in two."""
     if not blocks:
         return [[item]]
     index, position, _ = place
@@ -60,7 +60,7 @@ def insert(blocks: Blocks, place: Place, item: Any) -> Blocks:
 
 
 def replace(blocks: Blocks, place: Place, item: Any) -> Blocks:
-    """The blocks with another item at the place."""
+    """Returns the blocks with another item at the place."""
     index, position, _ = place
     changed = blocks.copy()
     changed[index] = block = blocks[index].copy()
@@ -69,7 +69,7 @@ def replace(blocks: Blocks, place: Place, item: Any) -> Blocks:
 
 
 def remove(blocks: Blocks, place: Place) -> Blocks:
-    """The blocks without the item at the place; a block that gets empty goes."""
+    """Returns the blocks without the item at the place; a block that gets empty goes."""
     index, position, _ = place
     changed = blocks.copy()
     changed[index] = block = blocks[index].copy()

@@ -61,26 +61,27 @@ class Definitions:
         return Definitions, ({name: _without_spans(each) for name, each in self.types.items()}, own)
 
     def extended(self, types: Mapping[str, TypeDefinition]) -> Definitions:
-        """The same with more types. The classes of those that are here already stay: values of them are around."""
+        """Returns the same with more types. The classes of those that are here already stay: values of them are
+        around."""
         more = Definitions({**self.types, **types}, self.externs)
         more.function_codes = dict(self.function_codes)
         more._classes = dict(self._classes)
         return more
 
     def constructor(self, name: str) -> tuple[str, int]:
-        """The type that a constructor belongs to, and its number there."""
+        """Returns the type that a constructor belongs to, and its number there."""
         return self._constructors[name]
 
     def constructors_of(self, type_name: str) -> tuple[Constructor, ...]:
-        """The constructors of a struct or union; none of an extern type."""
+        """Returns the constructors of a struct or union; none of an extern type."""
         return self.types[type_name].constructors or ()
 
     def constructor_classes(self) -> dict[str, type[Struct]]:
-        """The classes of all constructors by their qualified names."""
+        """Returns the classes of all constructors by their qualified names."""
         return {name: self.class_of(name) for name in self._constructors}
 
     def classes_of(self, type_name: str) -> tuple[type[Struct], ...]:
-        """The classes of a struct or union, in the order of its constructors."""
+        """Returns the classes of a struct or union, in the order of its constructors."""
         found = self._classes.get(type_name)
         if found is None:
             constructors = self.constructors_of(type_name)
@@ -89,12 +90,12 @@ class Definitions:
         return found
 
     def class_of(self, constructor: str) -> type[Struct]:
-        """The class of a constructor by its qualified name."""
+        """Returns the class of a constructor by its qualified name."""
         type_name, index = self._constructors[constructor]
         return self.classes_of(type_name)[index]
 
     def variants(self, type_: NamedType) -> tuple[Variant, ...]:
-        """The constructors of a struct or union with the arguments of the type put into their fields."""
+        """Returns the constructors of a struct or union with the arguments of the type put into their fields."""
         definition = self.types[type_.name]
         arguments = dict(zip(definition.parameters, type_.arguments))
         constructors = definition.constructors or ()
@@ -109,7 +110,7 @@ class Definitions:
         )
 
     def extern(self, type_: NamedType) -> ExternType | None:
-        """How the values of an extern type are held; None for structs and unions."""
+        """Returns the description of an extern type; None for structs and unions."""
         return self.externs.get(type_.name)
 
     def keep(self, make: Callable[[Definitions, Type], T], type_: Type) -> T:
@@ -138,7 +139,7 @@ class Definitions:
 
 
 def substitute(type_: Type, arguments: Mapping[str, Type]) -> Type:
-    """The type with its type variables replaced; those without an argument stay."""
+    """Returns the type with its type variables replaced; those without an argument stay."""
     match type_:
         case TypeVariable(name):
             return arguments.get(name, type_)

@@ -60,12 +60,13 @@ def decoder(type_: Type, definitions: Definitions) -> Callable[[bytes], Any]:
 
 
 def encode(value: Any, type_: Type, definitions: Definitions) -> bytes:
-    """The bytes of a value."""
+    """Returns the bytes of a value."""
     return at_any_depth(_written, definitions.keep(_writer, type_), value)
 
 
 def decode(data: bytes, type_: Type, definitions: Definitions) -> Any:
-    """The value of bytes that `encode` made for the same type. Raises ValueError for others, as far as it can tell."""
+    """Returns the value of bytes that `encode` made for the same type. Raises ValueError for others, as far as it can
+    tell."""
     return _decoded(definitions.keep(_reader, type_), type_, data)
 
 

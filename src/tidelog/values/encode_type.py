@@ -49,7 +49,7 @@ def write_type(type_: Type, out: bytearray) -> None:
 
 
 def read_type(data: bytes, at: int) -> tuple[Type, int]:
-    """The type, and the place behind it."""
+    """Returns the type, and the place behind it."""
     kind, at = data[at], at + 1
     if kind < len(_PLAIN):
         return _PLAIN[kind], at

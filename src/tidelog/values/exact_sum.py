@@ -46,7 +46,7 @@ class ExactSum:
             self._negative += sign
 
     def rounded(self, width: int) -> float:
-        """The number of 32 or 64 bits that is nearest to the sum, in canonical form."""
+        """Returns the number of 32 or 64 bits that is nearest to the sum, in canonical form."""
         if self._nans or (self._positive and self._negative):
             return NAN
         if self._positive or self._negative:
@@ -81,7 +81,8 @@ class ExactSum:
 
 
 def _rounded_to_single(total: int) -> int:
-    """The whole number of 2**-1074 that is a number of 32 bits and nearest to the total; ties go to even ones."""
+    """Returns the whole number of 2**-1074 that is a number of 32 bits and nearest to the total; ties go to even
+    ones."""
     size = abs(total)
     cut = max(size.bit_length() - _SINGLE_BITS, _SCALE + _SMALLEST_SINGLE)
     kept, rest = divmod(size, 1 << cut)

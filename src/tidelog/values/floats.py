@@ -61,13 +61,13 @@ NAN: Final = _NotANumber("nan")
 
 
 def double(number: float) -> float:
-    """The canonical form of a 64-bit number."""
+    """Returns the canonical form of a 64-bit number."""
     number += 0.0
     return number if number == number else NAN
 
 
 def single(number: float) -> float:
-    """The canonical form of the 32-bit number nearest to `number`."""
+    """Returns the canonical form of the 32-bit number nearest to `number`."""
     try:
         rounded: float = _SINGLE.unpack(_SINGLE.pack(number))[0]
     except OverflowError:
@@ -76,7 +76,7 @@ def single(number: float) -> float:
 
 
 def double_of(number: int) -> float:
-    """The 64-bit number nearest to an integer; infinite where none is near."""
+    """Returns the 64-bit number nearest to an integer; infinite where none is near."""
     try:
         return float(number)
     except OverflowError:
@@ -84,7 +84,7 @@ def double_of(number: int) -> float:
 
 
 def single_of(number: int) -> float:
-    """The 32-bit number nearest to an integer, rounded once."""
+    """Returns the 32-bit number nearest to an integer, rounded once."""
     if -_EXACT <= number <= _EXACT:
         return single(float(number))
     size = abs(number)
@@ -104,14 +104,15 @@ def quotient(left: float, right: float) -> float:
 
 
 def remainder(left: float, right: float) -> float:
-    """What truncating division leaves of left, in 64 bits, not yet canonical."""
+    """Returns the remainder of truncating division, in 64 bits, not yet canonical."""
     if right == 0 or math.isinf(left) or math.isnan(left) or math.isnan(right):
         return NAN
     return math.fmod(left, right)
 
 
 def float_text(number: float, width: int) -> str:
-    """The shortest decimal text that reads as the same number of this width, never with an exponent: `5`, `-0.32`."""
+    """Returns the shortest decimal text that reads as the same number of this width, never with an exponent: `5`,
+    `-0.32`."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):

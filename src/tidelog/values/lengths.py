@@ -12,7 +12,7 @@ def write_length(number: int, out: bytearray) -> None:
 
 
 def read_length(data: bytes, at: int) -> tuple[int, int]:
-    """The number, and the place behind it."""
+    """Returns the number, and the place behind it."""
     number = shift = 0
     while (byte := data[at]) > 0x7F:
         number |= (byte & 0x7F) << shift

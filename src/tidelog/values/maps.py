@@ -33,7 +33,7 @@ class Map:
 
     @classmethod
     def of_sorted(cls, pairs: Iterable[tuple[Any, Any]]) -> Map:
-        """The map of pairs that are sorted by distinct keys. O(n)."""
+        """Returns the map of pairs that are sorted by distinct keys. O(n)."""
         pairs = tuple(pairs)
         found = cls.__new__(cls)
         found._fill([key for key, _ in pairs], [value for _, value in pairs])
@@ -68,12 +68,12 @@ class Map:
         return tuple(chain.from_iterable(self._values))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of the key, or the default."""
+        """Returns the value of the key, or the default."""
         block, position, found = in_blocks.find(self._keys, self._lasts, key)
         return self._values[block][position] if found else default
 
     def insert(self, key: Any, value: Any) -> Map:
-        """A map in which the key has this value."""
+        """Returns a map in which the key has this value."""
         place = in_blocks.find(self._keys, self._lasts, key)
         if place[2]:
             return self._changed(self._keys, in_blocks.replace(self._values, place, value), place[0], self._size)
@@ -81,7 +81,7 @@ class Map:
         return self._changed(keys, values, place[0], self._size + 1)
 
     def remove(self, key: Any) -> Map:
-        """A map without the key."""
+        """Returns a map without the key."""
         place = in_blocks.find(self._keys, self._lasts, key)
         if not place[2]:
             return self
@@ -89,7 +89,7 @@ class Map:
         return self._changed(keys, values, place[0], self._size - 1)
 
     def union(self, other: Map) -> Map:
-        """All keys of both, with the other's value where both have the key."""
+        """Returns all keys of both, with the other's value where both have the key."""
         if other._size * 16 < self._size:
             found = self
             for key, value in other:

@@ -23,7 +23,7 @@ _EXTENDING = frozenset(
 
 
 def quote(text: str) -> str:
-    """The text in double quotes; what cannot be seen, or sticks to the character before it, is `\\u{…}`."""
+    r"""Returns the text in double quotes; what cannot be seen, or sticks to the character before it, is `\u{…}`."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
     return f'"{"".join(map(_escape, text))}"'

@@ -30,7 +30,7 @@ class Set:
 
     @classmethod
     def of_sorted(cls, items: Iterable[Any]) -> Self:
-        """The set of items that are already sorted; equal ones may stand side by side. O(n)."""
+        """Returns the set of items that are already sorted; equal ones may stand side by side. O(n)."""
         found = cls.__new__(cls)
         found._fill(in_blocks.cut([item for item, _ in groupby(items)]))
         return found
@@ -56,21 +56,21 @@ class Set:
         return self._items
 
     def add(self, item: Any) -> Self:
-        """A set that has the item."""
+        """Returns a set that has the item."""
         place = in_blocks.find(self._blocks, self._lasts, item)
         if place[2]:
             return self
         return self._changed(in_blocks.insert(self._blocks, place, item), place[0], self._size + 1)
 
     def remove(self, item: Any) -> Self:
-        """A set that does not have the item."""
+        """Returns a set that does not have the item."""
         place = in_blocks.find(self._blocks, self._lasts, item)
         if not place[2]:
             return self
         return self._changed(in_blocks.remove(self._blocks, place), place[0], self._size - 1)
 
     def union(self, other: Set) -> Self:
-        """The items of both; O(n) of the two together, less where one is far smaller."""
+        """Returns the items of both; O(n) of the two together, less where one is far smaller."""
         if other._size * 16 < self._size:
             found = self
             for item in other:
@@ -80,12 +80,12 @@ class Set:
         return self.of_sorted(sorted((*self, *other)))
 
     def intersection(self, other: Set) -> Self:
-        """The items that are in both, O(n log n) of the smaller."""
+        """Returns the items that are in both, O(n log n) of the smaller."""
         few, many = (self, other) if self._size <= other._size else (other, self)
         return self.of_sorted(item for item in few if item in many)
 
     def difference(self, other: Set) -> Self:
-        """The items that the other does not have."""
+        """Returns the items that the other does not have."""
         return self.of_sorted(item for item in self if item not in other)
 
     def __len__(self) -> int:

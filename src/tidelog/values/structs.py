@@ -91,7 +91,7 @@ class _RecursiveStruct(Struct):
 
 
 def classes(shape: Shape) -> tuple[type[Struct], ...]:
-    """The classes of a type, one per constructor in their order."""
+    """Returns the classes of a type, one per constructor in their order."""
     return tuple(_class(Variant(shape, index)) for index in range(len(shape.constructors)))
 
 
@@ -116,7 +116,7 @@ def _class(variant: Variant) -> type[Struct]:
 
 
 def _maker(variant: Variant) -> Callable[..., Struct]:
-    """The `__new__` of a class: it takes the fields in their order, or by name."""
+    """Returns the `__new__` of a class: it takes the fields in their order, or by name."""
     names, head, recursive = variant.field_names, variant.head, variant.shape.recursive
     count, plain = len(names), tuple.__new__
 
@@ -139,20 +139,20 @@ def _by_name(variant: Variant, missing: tuple[str, ...], named: dict[str, Any]) 
 
 
 def construct(cls: type[Struct], items: tuple[Any, ...]) -> Struct:
-    """A value from what it is made of: the number of the constructor if the type is tagged, then the fields."""
+    """Returns a value from what it is made of: the number of the constructor if the type is tagged, then the fields."""
     if cls.__variant__.shape.recursive:
         return tuple.__new__(cls, (*items, hash(items)))
     return tuple.__new__(cls, items)
 
 
 def with_item(value: Struct, position: int, item: Any) -> Struct:
-    """The value with another item at a position in the tuple."""
+    """Returns the value with another item at a position in the tuple."""
     items = (*value[:position], item, *value[position + 1 :])
     return construct(type(value), items[:-1] if value.__variant__.shape.recursive else items)
 
 
 def field_values(value: Struct) -> tuple[Any, ...]:
-    """The fields of a value in their order."""
+    """Returns the fields of a value in their order."""
     start = len(value.__variant__.head)
     return value[start : start + len(value.__variant__.field_names)]
 

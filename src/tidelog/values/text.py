@@ -42,17 +42,17 @@ def record_writer(type_: Type, definitions: Definitions) -> Writer:
 
 
 def record_text(value: Any, type_: Type, definitions: Definitions) -> str:
-    """The text of a value in the output of the command line."""
+    """Returns the text of a value in the output of the command line."""
     return at_any_depth(definitions.keep(_record_writer, type_), value)
 
 
 def debug_text(value: Any, type_: Type, definitions: Definitions) -> str:
-    """The text that `to_string_debug` gives."""
+    """Returns the text that `to_string_debug` gives."""
     return at_any_depth(definitions.keep(_debug_writer, type_), value)
 
 
 def plain_text(value: Any, type_: Type, definitions: Definitions) -> str:
-    """The text that `to_string` and `${}` give for a value of a built-in type; a string is itself."""
+    """Returns the text that `to_string` and `${}` give for a value of a built-in type; a string is itself."""
     return at_any_depth(definitions.keep(_plain_writer, type_), value)
 
 
@@ -69,7 +69,7 @@ def integer_text(number: int) -> str:
 
 
 def integer_of_text(digits: str) -> int:
-    """The number, however long: the way back from `integer_text`."""
+    """Returns the number, however long: the way back from `integer_text`."""
     if digits.startswith("-"):
         return -integer_of_text(digits[1:])
     if len(digits) <= 4000:
@@ -129,7 +129,8 @@ def _plain_writer(definitions: Definitions, type_: Type) -> Writer:
 
 
 def _simple_writer(definitions: Definitions, type_: Type, of: Callable[[Definitions, Type], Writer]) -> Writer:
-    """The writer of a type that is written the same in records and for debugging; `of` makes those of its parts."""
+    """Returns the writer of a type that is written the same in records and for debugging; `of` makes those of its
+    parts."""
     match type_:
         case BoolType():
             return lambda value: "true" if value else "false"

@@ -39,7 +39,7 @@ class Vec:
         return found
 
     def push(self, item: Any) -> Vec:
-        """A vector with one more item; O(1) on the newest of a chain of pushes."""
+        """Returns a vector with one more item; O(1) on the newest of a chain of pushes."""
         shared, size = self._list, self._size
         if shared is None:
             shared = [*self.items, item]
@@ -52,17 +52,17 @@ class Vec:
         return _sharing(shared, size + 1)
 
     def extend(self, items: Iterable[Any]) -> Vec:
-        """A vector with the items behind its own."""
+        """Returns a vector with the items behind its own."""
         return Vec((*self, *items))
 
     def replace(self, index: int, item: Any) -> Vec:
-        """A vector with another item at a place that exists."""
+        """Returns a vector with another item at a place that exists."""
         items = list(self)
         items[index] = item
         return Vec(items)
 
     def truncate(self, size: int) -> Vec:
-        """A vector of the first `size` items, or of all if there are fewer."""
+        """Returns a vector of the first `size` items, or of all if there are fewer."""
         return self if size >= self._size else Vec(islice(self, size))
 
     def __len__(self) -> int:

@@ -63,7 +63,8 @@ _EXAMPLES = {
 def read_attributes(
     attributes: Sequence[ast.Attribute], place: str, diagnostics: list[Diagnostic]
 ) -> tuple[Attribute, ...]:
-    """The attributes of a declaration; `place` is what is declared: `type`, `field`, `relation` and so on."""
+    """Returns the attributes of a declaration; `place` is the kind of declaration: `type`, `field`, `relation` and so
+    on."""
     return tuple(found for each in attributes if (found := _read(each, place, diagnostics)) is not None)
 
 

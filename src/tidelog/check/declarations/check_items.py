@@ -25,7 +25,7 @@ from tidelog.types import NamedType, Type
 def check_relation(
     entry: RelationEntry, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.Relation | None:
-    """The typed relation with its key, or None when something is wrong with it, which is reported."""
+    """Returns the typed relation with its key, or None when something is wrong with it, which is reported."""
     declaration = entry.declaration
     key = None
     if declaration.key is not None:
@@ -72,7 +72,7 @@ def _check_key(
 def check_index(
     item: ast.IndexDeclaration, module: Module, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.Index | None:
-    """The typed index, or None when something is wrong with it, which is reported."""
+    """Returns the typed index, or None when something is wrong with it, which is reported."""
     literal = ast.Positive(item.atom, span=item.atom.span)
     state = RuleState(ast.Rule((), (literal,), span=item.span), module, environment, diagnostics)
     at = state.at
@@ -121,7 +121,7 @@ def _report_others(at: Inference, item: ast.IndexDeclaration, types: dict[str, T
 
 
 def _application(transformer: TransformerEntry) -> str:
-    """How a transformer is applied, with the names of its parameters."""
+    """Returns an example of `apply` for a transformer, with the names of its parameters."""
     inputs, outputs = (", ".join(name for name, _, _ in each) for each in (transformer.inputs, transformer.outputs))
     return f"apply {short_name(transformer.name)}({inputs}) -> ({outputs})"
 
@@ -129,7 +129,7 @@ def _application(transformer: TransformerEntry) -> str:
 def check_application(
     item: ast.Apply, module: Module, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.Apply | None:
-    """The typed application of a transformer, or None when something is wrong with it, which is reported."""
+    """Returns the typed application of a transformer, or None when something is wrong with it, which is reported."""
     at = Inference(environment, module, diagnostics)
     before = len(diagnostics)
     transformer = at.names.transformer(item.transformer.text, item.transformer.span)

@@ -76,7 +76,7 @@ def _variables(types: Iterable[Type]) -> tuple[str, ...]:
 
 
 def _report_clashes(functions: list[FunctionEntry], diagnostics: list[Diagnostic]) -> None:
-    """An extern function shares its name with none; of others no two take and give the same types."""
+    """Reports extern functions that share a name, and overloads with the same types."""
     extern = next((entry for entry in functions if entry.declaration.body is None), None)
     if extern is not None:
         diagnostics.append(
@@ -106,7 +106,7 @@ def _report_clashes(functions: list[FunctionEntry], diagnostics: list[Diagnostic
 
 
 def _signature(entry: FunctionEntry) -> object:
-    """What tells overloads apart: their types, whatever the type variables are called."""
+    """Returns the types that tell overloads apart, whatever their type variables are called."""
     if entry.parameters is None or entry.result is None:
         return None
     renamed = {name: TypeVariable(str(place)) for place, name in enumerate(entry.type_parameters)}

@@ -54,7 +54,7 @@ def _declare(entry: TypeEntry, diagnostics: list[Diagnostic]) -> None:
 
 
 def _declare_row(entry: TypeEntry, declaration: ast.RelationDeclaration, diagnostics: list[Diagnostic]) -> None:
-    """The struct of a relation. Its columns are reported on when the relation is declared."""
+    """Declares the struct of a relation. `declare_relations` reports errors in its columns."""
     resolver = _resolver(entry, [])
     fields = [(column.name.text, resolver.resolve(column.type)) for column in declaration.columns]
     constructor = entry.module.constructors.get(declaration.name.text)
@@ -90,7 +90,7 @@ def _constructor(
 
 
 def _resolved(attribute: Attribute, entry: TypeEntry, diagnostics: list[Diagnostic]) -> Attribute:
-    """The attribute; where its value names a function, with that function's id."""
+    """Returns the attribute; where its value names a function, with that function's id."""
     if attribute.name != "deserialize_from_array":
         return attribute
     name = str(attribute.value)
@@ -106,7 +106,7 @@ def _resolved(attribute: Attribute, entry: TypeEntry, diagnostics: list[Diagnost
 
 
 def _item(declaration: ast.TypeDeclaration, attributes: tuple[Attribute, ...], resolver: TypeResolver) -> Type | None:
-    """What an extern type iterates over, if it does."""
+    """Returns the type of the items that an extern type iterates over, or None."""
     iterated = find_attribute(attributes, "iterate_by_ref") or find_attribute(attributes, "iterate_by_val")
     for attribute in declaration.attributes:
         if iterated and attribute.span is iterated.span and isinstance(attribute.value, ast.Annotation):
@@ -127,7 +127,7 @@ def _report_clashing_fields(
     found: list[Constructor | None],
     diagnostics: list[Diagnostic],
 ) -> None:
-    """A field that several constructors have must have one type: it can be read without knowing the constructor."""
+    """Reports a field with different types in several constructors: it can be read without knowing the constructor."""
     first: dict[str, tuple[Type, ast.Field]] = {}
     for syntax, constructor in zip(constructors, found):
         for field, declared in zip(syntax.fields, constructor.fields if constructor else ()):
@@ -170,7 +170,7 @@ def _report_cycle(start: TypeEntry, diagnostics: list[Diagnostic]) -> None:
 
 
 def _way_back(start: TypeEntry) -> list[TypeEntry] | None:
-    """The aliases on a way from the entry to itself."""
+    """Returns the aliases on a way from the entry to itself."""
     came_from: dict[TypeEntry, TypeEntry] = {}
     stack = [start]
     while stack:

@@ -44,14 +44,14 @@ class Assignable:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """A condition or an operand: nothing from outside may be set in it."""
+        """Forbids assignments to outer variables in the block: a condition or an operand."""
         self._inside.append(set())
         yield
         self._inside.pop()
 
     @contextmanager
     def closure(self) -> Iterator[None]:
-        """The body of a closure. What is around it does not matter there: nothing of it can be set anyway."""
+        """Enters the body of a closure, where outer variables cannot be set anyway."""
         outer, self._inside = self._inside, []
         self._depth += 1
         yield
@@ -60,7 +60,7 @@ class Assignable:
 
     @contextmanager
     def iterating(self, iterable: ast.Expression) -> Iterator[None]:
-        """The body of a loop: what the loop goes through must stay as it is."""
+        """Enters the body of a loop, which must not set the value that the loop iterates over."""
         used = (self._at.locals.get(id(node)) for node in ast.walk(iterable) if isinstance(node, ast.Variable))
         self._iterated.append({local for local in used if local is not None})
         yield
@@ -69,7 +69,7 @@ class Assignable:
     # Assignable
 
     def of(self, node: ast.Expression, value: typed.Expression) -> _Home | None:
-        """The place that an expression names, if it may be set; nothing is reported."""
+        """Returns the place that an expression names, if it may be set; nothing is reported."""
         local = self._root(node)
         place = typed.place(value)
         if local is None or place is None or self._obstacle(local) is not None:
@@ -105,7 +105,7 @@ class Assignable:
         return self._by_unique.get(pattern.name)
 
     def _root(self, node: ast.Expression) -> Local | None:
-        """The variable that an expression names a part of."""
+        """Returns the variable that an expression names a part of."""
         while True:
             match node:
                 case ast.FieldAccess(operand) | ast.TupleField(operand) | ast.Annotation(operand):
@@ -118,7 +118,7 @@ class Assignable:
                     return None
 
     def _obstacle(self, local: Local) -> str | None:
-        """Why the variable may not be set, or None when it may."""
+        """Returns the reason why the variable may not be set, or None when it may."""
         if local.origin == "rule":
             return f"variables of a rule, like `{local.name}`, keep their value"
         if local.origin == "loop":
@@ -136,7 +136,7 @@ class Assignable:
         return None
 
     def _settable(self, node: ast.Expression, value: typed.Expression) -> _Home | None:
-        """The place that an expression names; reports one that may not be set."""
+        """Returns the place that an expression names; reports one that may not be set."""
         local = self._root(node)
         place = typed.place(value)
         help = None
@@ -156,13 +156,14 @@ class Assignable:
         return None
 
     def _remedy(self, local: Local) -> str | None:
-        """What would make the variable settable, or a copy of it."""
+        """Returns a help that makes the variable, or a copy of it, settable."""
         if local.origin == "parameter" and local.depth >= self._depth and current_flag(local.flag) is not True:
             return f"`{local.name}: mut {written(local.draft)}` lets the function set it, for its caller, too"
         return f"`var copy = {local.name}` makes one that can" if local.origin == "loop" else None
 
     def _carried_back(self, local: Local) -> list[typed.Expression]:
-        """What has to follow a change of the variable: the place that it stands for, and so on outwards."""
+        """Returns the assignments that must follow a change of the variable: to the place that it stands for, and so on
+        outwards."""
         steps: list[typed.Expression] = []
         home = self._homes.get(local) if local.origin == "match" else None
         while home is not None:
@@ -182,7 +183,7 @@ class Assignable:
         arguments: Sequence[typed.Expression],
         flags: Sequence[bool],
     ) -> typed.Expression:
-        """The call, with what has to follow because of its `mut` arguments."""
+        """Returns the call, with what has to follow because of its `mut` arguments."""
         steps: list[typed.Expression] = []
         for node, argument, mutable in zip(nodes, arguments, flags):
             home = self._settable(node, argument) if mutable else None
@@ -199,14 +200,14 @@ class Assignable:
     def call_value(
         self, node: ast.Call, function: typed.Expression, arguments: tuple[typed.Expression, ...], type_: Type
     ) -> typed.Expression:
-        """A call of a function that is a value."""
+        """Returns a call of a function that is a value."""
         call = typed.CallValue(function, arguments, type_, node.span)
         assert isinstance(function.type, FunctionType)
         flags = [mutable for _, mutable in function.type.parameters]
         return self.after_call(call, node.arguments, arguments, flags) if any(flags) else call
 
     def assign(self, node: ast.Assign, value: typed.Expression) -> typed.Expression:
-        """An assignment: to one place, or to the parts of a pattern."""
+        """Returns an assignment: to one place, or to the parts of a pattern."""
         target = node.target
         while isinstance(target, ast.Annotation):
             target = target.operand
@@ -227,7 +228,7 @@ class Assignable:
         return [typed.SetPlace(place, value, UNIT, target.span), *self._carried_back(local)]
 
     def _declaring(self, node: ast.Expression, after: list[typed.Expression]) -> typed.Pattern:
-        """The pattern of an assignment: what is set gets a fresh name, and is set `after`."""
+        """Returns the pattern of an assignment: what is set gets a fresh name, and is set `after`."""
         type_, span = self._at.type(node), node.span
         match node:
             case ast.VariableDeclaration():

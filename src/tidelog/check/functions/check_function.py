@@ -11,7 +11,7 @@ from tidelog.diagnostics.report import Diagnostic
 
 
 def check_function(entry: FunctionEntry, environment: Environment, diagnostics: list[Diagnostic]) -> Function | None:
-    """The typed function, or None when something is wrong with it, which is reported."""
+    """Returns the typed function, or None when something is wrong with it, which is reported."""
     declaration = entry.declaration
     body = None
     if declaration.body is not None:

@@ -42,7 +42,8 @@ class Elaborator:
         self._fresh = 0
 
     def complete(self, make: Callable[[], Made]) -> Made | None:
-        """What `make` makes; None when something was reported, here or in what this depends on."""
+        """Returns the result of `make`, or None when an error was reported, here or in a declaration that this depends
+        on."""
         try:
             made = make()
         except BrokenDraftError:
@@ -54,7 +55,7 @@ class Elaborator:
         return _RULES[type(node)](self, node)
 
     def fresh(self, type_: Type, span: Span) -> typed.Var:
-        """A variable that no text can name."""
+        """Returns a variable that no text can name."""
         self._fresh += 1
         return typed.Var(f"#{self._fresh - 1}", type_, span)
 
@@ -76,7 +77,7 @@ class Elaborator:
         return typed.Lit(as_value(literal_value(node), type_), type_, node.span)
 
     def _interpolation(self, node: ast.Interpolation) -> typed.Expression:
-        """All parts joined, as a balanced tree: a long text must not become a deep one."""
+        """Returns the parts joined in a balanced tree: a long text must not become a deep one."""
         texts: list[typed.Expression] = []
         with self.assignable.unchanged():
             for part in node.parts:
@@ -158,7 +159,7 @@ class Elaborator:
         return typed.TupleItem(operand, node.index, self.at.type(node), node.span)
 
     def dereferenced(self, value: typed.Expression, count: int) -> typed.Expression:
-        """The value behind some references."""
+        """Returns the value behind some references."""
         for _ in range(count):
             assert isinstance(value.type, NamedType)
             value = typed.Deref(value, value.type.arguments[0], value.span)
@@ -291,7 +292,7 @@ class Elaborator:
     # Patterns
 
     def pattern(self, node: ast.Expression) -> typed.Pattern:
-        """The typed form of a pattern. `Ref`s are gone: what is inside one has the type of the value inside."""
+        """Returns the typed form of a pattern. `Ref`s are gone: what is inside one has the type of the value inside."""
         type_, span = self.at.type(node), node.span
         match node:
             case ast.Wildcard():
@@ -320,19 +321,19 @@ class Elaborator:
                 return typed.EqualPattern(self.expression(node), type_, span)
 
     def _bound(self, node: ast.Expression, local: Local, type_: Type) -> typed.Pattern:
-        """A variable in a pattern: the place that declares it, or one that compares with it."""
+        """Returns a variable in a pattern: the place that declares it, or one that compares with it."""
         if local.span is node.span:
             return typed.BindPattern(local.unique, type_, node.span)
         return typed.EqualPattern(typed.Var(local.unique, type_, node.span), type_, node.span)
 
 
 def is_otherwise(pattern: ast.Expression) -> bool:
-    """Whether `check` itself has added the arm, so that it may be superfluous."""
+    """True if `check` itself added the arm, which may then be superfluous."""
     return pattern.span.start == pattern.span.end
 
 
 def as_value(value: bool | int | float | str, type_: Type) -> typed.Value:
-    """A literal's value as values of its type are held: floats are canonical, those of 32 bits rounded."""
+    """Returns a literal's value as values of its type are held: floats are canonical, those of 32 bits rounded."""
     if not isinstance(type_, FloatType) or isinstance(value, str):
         return value
     number = float(value)
@@ -381,7 +382,7 @@ _RULES: dict[type, Callable[[Elaborator, Any], typed.Expression]] = {
 
 
 def _instead(node: ast.Expression, where: str) -> str:
-    """What to write where a pattern must fit and does not."""
+    """Returns a help for a pattern that may fail where it must fit."""
     pattern = show_expression(node)
     if where == "a `FlatMap`":
         return f"what does not fit is left out by a second literal: `var item = FlatMap(…), {pattern} = item`"
@@ -392,7 +393,7 @@ def _instead(node: ast.Expression, where: str) -> str:
 
 
 def _without_var(node: ast.Expression) -> ast.Expression:
-    """The pattern as an arm of a `match` has it: variables need no `var`."""
+    """Returns the pattern as an arm of a `match` has it: variables need no `var`."""
     match node:
         case ast.VariableDeclaration(name):
             return ast.Variable(name.text, span=node.span)

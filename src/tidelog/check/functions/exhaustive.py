@@ -51,14 +51,14 @@ class _Rows:
             self.keyed.setdefault(key, []).append(row)
 
     def beside(self, pattern: typed.Pattern) -> list[_Row]:
-        """The rows that may fit a value which the pattern fits."""
+        """Returns the rows that may fit a value which the pattern fits."""
         key = _key(pattern)
         if key is None:
             return [row for rows in self.keyed.values() for row in rows] + self.open
         return self.keyed.get(key, []) + self.open
 
     def specialized(self, case: _Case) -> list[_Row]:
-        """The rows that a value of this case may fit, with a column for each of its parts."""
+        """Returns the rows that a value of this case may fit, with a column for each of its parts."""
         keyed = [(*_parts(row[0]), *row[1:]) for row in self.keyed.get(case.key, ())]
         return keyed + [_open(case, row[0], row[1:]) for row in self.open]
 
@@ -72,14 +72,15 @@ class Coverage:
         self._known: dict[Type, dict[object, _Case] | None] = {}
 
     def missing(self, patterns: Sequence[typed.Pattern], type_: Type) -> str | None:
-        """A value that fits none of the patterns, as it could be written in a pattern; None when there is none."""
+        """Returns a value that fits none of the patterns, as it could be written in a pattern; None when there is
+        none."""
         rows: list[_Row] = [(pattern,) for pattern in patterns]
         self._steps = 0
         witness = self._witness(rows, (type_,))
         return None if witness is None else witness[0]
 
     def unreachable(self, patterns: Sequence[typed.Pattern], type_: Type) -> list[int]:
-        """The places of the patterns that fit only what earlier ones fit."""
+        """Returns the places of the patterns that fit only what earlier ones fit."""
         self._steps = 0
         before = _Rows([])
         found = []
@@ -92,11 +93,11 @@ class Coverage:
         return found
 
     def fields(self, constructor: str, type_: Type) -> tuple[Type, ...]:
-        """The types of a constructor's fields in a value of the type."""
+        """Returns the types of a constructor's fields in a value of the type."""
         return (self._cases(type_) or {})[constructor].parts
 
     def is_reference(self, type_: Type) -> bool:
-        """Whether values of the type are seen through."""
+        """True if values of the type are seen through."""
         return self._behind(type_) is not type_
 
     def _witness(self, rows: list[_Row], types: tuple[Type, ...]) -> list[str] | None:
@@ -120,7 +121,7 @@ class Coverage:
         return None
 
     def _is_useful(self, rows: list[_Row], row: _Row, types: tuple[Type, ...]) -> bool:
-        """Whether the row fits values that none of the rows fits."""
+        """True if the row fits values that none of the rows fits."""
         if not types:
             return not rows
         if self._is_infinite(rows):
@@ -141,12 +142,12 @@ class Coverage:
         )
 
     def _is_infinite(self, rows: Sequence[_Row]) -> bool:
-        """Whether the search takes too long: it may be exponential. Then nothing is reported."""
+        """True if the search takes too long: it may be exponential. Then nothing is reported."""
         self._steps += 1 + len(rows)
         return self._steps > _MOST_STEPS
 
     def _behind(self, type_: Type) -> Type:
-        """The type without its references, which patterns do not show."""
+        """Returns the type without its references, which patterns do not show."""
         while isinstance(type_, NamedType):
             definition = self._environment.definition(type_.name)
             if definition is None or all(each.name != "shared_ref" for each in definition.attributes):
@@ -155,7 +156,7 @@ class Coverage:
         return type_
 
     def _cases(self, type_: Type) -> dict[object, _Case] | None:
-        """All ways to make a value by their keys, or None where they are too many to list."""
+        """Returns all ways to make a value by their keys, or None where they are too many to list."""
         if type_ not in self._known:
             cases = self._listed(type_)
             self._known[type_] = None if cases is None else {case.key: case for case in cases}
@@ -191,7 +192,7 @@ class Coverage:
 
 
 def _plain(pattern: typed.Pattern) -> typed.Pattern:
-    """The pattern without the names of its whole."""
+    """Returns the pattern without the names of its whole."""
     while isinstance(pattern, typed.AsPattern):
         pattern = pattern.pattern
     return pattern
@@ -202,7 +203,8 @@ def _is_open(pattern: typed.Pattern) -> bool:
 
 
 def _key(pattern: typed.Pattern) -> object | None:
-    """What a pattern asks for; None for one that fits everything. An expression fits nothing for certain."""
+    """Returns the key of the values that a pattern fits; None for one that fits everything. An expression gets a key of
+    its own."""
     match pattern:
         case typed.LiteralPattern(value, BoolType()):
             return value
@@ -219,7 +221,7 @@ def _key(pattern: typed.Pattern) -> object | None:
 
 
 def _parts(pattern: typed.Pattern) -> _Row:
-    """The patterns inside one that asks for something."""
+    """Returns the patterns inside one that asks for something."""
     match pattern:
         case typed.TuplePattern(items):
             return items

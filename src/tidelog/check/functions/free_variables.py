@@ -8,7 +8,8 @@ from tidelog.syntax import ast
 
 
 def free_variables(*expressions: ast.Expression) -> list[ast.Variable]:
-    """The free variables, the first mention of each, in the order of the text; functions look like variables here."""
+    """Returns the free variables, the first mention of each, in the order of the text; functions look like variables
+    here."""
     found: dict[str, ast.Variable] = {}
     for expression in expressions:
         _collect(expression, frozenset(), found)
@@ -16,7 +17,7 @@ def free_variables(*expressions: ast.Expression) -> list[ast.Variable]:
 
 
 def called_names(*expressions: ast.Expression) -> set[str]:
-    """The names that are called: most of them are functions."""
+    """Returns the names that are called: most of them are functions."""
     return {
         node.function.name
         for expression in expressions
@@ -26,7 +27,7 @@ def called_names(*expressions: ast.Expression) -> set[str]:
 
 
 def pattern_variables(pattern: ast.Expression) -> list[ast.Variable | ast.VariableDeclaration | ast.Binding]:
-    """The nodes that name variables in pattern position, not those inside expressions to compare with."""
+    """Returns the nodes that name variables in pattern position, not those inside expressions to compare with."""
     match pattern:
         case ast.Variable() | ast.VariableDeclaration():
             return [pattern]
@@ -43,7 +44,7 @@ def pattern_variables(pattern: ast.Expression) -> list[ast.Variable | ast.Variab
 
 
 def name_of(node: ast.Variable | ast.VariableDeclaration | ast.Binding) -> str:
-    """The name that the node is about."""
+    """Returns the name that the node is about."""
     return node.name if isinstance(node, ast.Variable) else node.name.text
 
 
@@ -77,7 +78,7 @@ def _collect(node: ast.Expression, own: frozenset[str], found: dict[str, ast.Var
 
 
 def _declared(expression: ast.Expression) -> frozenset[str]:
-    """The variables that a statement of a block declares for those behind it."""
+    """Returns the variables that a statement of a block declares for those behind it."""
     if not isinstance(expression, ast.Assign):
         return frozenset()
     nodes = pattern_variables(expression.target)

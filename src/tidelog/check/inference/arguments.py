@@ -23,7 +23,7 @@ from tidelog.syntax import ast
 def arrange_fields(
     at: Inference, node: ast.Struct, entry: ConstructorEntry, *, needs_all: bool
 ) -> list[ast.Expression | None] | None:
-    """One expression or None per field; None for all of it when the arguments do not fit the constructor."""
+    """Returns one expression or None per field; None for all of it when the arguments do not fit the constructor."""
     arguments = node.arguments
     named = [argument for argument in arguments if argument.name is not None]
     if named and len(named) < len(arguments):

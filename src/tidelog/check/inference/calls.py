@@ -62,7 +62,7 @@ class Choice:
         return Shape(FUNCTION, parts, tuple(parameter.mutable for parameter in self.entry.parameters))
 
     def reason(self, place: int) -> tuple[Reason, ...]:
-        """Where the parameter is declared, unless that is in the library."""
+        """Returns the place where the parameter is declared, unless that is in the library."""
         if self.entry.module.is_library:
             return ()
         parameter = self.entry.declaration.parameters[place]
@@ -70,14 +70,14 @@ class Choice:
 
 
 def choose(at: Inference, entry: FunctionEntry) -> Choice:
-    """The function with fresh drafts for its type variables."""
+    """Returns the function with fresh drafts for its type variables."""
     return Choice(entry, {name: Unknown() for name in entry.type_parameters})
 
 
 def fitting_functions(
     candidates: Sequence[FunctionEntry], arguments: Sequence[Draft], result: Draft
 ) -> list[FunctionEntry]:
-    """The candidates that could take the arguments and give the result, as far as is known."""
+    """Returns the candidates that could take the arguments and give the result, as far as is known."""
     return [entry for entry in candidates if _fits(entry, arguments, result)]
 
 
@@ -125,7 +125,7 @@ def method_call(at: Inference, node: ast.MethodCall, wanted: Draft | None, reaso
 
 
 def function_value(at: Inference, node: ast.Expression, name: str, wanted: Draft | None) -> Draft:
-    """The name of a function where a value is wanted."""
+    """Returns the name of a function where a value is wanted."""
     candidates = at.module.find_functions(name)
     if not candidates:
         return _unknown(at, name, node.span)
@@ -232,7 +232,7 @@ def _overloaded(
         return True
 
     def guess() -> bool:
-        """What the module itself declares hides what it imports, where both fit."""
+        """Chooses the module's own function over imported ones, where both fit."""
         own = [entry for entry in fitting_functions(usable, drafts(), result) if entry.module is at.module]
         if len(own) != 1:
             return False
@@ -260,7 +260,7 @@ def _pass(at: Inference, choice: Choice, arguments: tuple[ast.Expression, ...], 
 
 
 def _closure_shape(node: ast.Expression) -> Draft:
-    """What is known of a closure before it is read: how many parameters it has."""
+    """Returns the shape of a closure before its body is read: the number of its parameters."""
     assert isinstance(node, ast.Closure)
     count = len(node.parameters)
     return Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
@@ -357,7 +357,7 @@ def _ambiguous(at: Inference, name: str, span: Span, candidates: list[FunctionEn
 
 
 def _deciding(name: str, candidates: Sequence[FunctionEntry]) -> str:
-    """What would say which function is meant."""
+    """Returns a help that tells the candidates apart."""
     results = {entry.result for entry in candidates}
     if len(results) == len(candidates) and candidates[0].result is not None:
         given = "…" if candidates[0].arity else ""
@@ -366,7 +366,7 @@ def _deciding(name: str, candidates: Sequence[FunctionEntry]) -> str:
 
 
 def _listed(candidates: Sequence[FunctionEntry], most: int = 5) -> list[str]:
-    """The signatures of some functions, for notes."""
+    """Returns the signatures of some functions, for notes."""
     shown = [f"`{_signature(entry)}`" for entry in candidates[:most]]
     rest = len(candidates) - most
     return [*shown, f"and {rest} more"] if rest > 0 else shown

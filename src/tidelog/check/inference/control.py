@@ -56,7 +56,7 @@ def conditional(at: Inference, node: ast.Conditional, wanted: Draft | None, reas
 
 
 def is_known(draft: Draft | None) -> bool:
-    """Whether it is of use to hold the branches of an expression against the draft one by one."""
+    """True if holding the branches of an expression against the draft one by one tells more."""
     return draft is not None and not isinstance(current(draft), Unknown)
 
 
@@ -88,7 +88,7 @@ def for_(at: Inference, node: ast.For, wanted: Draft | None, reasons: Reasons) -
 
 
 def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
-    """What comes out of a value that `for` or `FlatMap` goes through."""
+    """Returns the draft of the items that `for` or `FlatMap` takes from a value."""
     result = Unknown()
 
     def attempt() -> bool:
@@ -109,7 +109,7 @@ def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
 
 
 def iterated(node: ast.Expression) -> int:
-    """The key under which it is kept through how many references a loop goes."""
+    """Returns the key of the number of references that a loop goes through."""
     return -id(node) - 2
 
 
@@ -159,7 +159,8 @@ def return_(at: Inference, node: ast.Return, wanted: Draft | None, reasons: Reas
 
 
 def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -> Draft:
-    """`e?`: an Option leaves functions that give an Option; a Result also those that give a Result of that error."""
+    """Infers `e?`: an Option leaves functions that return an Option; a Result also those that return a Result of that
+    error."""
     operand = at.infer(node.operand)
     if at.frame.result is None:
         message = "`?` stands outside of a function"
@@ -244,7 +245,7 @@ def assign(at: Inference, node: ast.Assign, wanted: Draft | None, reasons: Reaso
 
 
 def misplaced_binding(at: Inference, node: ast.Binding, wanted: Draft | None, reasons: Reasons) -> Draft:
-    """`x@p` where a value is wanted."""
+    """Reports `x@p` where a value is wanted."""
     at.infer(node.pattern)
     label = "it only names a part of a pattern"
     return at.report(Code.NOT_A_PATTERN, "`@` stands where a value is needed", node.span, label)

@@ -98,7 +98,7 @@ _COMPOUND = TupleType | NamedType | FunctionType
 
 
 def current(draft: Draft) -> Draft:
-    """What is known by now: never an Unknown that was found."""
+    """Returns the draft as it is known now; never an Unknown that was found."""
     if not isinstance(draft, Unknown) or draft.link is None:
         return draft
     found = draft.link
@@ -111,14 +111,14 @@ def current(draft: Draft) -> Draft:
 
 
 def current_flag(flag: bool | Flag) -> bool | Flag:
-    """What is known of a flag by now."""
+    """Returns the flag as it is known now."""
     while isinstance(flag, Flag) and flag.link is not None:
         flag = flag.link
     return flag
 
 
 def shape(draft: Draft) -> Shape | None:
-    """The draft as a Shape, if it is a compound type."""
+    """Returns the draft as a Shape, if it is a compound type."""
     match draft:
         case Shape():
             return draft
@@ -134,7 +134,7 @@ def shape(draft: Draft) -> Shape | None:
 
 
 def named(name: str, *arguments: Draft) -> Draft:
-    """A declared type with drafts for its arguments."""
+    """Returns a declared type with drafts for its arguments."""
     return Shape(name, arguments) if arguments else NamedType(name)
 
 
@@ -157,7 +157,7 @@ def is_number(draft: Draft) -> bool:
 
 
 def instantiate(type_: Type, meaning: Mapping[str, Draft]) -> Draft:
-    """The type with drafts in place of its type variables; a type without any is given back as it is."""
+    """Returns the type with drafts in place of its type variables; a type without any is given back as it is."""
     if isinstance(type_, TypeVariable):
         return meaning.get(type_.name, type_)
     if not isinstance(type_, _COMPOUND) or not type_variables(type_):
@@ -171,7 +171,7 @@ _variables: dict[Type, tuple[str, ...]] = {}
 
 
 def type_variables(type_: Type) -> tuple[str, ...]:
-    """The names of the type variables in a type, in the order of their first mention."""
+    """Returns the names of the type variables in a type, in the order of their first mention."""
     if isinstance(type_, TypeVariable):
         return (type_.name,)
     if not isinstance(type_, _COMPOUND):
@@ -186,12 +186,12 @@ def type_variables(type_: Type) -> tuple[str, ...]:
 
 
 def _types(whole: Shape) -> tuple[Type, ...]:
-    """The parts of the Shape of a type, which are types."""
+    """Returns the parts of the Shape of a type, which are types."""
     return whole.parts  # type: ignore[return-value]
 
 
 def allows(kind: Kind, draft: Draft) -> bool:
-    """Whether an Unknown of this kind may become the draft, which is not an Unknown."""
+    """True if an Unknown of this kind may become the draft, which is not an Unknown."""
     match kind:
         case Kind.ANY:
             return True
@@ -204,7 +204,7 @@ def allows(kind: Kind, draft: Draft) -> bool:
 
 
 def unknowns(draft: Draft) -> Iterator[Unknown]:
-    """The Unknowns inside a draft. Parts that are shared are looked at once: written out they may be very many."""
+    """Yields the Unknowns inside a draft. Shared parts are visited once: written out they may be very many."""
     seen: set[int] = set()
     stack = [draft]
     while stack:
@@ -278,8 +278,8 @@ class Solver:
         return True
 
     def solve(self, draft: Draft, family: tuple[Type, ...] = ()) -> Type | None:
-        """The type; what is open is now fixed to its default, a number to the first of `family` that holds its
-        literals, if one does. None when the draft is broken, or too large: then `is_too_large` says so."""
+        """Returns the type. Unknowns get their defaults, numbers the first of `family` that holds their literals.
+        Returns None when the draft is broken, or too large: then `is_too_large` is set."""
         draft = current(draft)
         if isinstance(draft, Unknown):
             self._bind(draft, default(draft, family))
@@ -305,7 +305,7 @@ class Solver:
 
 
 def default(unknown: Unknown, family: tuple[Type, ...] = ()) -> Type:
-    """What an Unknown is when nothing says what it is: the first type that holds its literals, or `()`."""
+    """Returns the type of an Unknown that nothing constrains: the first type that holds its literals, or `()`."""
     if unknown.kind is Kind.ANY:
         return UNIT
     if unknown.kind is Kind.FRACTION:
@@ -316,7 +316,7 @@ def default(unknown: Unknown, family: tuple[Type, ...] = ()) -> Type:
 
 
 def holds(type_: Type, low: int, high: int) -> bool:
-    """Whether a number type holds both values."""
+    """True if a number type holds both values."""
     if not isinstance(type_, BitType | SignedType):
         return True
     smallest, largest = integer_range(type_)
@@ -336,7 +336,7 @@ def _unify_flags(left: bool | Flag, right: bool | Flag) -> bool:
 
 
 def _was_met(left: Draft, right: Draft, seen: Pairs) -> bool:
-    """Whether the two shapes were compared before: parts that are shared, written out, may be very many."""
+    """True if the two shapes were compared before: shared parts, written out, may be very many."""
     if not isinstance(left, Shape) or not isinstance(right, Shape):
         return False
     pair = id(left), id(right)
@@ -347,7 +347,7 @@ def _was_met(left: Draft, right: Draft, seen: Pairs) -> bool:
 
 
 def could_be(left: Draft, right: Draft, seen: Pairs | None = None) -> bool:
-    """Whether the two could become one type, as far as that shows without making them one."""
+    """True if the two could become one type, without unifying them."""
     left, right = current(left), current(right)
     if left is BROKEN or right is BROKEN:
         return True
@@ -372,7 +372,7 @@ def could_be(left: Draft, right: Draft, seen: Pairs | None = None) -> bool:
 
 
 def could_accept(parameter: Type, found: Draft, meaning: dict[str, Draft]) -> bool:
-    """Whether a value of the draft could be passed for the parameter; `meaning` collects what its variables mean."""
+    """True if a value of the draft could be passed for the parameter; `meaning` collects what its variables mean."""
     found = current(found)
     if isinstance(parameter, TypeVariable):
         known = meaning.get(parameter.name)
@@ -394,7 +394,7 @@ def could_accept(parameter: Type, found: Draft, meaning: dict[str, Draft]) -> bo
 
 
 def describe(draft: Draft) -> str:
-    """The draft in words, for a message."""
+    """Returns the draft in words, for a message."""
     draft = current(draft)
     if isinstance(draft, Unknown):
         kind = Kind.INTEGER if draft.kind is Kind.NUMBER and draft.low is not None else draft.kind
@@ -403,7 +403,8 @@ def describe(draft: Draft) -> str:
 
 
 def written(draft: Draft, levels: int = 8) -> str:
-    """The draft as the language writes types, with `_` for what is not known, and for what is nested very deeply."""
+    """Returns the draft as the language writes types, with `_` for what is not known, and for what is nested very
+    deeply."""
     draft = current(draft)
     if not levels:
         return "_"
@@ -423,5 +424,5 @@ def written(draft: Draft, levels: int = 8) -> str:
 
 
 def short_name(name: str) -> str:
-    """A qualified name as any module may write it: what is imported everywhere needs no module."""
+    """Returns a qualified name as any module may write it: what is imported everywhere needs no module."""
     return name.removeprefix("ddlog_std::").removeprefix("internment::")

@@ -14,7 +14,7 @@ INTERN = "internment::Intern"
 
 
 def variable(at: Inference, node: ast.Variable, wanted: Draft | None, reasons: Reasons) -> Draft:
-    """A variable, or else the function of that name."""
+    """Returns a variable, or else the function of that name."""
     local = at.local(node.name)
     if local is not None:
         at.locals[id(node)] = local
@@ -87,7 +87,7 @@ def interned(at: Inference, node: ast.Interned, wanted: Draft | None, reasons: R
 
 
 def is_constant(node: ast.Expression) -> bool:
-    """Whether the node is a literal that a pattern may compare with."""
+    """True if the node is a literal that a pattern may compare with."""
     match node:
         case ast.Boolean() | ast.Integer() | ast.Float() | ast.String():
             return True
@@ -98,7 +98,7 @@ def is_constant(node: ast.Expression) -> bool:
 
 
 def literal_value(node: ast.Expression) -> bool | int | float | str:
-    """The value of a constant."""
+    """Returns the value of a constant."""
     match node:
         case ast.Boolean(value) | ast.Integer(value) | ast.Float(value) | ast.String(value):
             return value
@@ -111,6 +111,6 @@ def literal_value(node: ast.Expression) -> bool | int | float | str:
 
 
 def is_open(draft: Draft) -> bool:
-    """Whether nothing at all is known of the draft."""
+    """True if nothing at all is known of the draft."""
     found = current(draft)
     return isinstance(found, Unknown) and found.kind is Kind.ANY

@@ -202,7 +202,7 @@ def slice_(at: Inference, node: ast.Slice, wanted: Draft | None, reasons: Reason
 
 
 def _join(at: Inference, node: ast.Binary) -> Draft:
-    """Text and anything, or bits and bits."""
+    """Infers `++`: a text and anything, or bits and bits."""
     left = at.infer(node.left)
     right = at.infer(node.right)
     result = Unknown()
@@ -254,7 +254,7 @@ def _joined(at: Inference, node: ast.Binary, whole: BitType, part: Draft) -> Dra
 
 
 def _number(at: Inference, op: str, operand: ast.Expression, draft: Draft, node: ast.Binary | None = None) -> Draft:
-    """The draft of an operand that must be a number, or an integer, as the operator has it; reports others."""
+    """Returns the draft of an operand that must be a number, or an integer, as the operator has it; reports others."""
     arithmetic = op in _ARITHMETIC
     fits = is_number(draft) if arithmetic else is_integer(draft)
     if not fits or not at.solver.require(draft, Kind.NUMBER if arithmetic else Kind.INTEGER):
@@ -278,12 +278,12 @@ def _wrong_operand(
 
 
 def _hint(node: ast.Expression) -> int:
-    """The key of the hint for an operand of `not`."""
+    """Returns the key of the hint for an operand of `not`."""
     return -id(node) - 1
 
 
 def _meant(node: ast.Binary) -> str | None:
-    """What was probably meant by an operator whose operands do not fit."""
+    """Returns the operator that was probably meant where the operands do not fit, in a help."""
     op, left, right = node.op, node.left, node.right
     if op == "&" and isinstance(right, ast.Reference | ast.Binary) and "&&" in node.span.text:
         return "`and` joins conditions"

@@ -28,16 +28,16 @@ class Binder(Protocol):
     """What the names and the expressions in a pattern mean."""
 
     def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
-        """A plain variable."""
+        """Handles a plain variable."""
 
     def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        """`var x`"""
+        """Handles `var x`."""
 
     def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
-        """The name of `x@pattern`."""
+        """Handles the name of `x@pattern`."""
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:
-        """What has not the form of a pattern."""
+        """Handles an expression that is not a pattern."""
 
 
 def pattern(at: Inference, node: ast.Expression, wanted: Draft, binder: Binder, reasons: Reasons = ()) -> None:
@@ -116,7 +116,7 @@ def _struct(at: Inference, node: ast.Struct, wanted: Draft, binder: Binder, reas
 
 
 def _inside(at: Inference, node: ast.Reference, wanted: Draft, reasons: Reasons) -> Draft:
-    """What is behind the reference that `&` takes apart; where nothing is known, it is a `Ref`."""
+    """Returns the draft behind the reference that `&` takes apart; an unknown reference is a `Ref`."""
     found = current(wanted)
     whole = shape(found)
     if whole is not None and whole.head is not TUPLE and whole.parts and is_reference(at, whole.head):

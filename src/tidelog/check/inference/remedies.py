@@ -18,7 +18,7 @@ _INTERN = "internment::Intern"
 
 
 def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
-    """A help for a value that is `found` where `wanted` is wanted."""
+    """Returns a help for a value that is `found` where `wanted` is wanted."""
     found, wanted = current(found), current(wanted)
     if isinstance(found, Unknown) or isinstance(wanted, Unknown):
         return None
@@ -51,7 +51,7 @@ def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
 
 
 def _wrapped(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
-    """The value put into what is wanted."""
+    """Returns a help that puts the value into the wanted type."""
     whole = shape(wanted)
     if whole is None or not whole.parts or not _is(whole.parts[0], found):
         return None
@@ -63,7 +63,7 @@ def _wrapped(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
 
 
 def _opened(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
-    """What is wanted, taken out of the value."""
+    """Returns a help that takes the wanted value out of the one that was found."""
     whole = shape(found)
     if whole is None:
         return None
@@ -82,7 +82,7 @@ def _opened(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
 
 
 def _is(part: Draft, other: Draft) -> bool:
-    """Whether the two can be one type, and something is known of both."""
+    """True if the two can be one type, and something is known of both."""
     part, other = current(part), current(other)
     if isinstance(part, Unknown) or isinstance(other, Unknown) or isinstance(part, TypeVariable):
         return False
@@ -92,7 +92,7 @@ def _is(part: Draft, other: Draft) -> bool:
 
 
 def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
-    """A help for the left operand of two that must be alike, where it is the narrower number of one family."""
+    """Returns a help for the left operand of two that must be alike, where it is the narrower number of one family."""
     found, other = current(found), current(other)
     if type(found) is not type(other) or not isinstance(found, BitType | SignedType | FloatType):
         return None
@@ -101,12 +101,12 @@ def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
 
 
 def annotated(node: ast.Expression, example: str = "u64") -> str:
-    """A help for a value whose type is not known."""
+    """Returns a help for a value whose type is not known."""
     return f"an annotation says it, for example `({show_expression(node)}: {example})`"
 
 
 def pasted(node: ast.Expression) -> str:
-    """The node as an operand, in parentheses if it has operators of its own."""
+    """Returns the node as an operand, in parentheses if it has operators of its own."""
     text = show_expression(node)
     in_parentheses = isinstance(node, ast.Unary | ast.Binary | ast.Conditional | ast.Closure | ast.Annotation)
     return f"({text})" if in_parentheses else text

@@ -135,7 +135,7 @@ class Inference:
     # Nodes
 
     def infer(self, node: ast.Expression, wanted: Draft | None = None, reasons: Reasons = ()) -> Draft:
-        """The draft of the node and of everything below it. A draft that is wanted is a hint, not a demand."""
+        """Returns the draft of the node and of everything below it. A draft that is wanted is a hint, not a demand."""
         draft = self.rules[type(node)](self, node, wanted, reasons)
         self.drafts[id(node)] = draft
         return draft
@@ -169,15 +169,17 @@ class Inference:
         )
 
     def draft(self, node: ast.Expression) -> Draft:
-        """The draft of a node that was inferred."""
+        """Returns the draft of a node that was inferred."""
         return current(self.drafts[id(node)])
 
     def type(self, node: ast.Expression) -> Type:
-        """The type of a node, after `finish`. Raises BrokenDraftError where something is wrong, which was reported."""
+        """Returns the type of a node, after `finish`. Raises BrokenDraftError where something is wrong, which was
+        reported."""
         return self.solved(self.drafts[id(node)], node.span)
 
     def solved(self, draft: Draft, span: Span) -> Type:
-        """The type of a draft. Raises BrokenDraftError where something is wrong, which was reported, or is now."""
+        """Returns the type of a draft. Raises BrokenDraftError where something is wrong, which was reported, or is
+        now."""
         type_ = self.solver.solve(draft)
         if type_ is None:
             if self.solver.is_too_large and not self.errors:
@@ -187,7 +189,7 @@ class Inference:
         return type_
 
     def resolve(self, syntax: ast.Type) -> Draft:
-        """The type that is written, or BROKEN where there is none."""
+        """Returns the type that is written, or BROKEN where there is none."""
         before = len(self.diagnostics)
         type_ = self.types.resolve(syntax)
         self.errors += len(self.diagnostics) - before
@@ -196,7 +198,7 @@ class Inference:
     # Variables
 
     def declare(self, name: str, draft: Draft, span: Span, origin: str) -> Local:
-        """A new variable in the innermost scope; it may hide another one."""
+        """Returns a new variable in the innermost scope; it may hide another one."""
         count = self._unique.get(name, 0)
         self._unique[name] = count + 1
         local = Local(name, f"{name}#{count}" if count else name, draft, span, origin, self.depth)
@@ -204,7 +206,7 @@ class Inference:
         return local
 
     def local(self, name: str) -> Local | None:
-        """The variable of that name that is visible now."""
+        """Returns the variable of that name that is visible now."""
         for scope in reversed(self.scopes):
             found = scope.get(name)
             if found is not None:
@@ -212,12 +214,12 @@ class Inference:
         return None
 
     def visible(self) -> list[str]:
-        """The names of all variables that are visible now."""
+        """Returns the names of all variables that are visible now."""
         return [name for scope in self.scopes for name in scope]
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is declared inside ends with it."""
+        """Opens a scope; variables declared in the block end with it."""
         self.scopes.append({})
         try:
             yield
@@ -227,7 +229,7 @@ class Inference:
     # Literals
 
     def literal(self, node: ast.Expression, value: int) -> Draft:
-        """The draft of an integer literal without a width."""
+        """Returns the draft of an integer literal without a width."""
         draft = Unknown(Kind.NUMBER, value)
         self._literals.append(_Literal(node, value, draft))
         return draft
@@ -250,7 +252,7 @@ class Inference:
         self._watch(pending)
 
     def drain(self) -> None:
-        """Lets go on whatever waited for what became known."""
+        """Runs everything that waited for a draft that is now known."""
         if self._is_draining:
             return
         self._is_draining = True
@@ -344,6 +346,6 @@ class Inference:
 
 
 def cut(value: int) -> str:
-    """A number that may be hundreds of digits long, for a message."""
+    """Returns a number, which may be hundreds of digits long, shortened for a message."""
     text = str(value)
     return text if len(text) <= 45 else f"{text[:20]}...{text[-5:]}"

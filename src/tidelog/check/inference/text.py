@@ -47,7 +47,7 @@ def require_text(at: Inference, node: ast.Expression) -> None:
 
 
 def text_choice(node: ast.Expression) -> int:
-    """The key of the choice of a `to_string` for the node, which may have a choice of its own."""
+    """Returns the key of the choice of a `to_string` for the node, which may have a choice of its own."""
     return -id(node)
 
 
@@ -76,7 +76,7 @@ def _remedy(node: ast.Expression, found: Draft) -> str:
 
 
 def _beside_the_type(at: Inference, found: Draft) -> Sequence[FunctionEntry]:
-    """The functions of the module that declares the type."""
+    """Returns the functions of the module that declares the type."""
     whole = shape(found)
     if whole is None or whole.head in (TUPLE, FUNCTION):
         return ()

@@ -74,14 +74,14 @@ def reference(at: Inference, node: ast.Reference, wanted: Draft | None, reasons:
 
 
 def library_type(at: Inference, name: str, span: Span, *arguments: Draft) -> Draft:
-    """A type of the library, which must be there."""
+    """Returns a type of the library, which must exist."""
     if at.environment.knows_type(name):
         return named(name, *arguments)
     return at.report(Code.UNKNOWN_TYPE, f"unknown type `{name}`", span, "the library is not there")
 
 
 def _argument(wanted: Draft | None, name: str, place: int) -> Draft | None:
-    """An argument of the type that is wanted, if it has that name."""
+    """Returns an argument of the type that is wanted, if it has that name."""
     whole = shape(current(wanted)) if wanted is not None else None
     return whole.parts[place] if whole is not None and whole.head == name else None
 
@@ -121,7 +121,7 @@ def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reaso
 
 
 def find_constructor(at: Inference, node: ast.Struct) -> ConstructorEntry | None:
-    """The constructor of a struct; reports one that does not exist."""
+    """Returns the constructor of a struct; reports one that does not exist."""
     before = len(at.diagnostics)
     entry = at.names.constructor(node.constructor.text, node.constructor.span, is_bare=node.bare)
     at.errors += len(at.diagnostics) - before
@@ -129,14 +129,14 @@ def find_constructor(at: Inference, node: ast.Struct) -> ConstructorEntry | None
 
 
 def open_constructor(entry: ConstructorEntry) -> tuple[Draft, list[Draft]]:
-    """The type that a constructor makes, with fresh arguments, and the types of its fields."""
+    """Returns the type that a constructor makes, with fresh arguments, and the types of its fields."""
     meaning: dict[str, Draft] = {name: Unknown() for name in entry.type.parameters}
     fields = [BROKEN if type_ is None else instantiate(type_, meaning) for _, type_ in entry.fields]
     return instantiate(entry.type.type, meaning), fields
 
 
 def field_reason(entry: ConstructorEntry, name: str) -> Reasons:
-    """Where the field is declared, unless that is in the library."""
+    """Returns the place where the field is declared, unless that is in the library."""
     if entry.type.module.is_library:
         return ()
     declaration = entry.type.declaration
@@ -154,13 +154,13 @@ def field_reason(entry: ConstructorEntry, name: str) -> Reasons:
 
 
 def is_reference(at: Inference, name: str) -> bool:
-    """Whether values of the type are seen through: `Ref`, `Intern`, and what else is a `shared_ref`."""
+    """True if values of the type are seen through: `Ref`, `Intern`, and what else is a `shared_ref`."""
     definition = at.environment.definition(name)
     return definition is not None and any(each.name == "shared_ref" for each in definition.attributes)
 
 
 def behind(at: Inference, draft: Draft) -> tuple[Draft, int]:
-    """What is behind all references, and how many of them there are."""
+    """Returns the draft behind all references, and the number of references."""
     count = 0
     draft = current(draft)
     while True:
@@ -179,7 +179,7 @@ def tuple_field(at: Inference, node: ast.TupleField, wanted: Draft | None, reaso
 
 
 def _part(at: Inference, node: ast.FieldAccess | ast.TupleField, find: _Find) -> Draft:
-    """A part of a value, as soon as it is known what the value is."""
+    """Returns the draft of a part of a value, once the value's type is known."""
     operand = at.infer(node.operand)
     found, count = behind(at, operand)
     if not isinstance(found, Unknown):
@@ -237,7 +237,7 @@ def _field(at: Inference, node: ast.FieldAccess, found: Draft) -> Draft:
 
 
 def _having(constructors: Sequence[Constructor], name: str) -> str:
-    """A pattern for the first constructor with that field."""
+    """Returns a pattern for the first constructor with that field."""
     found = next(each for each in constructors if any(field.name == name for field in each.fields))
     return f"{short_name(found.name)}{{.{name} = {name}}}"
 

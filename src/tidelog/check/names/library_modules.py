@@ -15,19 +15,20 @@ _KINDS = {"function": "function", "typedef": "type", "type": "type", "transforme
 
 
 def is_library_module(name: str) -> bool:
-    """Whether the library has a module of that name."""
+    """True if the library has a module of that name."""
     return name in _modules()
 
 
 def import_of(what: str, name: str, visible: Iterable[str]) -> str | None:
-    """The import that would make a function, type or transformer visible, if there is just one."""
+    """Returns the import that would make a function, type or transformer visible, if there is just one."""
     known = set(visible)
     found = {module for module, _ in _declared().get((what, name), ()) if module not in known}
     return f"`import {min(found)}` declares it" if len(found) == 1 else None
 
 
 def import_for(name: str, first: str, visible: Iterable[str]) -> str | None:
-    """The import that would bring a function of that name for a first argument of the type, if there is just one."""
+    """Returns the import that would bring a function of that name for a first argument of the type, if there is just
+    one."""
     known = set(visible)
     named = _declared().get(("function", name), ())
     found = {module for module, taken in named if module not in known and taken == first}
@@ -36,7 +37,7 @@ def import_for(name: str, first: str, visible: Iterable[str]) -> str | None:
 
 @cache
 def _modules() -> dict[str, str]:
-    """The texts of the library's modules."""
+    """Returns the texts of the library's modules."""
     return {
         "::".join(path.relative_to(LIBRARY).with_suffix("").parts): path.read_text(encoding="utf-8")
         for path in sorted(LIBRARY.rglob("*.dl"))
@@ -45,7 +46,7 @@ def _modules() -> dict[str, str]:
 
 @cache
 def _declared() -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """For each kind of name and each name, the modules that declare it and the type of a first argument."""
+    """Returns, for each kind and name, the modules that declare it and the type of its first argument."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for module, text in _modules().items():
         for kind, name, first in _DECLARATION.findall(text):

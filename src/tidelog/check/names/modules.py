@@ -35,7 +35,7 @@ _libraries: dict[Path, dict[str, Module]] = {}
 def load(
     program: ast.Program, search_path: SearchPath, diagnostics: list[Diagnostic], library: Path = LIBRARY
 ) -> list[Module]:
-    """The main module and all that it imports, however far; the main one is the last.
+    """Returns the main module and all that it imports, however far; the main one is the last.
 
     What cannot be found, or does not parse, is reported and left out.
     """
@@ -171,7 +171,7 @@ class _Loading:
 
 
 def _modules_in(directory: Path) -> list[str]:
-    """The names of the modules in a directory; none where there is no such directory."""
+    """Returns the names of the modules in a directory; none where there is no such directory."""
     try:
         return [name.removesuffix(".dl") for name in listdir(directory) if name.endswith(".dl")]
     except OSError:
@@ -179,7 +179,7 @@ def _modules_in(directory: Path) -> list[str]:
 
 
 def _path(source: Source) -> Path | None:
-    """The file of a source, or None for a text that has none."""
+    """Returns the file of a source, or None for a text that has none."""
     return Path(source.name) if source.name.endswith(".dl") else None
 
 

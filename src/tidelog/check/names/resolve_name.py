@@ -64,7 +64,7 @@ class Names:
         return self._one(found, name, span, "type", Code.UNKNOWN_TYPE, "no such type", known)
 
     def constructor(self, name: str, span: Span, *, is_bare: bool = False) -> ConstructorEntry | None:
-        """The constructor; one without arguments may have been meant for a variable."""
+        """Returns the constructor; one without arguments may have been meant for a variable."""
         found = self.module.find_constructors(name)
         known = chain(_WORDS, self._all(name, lambda module: module.constructors))
         variable = f"a variable begins with a small letter: `{name[0].lower()}{name[1:]}`"
@@ -103,7 +103,8 @@ class Names:
         known: Iterable[str],
         otherwise: str | None = None,
     ) -> _Entry | None:
-        """What was found, if that is one thing; `otherwise` is the help where no known name is near."""
+        """Returns the entry if exactly one was found, else reports; `otherwise` is the help where no known name is
+        near."""
         if len(found) == 1:
             return found[0]
         if not found:
@@ -159,7 +160,7 @@ class Names:
         self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
 
     def suggested(self, name: str, known: Iterable[str]) -> str | None:
-        """The known name that was probably meant, unless so much is wrong that nobody reads hints."""
+        """Returns the known name that was probably meant, unless so much is wrong that nobody reads hints."""
         # Each costs a look at every name there is.
         return suggest(name, known) if len(self._diagnostics) < _MOST_HINTS else None
 

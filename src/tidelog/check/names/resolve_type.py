@@ -44,7 +44,7 @@ class TypeResolver:
         self.where = "here"
 
     def resolve(self, syntax: ast.Type) -> Type | None:
-        """The type, or None (and a diagnostic) when it or a part of it does not exist."""
+        """Returns the type, or None (and a diagnostic) when it or a part of it does not exist."""
         match syntax:
             case ast.SizedType(family, width):
                 return BitType(width) if family == "bit" else SignedType(width)
@@ -128,7 +128,7 @@ def _is_too_large(type_: Type) -> bool:
 
 
 def expand_alias(entry: TypeEntry, diagnostics: list[Diagnostic]) -> Type | None:
-    """What an alias stands for, in terms of its parameters. Aliases that stand for each other were reported before."""
+    """Returns the type that an alias stands for, in terms of its parameters. Cyclic aliases were reported before."""
     if not entry.is_resolved:
         entry.is_resolved = True
         declaration = entry.declaration
@@ -142,7 +142,7 @@ def expand_alias(entry: TypeEntry, diagnostics: list[Diagnostic]) -> Type | None
 
 
 def substitute(type_: Type, meaning: Mapping[str, Type]) -> Type:
-    """The type with types in place of its type variables."""
+    """Returns the type with types in place of its type variables."""
     if not meaning or not type_variables(type_):
         return type_
     match type_:
@@ -160,6 +160,6 @@ def substitute(type_: Type, meaning: Mapping[str, Type]) -> Type:
 
 
 def _pattern(name: str, entry: TypeEntry) -> str:
-    """How the type is written, for a help."""
+    """Returns the type as it is written, for a help."""
     parameters = ", ".join(f"'{parameter}" for parameter in entry.parameters)
     return f"it is written `{name}<{parameters}>`" if parameters else f"it is written `{name}`"

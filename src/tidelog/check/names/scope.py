@@ -155,7 +155,7 @@ class Module:
     _items: set[int] | None = None
 
     def extended(self, program: ast.Program) -> Module:
-        """A module with all that this one declares, to which another text will add; this one stays as it is."""
+        """Returns a module with all that this one declares, to which another text will add; this one stays as it is."""
         return Module(
             self.name,
             program,
@@ -170,17 +170,17 @@ class Module:
         )
 
     def holds(self, declaration: ast.Item) -> bool:
-        """Whether a declaration stands in the text of this very module, and not in one before it."""
+        """True if a declaration stands in the text of this very module, and not in one before it."""
         if self._items is None:
             self._items = {id(item) for item in self.program.items}
         return id(declaration) in self._items
 
     def qualified(self, name: str) -> str:
-        """The name as the whole program knows it."""
+        """Returns the name as the whole program knows it."""
         return f"{self.name}::{name}" if self.name else name
 
     def places(self, prefix: str) -> list[Module]:
-        """The modules in which a name with this prefix is looked up; none when there is no such module."""
+        """Returns the modules in which a name with this prefix is looked up; none when there is no such module."""
         if not prefix:
             if self._open is None:
                 seen = [module for module, alias in self.imports if alias is None and module is not self]
@@ -190,7 +190,7 @@ class Module:
         return found or ([self] if prefix == self.name else [])
 
     def prefixes(self) -> set[str]:
-        """What may stand before a `::` here."""
+        """Returns the prefixes that may stand before a `::` here."""
         return {alias or module.name for module, alias in self.imports}
 
     def find_types(self, name: str) -> list[TypeEntry]:
@@ -206,13 +206,13 @@ class Module:
         return self._find(name, lambda module: module.transformers)
 
     def find_functions(self, name: str) -> list[FunctionEntry]:
-        """All functions of that name that are visible here, those of the module itself first."""
+        """Returns all functions of that name that are visible here, those of the module itself first."""
         prefix, _, last = name.rpartition("::")
         found = (function for place in self.places(prefix) for function in place.functions.get(last, ()))
         return list(dict.fromkeys(found))
 
     def _find(self, name: str, table: Callable[[Module], dict[str, Entry]]) -> list[Entry]:
-        """All that the name may mean: what the module declares itself hides what it imports."""
+        """Returns all that the name may mean: what the module declares itself hides what it imports."""
         prefix, _, last = name.rpartition("::")
         found: list[Entry] = []
         for place in self.places(prefix):
@@ -235,7 +235,7 @@ class Environment:
         return self.modules[module].types[last]
 
     def definition(self, name: str) -> TypeDefinition | None:
-        """The definition of a declared type; None when something is wrong with it."""
+        """Returns the definition of a declared type; None when something is wrong with it."""
         return self.type(name).definition
 
     def constructor(self, name: str) -> ConstructorEntry:

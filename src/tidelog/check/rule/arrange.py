@@ -23,7 +23,7 @@ from tidelog.syntax.show import show_expression
 def arrange(
     atom: ast.Atom, signature: RelationEntry, diagnostics: list[Diagnostic], *, head: bool
 ) -> list[ast.Expression | None] | None:
-    """One expression or None per column, or None for all of it when the arguments do not fit the relation.
+    """Returns one expression or None per column, or None for all of it when the arguments do not fit the relation.
 
     `R()` in a body leaves out every column.
     """
@@ -52,7 +52,7 @@ def arrange(
 
 
 def _all_named(atom: ast.Atom, signature: RelationEntry) -> str | None:
-    """The atom with a name for each argument, if each that has none can be given that of its column."""
+    """Returns the atom with a name for each argument, if each that has none can be given that of its column."""
     columns = [column.name for column in signature.columns]
     names = [
         argument.name.text if argument.name else columns[place] if place < len(columns) else None

@@ -46,7 +46,7 @@ class ReadAtom:
 
 
 def find_relation(at: Inference, atom: ast.Atom) -> RelationEntry | None:
-    """The relation of an atom; reports one that does not exist."""
+    """Returns the relation of an atom; reports one that does not exist."""
     before = len(at.diagnostics)
     entry = at.names.relation(atom.relation.text, atom.relation.span)
     at.errors += len(at.diagnostics) - before
@@ -54,14 +54,14 @@ def find_relation(at: Inference, atom: ast.Atom) -> RelationEntry | None:
 
 
 def row_draft(entry: RelationEntry) -> Draft:
-    """The type of a variable that stands for a row."""
+    """Returns the type of a variable that stands for a row."""
     if entry.value is None:
         return BROKEN
     return named(REF, entry.value) if entry.declaration.reference else entry.value
 
 
 def read_columns(at: Inference, atom: ast.Atom, entry: RelationEntry | None, *, head: bool) -> list[Column]:
-    """What an atom with arguments says about each column.
+    """Infers what the arguments of an atom say about each column.
 
     Where the relation is unknown or the arguments do not fit it, they are taken as they are, of any type.
     """
@@ -76,7 +76,7 @@ def read_columns(at: Inference, atom: ast.Atom, entry: RelationEntry | None, *, 
 
 
 def as_value(atom: ast.Atom, at: Inference, entry: RelationEntry) -> ast.Expression | None:
-    """The arguments of an atom on a relation `R[T]` as one value: the constructor of the relation's name.
+    """Returns the arguments of an atom on a relation `R[T]` as one value: the constructor of the relation's name.
 
     None, and a report, where there is no such constructor.
     """
@@ -92,14 +92,14 @@ def as_value(atom: ast.Atom, at: Inference, entry: RelationEntry) -> ast.Express
 
 
 def _whole(atom: ast.Atom) -> ast.Expression | None:
-    """The value or pattern for a row: `&R[p]` is `R[&p]`."""
+    """Returns the value or pattern for a row: `&R[p]` is `R[&p]`."""
     if atom.value is None or not atom.reference:
         return atom.value
     return ast.Reference(atom.value, span=atom.value.span)
 
 
 def _one_column(atom: ast.Atom, entry: RelationEntry, value: ast.Expression | None) -> list[Column]:
-    """The column of a relation `R[T]`; where no value can be made of the arguments, they are of any type."""
+    """Returns the column of a relation `R[T]`; where no value can be made of the arguments, they are of any type."""
     if value is None:
         return [(argument.value, BROKEN, ()) for argument in atom.arguments]
     return [(value, row_draft(entry), (entry.columns[0].reason,))]
@@ -272,7 +272,7 @@ def _open_head(at: Inference, read: ReadAtom, entry: RelationEntry, value: ast.E
 
 
 def typed_atom(read: ReadAtom, atom: ast.Atom, make: Elaborator, before: list[program.Literal]) -> program.Atom:
-    """The typed atom; what must be computed for it as a whole goes to `before`."""
+    """Returns the typed atom; what must be computed for it as a whole goes to `before`."""
     assert read.entry is not None
     at = make.at
     terms: list[program.Term]
@@ -306,7 +306,7 @@ def more_rows(read: ReadAtom, make: Elaborator) -> list[program.Literal]:
 def _columns_of(
     read: ReadAtom, whole: ast.Expression, make: Elaborator, before: list[program.Literal]
 ) -> list[typed.Expression]:
-    """The columns of a row that is given as one value."""
+    """Returns the columns of a row that is given as one value."""
     assert read.entry is not None
     value = make.expression(whole)
     if not isinstance(value, typed.Var):
@@ -325,7 +325,7 @@ def _columns_of(
 
 
 def _plain(value: ast.Expression | None) -> ast.Expression | None:
-    """What is written without the annotations and braces around it."""
+    """Returns the expression without the annotations and braces around it."""
     while True:
         match value:
             case ast.Annotation(inner) | ast.Block((inner,), False):

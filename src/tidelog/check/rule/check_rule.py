@@ -39,7 +39,7 @@ NESTED_TIME = "ddlog_std::DDNestedTS"
 def check_rule(
     rule: ast.Rule, module: Module, environment: Environment, diagnostics: list[Diagnostic], *, recursive: bool
 ) -> program.Rule | None:
-    """The typed rule, or None when something is wrong with it, which is reported.
+    """Returns the typed rule, or None when something is wrong with it, which is reported.
 
     `recursive` says whether a head depends on itself: then `Inspect` sees rounds as well as epochs.
     """
@@ -83,7 +83,8 @@ class _Checking:
         self._at.finish()
 
     def typed(self) -> program.Rule | None:
-        """The typed rule; only when nothing was reported. None when something is, now that all types are known."""
+        """Returns the typed rule; only when nothing was reported. None when something is, now that all types are
+        known."""
         make = Elaborator(self._at)
 
         def whole() -> program.Rule:
@@ -183,7 +184,7 @@ class _Checking:
         self._makers.append(make)
 
     def _is_taken_after(self, node: ast.Expression, name: str) -> bool:
-        """Whether a variable survives the `group_by`, because it is part of the key."""
+        """True if a variable survives the `group_by`, because it is part of the key."""
         key = node.arguments[-1:] if isinstance(node, ast.Call | ast.MethodCall) else ()
         return any(variable.name == name for variable in free_variables(*key))
 
@@ -341,7 +342,7 @@ class _Checking:
 
 
 def _around(value: ast.Expression, groups: Sequence[ast.Expression]) -> list[ast.Expression]:
-    """The parts of an expression outside of its `group_by`s."""
+    """Returns the parts of an expression outside of its `group_by`s."""
     inside = {id(node) for node in groups}
     found: list[ast.Expression] = []
     stack = [value]

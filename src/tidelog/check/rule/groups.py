@@ -28,7 +28,7 @@ GroupNode = ast.Call | ast.MethodCall
 
 
 def find_groups(expression: ast.Expression) -> list[GroupNode]:
-    """The `group_by`s in an expression, in the order of the text."""
+    """Returns the `group_by`s in an expression, in the order of the text."""
     return [node for node in ast.walk(expression) if isinstance(node, GroupNode) and _is_group(node)]
 
 
@@ -78,7 +78,7 @@ def group(
 
 
 def _as_tuple(given: Sequence[ast.Expression]) -> str:
-    """What to write for a `group_by` with so many arguments."""
+    """Returns an example of a `group_by` with so many arguments."""
     if len(given) < 2:
         return "`x.group_by(())` makes one group of all"
     value, *keys = map(show_expression, given)
@@ -86,7 +86,7 @@ def _as_tuple(given: Sequence[ast.Expression]) -> str:
 
 
 def _key_variables(state: RuleState, key: ast.Expression) -> set[str] | None:
-    """The variables of a key, or None when it is made of anything else."""
+    """Returns the variables of a key, or None when it is made of anything else."""
     plain = _plain(key)
     parts = [_plain(item) for item in plain.items] if isinstance(plain, ast.Tuple) else [plain]
     for part in parts:
@@ -111,7 +111,7 @@ def _plain(node: ast.Expression) -> ast.Expression:
 def typed_group(
     make: Elaborator, local: Local, value: ast.Expression, key: ast.Expression, span: Span
 ) -> program.GroupBy:
-    """The typed literal of a group."""
+    """Returns the typed literal of a group."""
     typed_key = make.expression(key)
     parts = typed_key.items if isinstance(typed_key, typed.MakeTuple) else (typed_key,)
     keys = {part.name: part for part in parts if isinstance(part, typed.Var)}

@@ -22,7 +22,7 @@ Body = tuple[ast.Literal, ...]
 
 
 def plain_rules(statement: ast.ForStatement) -> list[ast.Rule]:
-    """The rules that the statement stands for."""
+    """Returns the rules that the statement stands for."""
     found: list[ast.Rule] = []
     _translate(statement, (), found)
     return found
@@ -57,7 +57,7 @@ def _translate(statement: ast.Statement, body: Body, found: list[ast.Rule]) -> N
 
 
 def _literal(expression: ast.Expression) -> ast.Literal:
-    """What stands before an `in`: an assignment, or a condition."""
+    """Returns the literal for an expression before `in`: an assignment or a condition."""
     span = expression.span
     match expression:
         case ast.Assign(ast.Annotation(ast.VariableDeclaration(name), type_), value):
@@ -71,7 +71,7 @@ def _literal(expression: ast.Expression) -> ast.Literal:
 
 
 def _taken(subject: ast.Expression, arms: tuple[ast.StatementArm, ...], place: int) -> Iterator[ast.Literal]:
-    """What holds when the arm at this place is taken."""
+    """Yields the literals that hold when the arm at this place is taken."""
     arm = arms[place]
     span = arm.pattern.span
     cases = [_case(each.pattern, taken=index == place) for index, each in enumerate(arms[: place + 1])]
@@ -89,7 +89,7 @@ def _case(pattern: ast.Expression, *, taken: bool) -> ast.MatchArm:
 
 
 def _declaring(pattern: ast.Expression) -> ast.Expression:
-    """The pattern with `var` before its variables; the same object when it has none."""
+    """Returns the pattern with `var` before its variables; the same object when it has none."""
     match pattern:
         case ast.Variable(name):
             return ast.VariableDeclaration(ast.Name(name, span=pattern.span), span=pattern.span)

@@ -48,7 +48,7 @@ class Recursion:
         self._find_circles()
 
     def changed(self, added: Sequence[Tree], removed: Sequence[Tree]) -> Recursion:
-        """With other rules. Costs little where no circle opens or closes: then only rules that come are looked at."""
+        """Returns the dependencies with other rules. Where no cycle opens or closes, only the added rules are read."""
         other = copy(self)
         other._trees, other._steps, other._graph = dict(self._trees), dict(self._steps), dict(self._graph)
         gone: list[Step] = []
@@ -102,11 +102,11 @@ class Recursion:
         self._warnings: list[Diagnostic] | None = None
 
     def _closes_circle(self, step: Step) -> bool:
-        """Whether it leads from one relation to another on the same circle."""
+        """True if it leads from one relation to another on the same circle."""
         return step.head != step.body and self._circle[step.head] == self._circle[step.body]
 
     def _joins_circles(self, step: Step) -> bool:
-        """Whether a step that has come makes a circle of relations that were on none, or on others."""
+        """True if a step that has come makes a circle of relations that were on none, or on others."""
         if step.head == step.body:
             return False
         here = self._circle.get(step.head)
@@ -123,7 +123,7 @@ class Recursion:
         return False
 
     def is_recursive(self, rule: ast.Rule, module: Module) -> bool:
-        """Whether a head of the rule depends on itself through this rule."""
+        """True if a head of the rule depends on itself through this rule."""
         heads = {entry.name for head in rule.heads if (entry := _relation(module, head.relation)) is not None}
         return any(
             (entry := _relation(module, literal.atom.relation)) is not None
@@ -147,7 +147,7 @@ class Recursion:
                 streams.add(circle)
 
     def warnings(self) -> list[Diagnostic]:
-        """A warning for each `group_by` that groups what depends on it."""
+        """Returns a warning for each `group_by` that groups what depends on it."""
         if self._warnings is None:
             self._warnings = self._warn_of(self._trees.values() if self._new_rules is None else self._new_rules)
         return self._warnings
@@ -167,7 +167,7 @@ class Recursion:
         return found
 
     def _recursive_steps(self, rule: ast.Rule, literal: ast.Literal, module: Module) -> list[Step]:
-        """The steps that a literal makes on the circle of a head of its rule."""
+        """Returns the steps that a literal makes on the circle of a head of its rule."""
         if not isinstance(literal, ast.Positive) or literal.atom.delay:
             return []
         body = _relation(module, literal.atom.relation)
@@ -195,7 +195,7 @@ class Recursion:
         )
 
     def _negative(self, step: Step) -> Diagnostic:
-        """The error for a negated literal whose relation depends on the head: its steps, back to the head."""
+        """Returns the error for a negated literal whose relation depends on the head: its steps, back to the head."""
         head, body = short_name(step.head), short_name(step.body)
         labels = [Label(step.span, f"`{head}` depends on `not {body}` here", primary=True)]
         return Diagnostic(
@@ -216,7 +216,7 @@ class Recursion:
         return Diagnostic(Code.STREAM_IN_CYCLE, message, (*labels, *self._way(step)))
 
     def _way(self, step: Step) -> list[Label]:
-        """The shortest way from the relation of the step back to its head, as labels."""
+        """Returns the shortest way from the relation of the step back to its head, as labels."""
         labels = []
         for each in _shortest_way(step.body, step.head, list(self._all_steps()), self._circle):
             prefix = "not " if each.kind == "negative" else ""
@@ -249,7 +249,7 @@ def _steps_of_application(application: ast.Apply, module: Module) -> Iterator[St
 
 
 def _groups(literal: ast.Literal) -> Iterator[Span]:
-    """Where a literal groups."""
+    """Yields the spans of the `group_by`s of a literal."""
     match literal:
         case ast.Aggregate():
             yield literal.span
@@ -267,7 +267,7 @@ def _relation(module: Module, name: ast.Name) -> RelationEntry | None:
 
 
 def _shortest_way(start: str, end: str, steps: Sequence[Step], circle: Mapping[str, int]) -> list[Step]:
-    """The steps from one relation to what it depends on, up to the other."""
+    """Returns the steps from one relation to what it depends on, up to the other."""
     outgoing: dict[str, list[Step]] = {}
     for step in steps:
         if circle[step.head] == circle[start] == circle[step.body]:

@@ -16,7 +16,7 @@ _LONGEST = 100
 
 
 def did_you_mean(name: str, bound: Iterable[str]) -> str | None:
-    """A bound variable with nearly the same name. Short names are all alike: nothing is said about them."""
+    """Returns a bound variable with nearly the same name. Short names are all alike: nothing is said about them."""
     guess = suggest(name, bound) if len(name) > 2 else None
     return f"did you mean `{guess}`?" if guess else None
 
@@ -24,7 +24,7 @@ def did_you_mean(name: str, bound: Iterable[str]) -> str | None:
 def binding_example(
     rule: ast.Rule, missing: Mapping[str, Type | None], signatures: Mapping[str, RelationEntry]
 ) -> str | None:
-    """The rule with one more literal that binds all the missing variables, or None where no relation could.
+    """Returns the rule with one more literal that binds all the missing variables, or None where no relation could.
 
     The new literal prefers the relation that the body mentions last, its last columns of the right types, and beside
     them variables that the body binds and the head does not use.
@@ -43,7 +43,7 @@ def binding_example(
 
 
 def reordered_example(rule: ast.Rule, early: ast.Literal, binder: Span) -> str | None:
-    """The rule with a literal moved to behind the one that binds what it needs, if nothing between needs it."""
+    """Returns the rule with a literal moved to behind the one that binds what it needs, if nothing between needs it."""
     at = next(place for place, literal in enumerate(rule.body) if literal is early)
     holding = (place for place, each in enumerate(rule.body) if each.span.start <= binder.start < each.span.end)
     to = next(holding, at)
@@ -55,7 +55,7 @@ def reordered_example(rule: ast.Rule, early: ast.Literal, binder: Span) -> str |
 
 
 def _places(signature: RelationEntry, missing: Mapping[str, Type | None]) -> dict[int, str] | None:
-    """A column for each of the variables, or None when there are not enough."""
+    """Returns a column for each of the variables, or None when there are not enough."""
     places: dict[int, str] = {}
     free = list(enumerate(signature.columns))
     for name, type_ in list(missing.items())[::-1]:
@@ -88,7 +88,7 @@ def _arguments(
 
 
 def _variable_types(rule: ast.Rule, signatures: Mapping[str, RelationEntry]) -> dict[str, Type | None]:
-    """The types of the variables that positional arguments of the body bind; the last bound comes first."""
+    """Returns the types of the variables that positional arguments of the body bind; the last bound comes first."""
     types: dict[str, Type | None] = {}
     for literal in reversed(rule.body):
         signature = signatures.get(literal.atom.relation.text) if isinstance(literal, ast.Positive) else None
@@ -101,5 +101,5 @@ def _variable_types(rule: ast.Rule, signatures: Mapping[str, RelationEntry]) -> 
 
 
 def _mentioned(literal: ast.Literal) -> set[str]:
-    """All names of variables in a literal."""
+    """Returns all names of variables in a literal."""
     return {node.name for node in ast.nodes(literal) if isinstance(node, ast.Variable)}

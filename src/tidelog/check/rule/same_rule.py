@@ -32,13 +32,15 @@ _GIVEN = ("ddlog_weight", "ddlog_timestamp")
 
 
 def rule_key(rule: program.Rule) -> RuleKey:
-    """The key of a rule, in time linear in its size. Variables are numbered in the order of their first mention."""
+    """Returns the key of a rule, in time linear in its size. Variables are numbered in the order of their first
+    mention."""
     numbers: dict[str, int] = {}
     return _key(rule.heads, numbers), _key(rule.body, numbers)
 
 
 def structure_key(node: Any, variables: Sequence[str] = ()) -> RuleKey:
-    """The key of an expression, or of anything made of some; these variables come first, whatever their names."""
+    """Returns the key of an expression, or of anything made of some; these variables come first, whatever their
+    names."""
     return (_key(node, {name: place for place, name in enumerate(variables)}),)
 
 
@@ -64,7 +66,8 @@ def _number(name: str, numbers: dict[str, int]) -> int | str:
 
 @cache
 def _parts(kind: type) -> tuple[tuple[str, bool], ...] | None:
-    """The fields of a node that count, each with whether it is the name of a variable; None for what is no node."""
+    """Returns the fields of a node that count, each with whether it is the name of a variable; None for what is no
+    node."""
     if not is_dataclass(kind) or kind.__module__ == types.__name__:
         return None
     return tuple((each.name, _is_variable(kind, each.name)) for each in fields(kind) if each.name != "span")

@@ -44,11 +44,11 @@ class RuleState:
         return local
 
     def break_(self, name: str, span: Span) -> None:
-        """Lets a variable pass that was reported."""
+        """Marks a variable as reported, so that it causes no further errors."""
         self.at.declare(name, BROKEN, span, "rule")
 
     def keep_only(self, names: set[str], span: Span) -> None:
-        """What a `group_by` does: all other variables are gone."""
+        """Ends the scope of all variables but these, as a `group_by` does."""
         self.grouped_at = span
         self._gone |= self.scope.keys() - names
         kept = {name: local for name, local in self.scope.items() if name in names}
@@ -56,12 +56,12 @@ class RuleState:
         self.bound_at = {name: place for name, place in self.bound_at.items() if name in names}
 
     def origin(self, node: ast.Variable) -> list[tuple[Span, str]]:
-        """Where a variable was bound, if that is not here."""
+        """Returns the place where a variable was bound, if that is not here."""
         bound = self.bound_at.get(node.name)
         return [(bound, f"`{node.name}` is bound here")] if bound and bound is not node.span else []
 
     def unbound(self, *values: ast.Expression) -> list[ast.Variable]:
-        """The variables of expressions that are not bound yet, the first mention of each."""
+        """Returns the variables of expressions that are not bound yet, the first mention of each."""
         found = [node for node in free_variables(*values) if node.name not in self.scope]
         if not found:
             return []
@@ -69,7 +69,7 @@ class RuleState:
         return [node for node in found if not self._is_function(node.name, called)]
 
     def _is_function(self, name: str, called: set[str]) -> bool:
-        """Whether a name that is not bound here means a function: one that is called does, if there is such a one."""
+        """True if a name that is not bound here means a function: one that is called does, if there is such a one."""
         if name in self.binders:
             return name in called and bool(self.at.module.find_functions(name))
         return name in called or bool(self.at.module.find_functions(name))
@@ -106,7 +106,7 @@ class RuleState:
             )
 
     def report_gone(self, node: ast.Variable, code: Code, what: str) -> bool:
-        """Reports a variable that a `group_by` has put an end to; False when that is not what happened to it."""
+        """Reports a variable that a `group_by` has ended; False when no `group_by` ended it."""
         if node.name not in self._gone or self.grouped_at is None:
             return False
         self.at.report(
@@ -134,7 +134,7 @@ class RuleState:
 
 
 def find_binders(rule: ast.Rule) -> dict[str, Span]:
-    """The first place of the body that binds each variable."""
+    """Returns the first place of the body that binds each variable."""
     found: dict[str, Span] = {}
     for literal in rule.body:
         match literal:
@@ -157,7 +157,7 @@ def find_binders(rule: ast.Rule) -> dict[str, Span]:
 
 
 def variables_of(literal: ast.Negative | ast.Condition) -> set[str]:
-    """The names that a filter mentions."""
+    """Returns the names that a filter mentions."""
     if isinstance(literal, ast.Condition):
         return {node.name for node in free_variables(literal.expression)}
     atom = literal.atom

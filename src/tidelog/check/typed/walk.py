@@ -40,7 +40,7 @@ from tidelog.check.typed.patterns import AsPattern, BindPattern, ConstructPatter
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    """The direct sub-expressions, in the order of evaluation; the body of a closure is one of them."""
+    """Returns the direct sub-expressions, in the order of evaluation; the body of a closure is one of them."""
     match expression:
         case Var() | Lit() | FunctionValue() | Break() | Continue():
             return ()
@@ -78,7 +78,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and everything below it, each before what is below it."""
+    """Yields the expression and everything below it, each before what is below it."""
     stack = [expression]
     while stack:
         node = stack.pop()
@@ -87,7 +87,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def variables(expression: Expression) -> frozenset[str]:
-    """The names of the variables that the expression takes from its surroundings."""
+    """Returns the names of the variables that the expression takes from its surroundings."""
     read: set[str] = set()
     own: set[str] = set()
     for node in walk(expression):
@@ -121,7 +121,7 @@ def may_fail(expression: Expression) -> bool:
 
 
 def place(expression: Expression) -> Place | None:
-    """The place that an expression names, or None when it is not one."""
+    """Returns the place that an expression names, or None when it is not one."""
     steps: list[str | int] = []
     while isinstance(expression, Field | TupleItem):
         steps.append(expression.name if isinstance(expression, Field) else expression.index)
@@ -133,7 +133,7 @@ def place(expression: Expression) -> Place | None:
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern and everything below it, in the order of the text."""
+    """Yields the pattern and everything below it, in the order of the text."""
     stack = [pattern]
     while stack:
         node = stack.pop()
@@ -148,5 +148,5 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def bindings(pattern: Pattern) -> tuple[BindPattern | AsPattern, ...]:
-    """The parts of a pattern that declare variables, in the order of the text."""
+    """Returns the parts of a pattern that declare variables, in the order of the text."""
     return tuple(each for each in subpatterns(pattern) if isinstance(each, BindPattern | AsPattern))

@@ -110,7 +110,7 @@ def with_aggregates(
 
 
 def _in_recursion(rules: Sequence[Rule]) -> set[str]:
-    """The relations that depend on themselves."""
+    """Returns the relations that depend on themselves."""
     graph: dict[str, list[str]] = {}
     for rule in rules:
         read = [atom.relation for atom in rule.atoms]
@@ -147,7 +147,8 @@ class _Uses:
         return tuple(self._found.values())
 
     def rewritten(self, rule: Rule) -> Rule:
-        """A rule behind the group, reading aggregates. Raises _StaysGroupError where it does anything else with it."""
+        """Returns a rule behind the group, reading aggregates. Raises _StaysGroupError where it does anything else with
+        it."""
         (atom,) = (each for each in rule.positives if each.relation == self._rule.head.relation)
         variable = atom.terms[-1]
         if not isinstance(variable, Variable):
@@ -173,13 +174,13 @@ class _Uses:
         return replace(rule, body=tuple(body))
 
     def grouping(self) -> Rule:
-        """The rule that groups, with the aggregates that were found."""
+        """Returns the rule that groups, with the aggregates that were found."""
         terms = (*self.keys, *(each.variable for each in self.aggregates))
         head = replace(self._rule.head, terms=terms)
         return replace(self._rule, head=head, body=(replace(self._group, aggregates=self.aggregates),))
 
     def with_all(self, rule: Rule) -> Rule:
-        """A rewritten rule with an atom that has a term for every aggregate."""
+        """Returns a rewritten rule with an atom that has a term for every aggregate."""
         read = {name for literal in rule.body for name in _read(literal)}
         terms = [each.variable if each.variable.name in read else Wildcard() for each in self.aggregates]
 
@@ -191,7 +192,7 @@ class _Uses:
         return replace(rule, body=tuple(map(widened, rule.body)))
 
     def _changed(self, node: typed.Expression, at: _At) -> typed.Expression:
-        """The expression with a variable in the place of each aggregate."""
+        """Returns the expression with a variable in the place of each aggregate."""
         if self._name not in typed.variables(node):
             return node
         if isinstance(node, typed.Var | typed.Closure):
@@ -219,7 +220,8 @@ class _Uses:
                 return _rebuilt(node, lambda child: self._changed(child, at))
 
     def _call(self, node: typed.Call, at: _At) -> typed.Expression | None:
-        """What a call with the group somewhere in its arguments becomes; None where its arguments have to be seen."""
+        """Returns the replacement of a call with the group in its arguments; None where the arguments themselves must
+        be rewritten."""
         callees = self._functions.callees
         id_, _ = callees.resolve(node.function, node.type_arguments)
         name = callees.function(id_).name
@@ -243,7 +245,7 @@ class _Uses:
         return self._changed(inlined, replace(at, calls=at.calls + 1))
 
     def _joined(self, node: typed.Call, inner: typed.Call, separator: str, at: _At) -> typed.Expression | None:
-        """The text of a vector that is made of the group and of nothing else."""
+        """Returns the text of a vector that is made of the group and of nothing else."""
         callees = self._functions.callees
         name = callees.function(callees.resolve(inner.function, inner.type_arguments)[0]).name
         match name, inner.arguments:
@@ -257,7 +259,7 @@ class _Uses:
         return isinstance(node, typed.Var) and node.name == self._name
 
     def _key(self, node: typed.Call) -> typed.Expression:
-        """The group's own key, from the variables that it is made of."""
+        """Returns the group's own key, from the variables that it is made of."""
         keys = tuple(typed.Var(key.name, key.type, node.span) for key in self.keys)
         if self._group.plain:
             return keys[0]
@@ -268,7 +270,7 @@ class _Uses:
     def _kept(
         self, kind: AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
     ) -> typed.Expression:
-        """The variable of an aggregate, which is shared with whoever asks for the same."""
+        """Returns the variable of an aggregate, which is shared with whoever asks for the same."""
         value = _value_type(self._group.variable.type)
         parameter, of = _applied(function, value)
         if of is not None:
@@ -285,7 +287,7 @@ class _Uses:
 
 
 def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
-    """What an aggregate is, whatever the names of its variables and of the group's keys."""
+    """Returns the key of an aggregate up to the names of its variables and of the group's keys."""
     names = (aggregate.parameter.name, *(key.name for key in keys))
     return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
 
@@ -296,7 +298,7 @@ def _value_type(group: Type) -> Type:
 
 
 def _applied(function: typed.Expression | None, value: Type) -> tuple[Variable, typed.Expression | None]:
-    """What a function makes of one value, as an expression over that value; None for the value itself."""
+    """Returns the result of a function on one value, as an expression over that value; None for the value itself."""
     parameter = Variable("value#", value)
     if function is None:
         return parameter, None
@@ -314,7 +316,7 @@ def _applied(function: typed.Expression | None, value: Type) -> tuple[Variable, 
 
 
 def _is_plain(body: typed.Expression) -> bool:
-    """Whether the body of a closure means the same outside of it."""
+    """True if the body of a closure means the same outside of it."""
     return not any(isinstance(node, typed.Return | typed.Try | typed.SetPlace) for node in typed.walk(body))
 
 
@@ -323,14 +325,14 @@ def _terms(literal: Literal) -> tuple[Term, ...]:
 
 
 def _read(literal: Literal) -> frozenset[str]:
-    """The variables that a literal's expression reads."""
+    """Returns the variables that a literal's expression reads."""
     if isinstance(literal, Assign | Condition | Unfold):
         return typed.variables(literal.expression)
     return frozenset()
 
 
 def _rebuilt(node: typed.Expression, each: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
-    """The node with other children: those of its fields that are expressions, in their order."""
+    """Returns the node with other children: those of its fields that are expressions, in their order."""
 
     def of(part: Any) -> Any:
         if isinstance(part, tuple):

@@ -57,11 +57,11 @@ class Directions:
     others: list[Span] = field(default_factory=list)
 
     def reads(self, expression: typed.Expression) -> bool:
-        """Whether an expression reads a cost."""
+        """True if an expression reads a cost."""
         return any(self.of.get(name, STAYS) for name in typed.variables(expression))
 
     def direction(self, expression: typed.Expression) -> int:
-        """What the value of an expression does; raises NotMonotoneError."""
+        """Returns the direction of an expression. Raises NotMonotoneError."""
         if not self.reads(expression):
             return STAYS
         match expression:
@@ -154,7 +154,7 @@ class Directions:
                 raise NotMonotoneError(span, "this may get worse when what it reads gets better")
 
     def _sum(self, expression: typed.Binary) -> int:
-        """A sum that has to be watched: of one cost and of what stays."""
+        """Returns a sum that has to be watched: of one cost and of what stays."""
         addends: list[typed.Expression] = []
         rest: typed.Expression = expression
         while isinstance(rest, typed.Binary) and rest.op == "+":
@@ -172,7 +172,7 @@ class Directions:
 
 
 def _is_positive(expression: typed.Expression) -> bool:
-    """Whether the value is finite and surely not negative; of a float, surely above 0."""
+    """True if the value is finite and surely not negative; of a float, surely above 0."""
     match expression:
         case typed.Lit(value):
             return not isinstance(value, str) and 0 < value < float("inf")
@@ -183,7 +183,8 @@ def _is_positive(expression: typed.Expression) -> bool:
 
 
 def number_in(value: Any, type_: Type) -> int | None:
-    """The whole number that the order of a value goes by: the value, or the first part of a tuple; else None."""
+    """Returns the whole number that the order of a value goes by: the value, or the first part of a tuple; else
+    None."""
     while isinstance(type_, TupleType) and type_.items:
         value, type_ = value[0], type_.items[0]
     return value if isinstance(type_, BitType | SignedType) else None

@@ -28,14 +28,14 @@ _NOTE = "where groups give nothing but a `min` or `max` that only gets better, c
 
 
 def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
-    """The program with the warnings that still stand."""
+    """Returns the program with the warnings that still stand."""
     if not any(warning.code is Code.GROUP_IN_CYCLE for warning in typed.warnings):
         return typed
     return replace(typed, warnings=tuple(_judged(typed.warnings, rules)))
 
 
 def group_warnings_of_typed(typed: TypedProgram) -> TypedProgram:
-    """The same for a program that may lack what it needs to run."""
+    """Returns the same for a program that may lack what it needs to run."""
     if not typed.warnings:
         return typed
     try:
@@ -58,7 +58,7 @@ def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diag
 
 
 def _stratum_of(span: Span, rules: RuleProgram) -> Stratum | None:
-    """The recursive stratum of the group that stands here."""
+    """Returns the recursive stratum of the group that stands here."""
     for stratum in rules.strata:
         for rule in stratum.rules if stratum.recursive else ():
             if rule.group is not None and _is_within(rule.group.atom.span, span):

@@ -93,7 +93,7 @@ class Monotone:
 
 
 def find_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> Monotone:
-    """What to run for a recursive stratum with groups. Raises NotMonotoneError at the first thing that is in the way.
+    """Returns the form to run of a recursive stratum with groups. Raises NotMonotoneError at the first obstacle.
 
     Linear in the size of the stratum, times the columns that costs reach.
     """
@@ -101,7 +101,7 @@ def find_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> Monoto
 
 
 def is_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> bool:
-    """Whether `find_monotone` finds what to run."""
+    """True if `find_monotone` finds what to run."""
     try:
         find_monotone(stratum, relations)
     except NotMonotoneError:
@@ -141,7 +141,7 @@ class _Search:
     # Groups as their best values
 
     def _with_best(self, rule: Rule) -> Rule:
-        """The rule with the best value in the place of each group that it reads."""
+        """Returns the rule with the best value in the place of each group that it reads."""
         body = list(rule.body)
         for place, literal in enumerate(rule.body):
             if isinstance(literal, Positive) and literal.atom.relation in self._groups:
@@ -157,7 +157,7 @@ class _Search:
         return replace(rule, body=tuple(body))
 
     def _asked(self, expression: typed.Expression, atom: Atom, group: str, best: Variable) -> typed.Expression:
-        """The expression with a variable in the place of `min(group)` or `max(group)`."""
+        """Returns the expression with a variable in the place of `min(group)` or `max(group)`."""
 
         def exchange(node: Any) -> Any:
             if isinstance(node, typed.Call) and node.function in _DIRECTIONS:
@@ -209,7 +209,7 @@ class _Search:
                         raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
 
     def _directions_of(self, rule: Rule) -> Directions:
-        """The directions of a rule's variables, as far as costs have come."""
+        """Returns the directions of a rule's variables, as far as costs have come."""
         directions = Directions(self._read_costs(rule))
         for assign in _in_order(rule):
             directions.of[assign.variable.name] = directions.direction(assign.expression)
@@ -224,7 +224,7 @@ class _Search:
         return directions
 
     def _read_costs(self, rule: Rule) -> dict[str, int]:
-        """The variables that stand in columns of costs."""
+        """Returns the variables that stand in columns of costs."""
         found: dict[str, int] = {}
         assigned = {literal.variable.name for literal in rule.body if isinstance(literal, Assign)}
         spans: dict[str, list[Span]] = {}
@@ -249,7 +249,7 @@ class _Search:
         return found
 
     def _refuse_computed_joins(self, rule: Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
-        """A value made of costs must not be looked up, either."""
+        """Raises NotMonotoneError where a literal looks up a value computed from costs."""
         made = set(costs)
         for assign in _in_order(rule):
             if typed.variables(assign.expression) & made:
@@ -273,7 +273,8 @@ class _Search:
             )
 
     def _order(self, rules: list[Rule]) -> dict[str, frozenset[int]]:
-        """The columns of costs, each relation after those that it reads; groups, which begin anew, are left out."""
+        """Returns the columns of costs, each relation after those that it reads; groups, which begin anew, are left
+        out."""
         with_costs = {name for name, columns in self._costs.items() if columns and name not in self._groups}
         sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(with_costs, ()))
         for rule in rules:
@@ -296,7 +297,7 @@ class _Search:
 
 
 def _in_order(rule: Rule) -> list[Assign]:
-    """The assignments of a rule, each after those that it reads; they may be written in another order."""
+    """Returns the assignments of a rule, each after those that it reads; they may be written in another order."""
     waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, Assign)}
     sorter: TopologicalSorter[str] = TopologicalSorter(
         {name: typed.variables(literal.expression) & waiting.keys() for name, literal in waiting.items()}
@@ -305,7 +306,7 @@ def _in_order(rule: Rule) -> list[Assign]:
 
 
 def _watched(rule: Rule, directions: Directions) -> MonotoneRule:
-    """The rule, with the addends of its sums as variables."""
+    """Returns the rule, with the addends of its sums as variables."""
     sums: list[WatchedSum] = []
     body = list(rule.body)
     for each in directions.sums:

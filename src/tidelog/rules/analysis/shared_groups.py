@@ -116,7 +116,7 @@ def shared_groups(program: RuleProgram) -> RuleProgram:
 def _find_levels(
     relations: Mapping[str, Relation], rules: Sequence[Rule], made_by: Mapping[str, Rule]
 ) -> tuple[dict[RuleKey, list[_Level]], dict[str, _Shared]]:
-    """The levels by what they group, and the group that stands for each of those that there were."""
+    """Returns the levels by what they group, and the group that stands for each of those that there were."""
     levels: dict[RuleKey, list[_Level]] = {}
     stands_for: dict[str, _Shared] = {}
     for rule in rules:
@@ -143,7 +143,8 @@ def _find_levels(
 
 
 def _grouped(members: Rule, group: Group, relations: Mapping[str, Relation]) -> tuple[RuleKey, tuple[Any, ...]]:
-    """What is grouped, up to names and whatever the key; and the key. A wildcard is a variable that nobody reads."""
+    """Returns the key of the grouped body up to names, and the group's key columns. A wildcard is a variable that
+    nothing reads."""
     unread = 0
     body: list[Literal] = []
     for literal in members.body:
@@ -163,7 +164,7 @@ def _grouped(members: Rule, group: Group, relations: Mapping[str, Relation]) -> 
 
 
 def _fits(own: Mapping[RuleKey, Aggregate], others: Mapping[RuleKey, Aggregate]) -> bool:
-    """Whether all that may fail is in both."""
+    """True if all that may fail is in both."""
     apart = {**own, **others}
     return not any(_may_fail(each) for key, each in apart.items() if key not in own or key not in others)
 
@@ -173,7 +174,7 @@ def _may_fail(aggregate: Aggregate) -> bool:
 
 
 def _chains(levels: Mapping[RuleKey, Sequence[_Level]]) -> Iterator[list[_Level]]:
-    """The levels that share members, from the finest key to the coarsest."""
+    """Yields the levels that share members, from the finest key to the coarsest."""
     for alike in levels.values():
         chains: list[list[_Level]] = []
         for level in sorted(alike, key=lambda each: -len(each.keys)):
@@ -186,12 +187,12 @@ def _chains(levels: Mapping[RuleKey, Sequence[_Level]]) -> Iterator[list[_Level]
 
 
 def _order(chain: Sequence[_Level]) -> tuple[Any, ...]:
-    """The key of the members of a chain: that of the coarsest level first, then what each finer one adds."""
+    """Returns the key of the members of a chain: that of the coarsest level first, then what each finer one adds."""
     return tuple(sorted(chain[0].keys, key=lambda key: -sum(key in level.keys for level in chain)))
 
 
 def _members_of(finest: _Level, order: tuple[Any, ...]) -> tuple[Rule, tuple[int, ...]]:
-    """The rule of the members with its key in this order, and which of its columns comes where."""
+    """Returns the rule of the members with its key in this order, and which of its columns comes where."""
     head = finest.members.head
     count = len(order)
     columns = (*(finest.keys.index(key) for key in order), *range(count, len(head.terms)))
@@ -230,7 +231,7 @@ def _with_columns(relation: Relation, places: Sequence[int], made: Sequence[Colu
 
 
 def _grouping(shared: _Shared, place: _Place, functions: CompiledFunctions) -> Rule:
-    """The rule of a group that stays, with all aggregates, over the members that stay."""
+    """Returns the rule of a group that stays, with all aggregates, over the members that stay."""
     rule, group = shared.rule, shared.rule.group
     assert group is not None
     written = _keys(group)
@@ -246,7 +247,7 @@ def _grouping(shared: _Shared, place: _Place, functions: CompiledFunctions) -> R
 
 
 def _read_with(aggregate: Aggregate, keys: Sequence[Variable], functions: CompiledFunctions) -> Aggregate:
-    """The aggregate of a group whose keys come in this order."""
+    """Returns the aggregate of a group whose keys come in this order."""
     if aggregate.of is None:
         return aggregate
     names = (aggregate.parameter.name, *(key.name for key in keys))
@@ -256,7 +257,7 @@ def _read_with(aggregate: Aggregate, keys: Sequence[Variable], functions: Compil
 def _reading(
     rule: Rule, stands_for: Mapping[str, _Shared], places: Mapping[str, _Place], made_by: Mapping[str, Rule]
 ) -> Rule:
-    """A rule that reads groups, reading those that stay."""
+    """Returns a rule that reads groups, reading those that stay."""
 
     def read(literal: Literal) -> Literal:
         if not isinstance(literal, Positive) or literal.atom.relation not in stands_for:

@@ -92,7 +92,7 @@ def reads_weights(
     heads: Sequence[program.Atom],
     functions: Mapping[str, program.Function],
 ) -> bool:
-    """Whether what stands behind a `group_by` may look at the weights of the group's values."""
+    """True if what stands behind a `group_by` may look at the weights of the group's values."""
     expressions: list[typed.Expression] = []
     for literal in literals:
         match literal:
@@ -119,7 +119,7 @@ def reads_weights(
 def _reached(
     expressions: Sequence[typed.Expression], functions: Mapping[str, program.Function]
 ) -> Iterator[typed.Expression]:
-    """The expressions, and the bodies of all functions that they can reach."""
+    """Yields the expressions, and the bodies of all functions that they can reach."""
     pending = list(expressions)
     seen: set[str] = set()
     while pending:
@@ -141,7 +141,7 @@ def _reads(expression: typed.Expression) -> bool:
 
 
 def _takes_weight(pattern: typed.Pattern, bodies: Sequence[typed.Expression]) -> bool:
-    """Whether the pattern for a pair of value and weight binds the weight to something that is read."""
+    """True if the pattern for a pair of value and weight binds the weight to something that is read."""
     if isinstance(pattern, typed.AnyPattern):
         return False
     if not isinstance(pattern, typed.TuplePattern):

@@ -69,7 +69,7 @@ class RuleLowering:
                 self._inspect(expression, literal.span)
 
     def finish(self, head: program.Atom) -> tuple[tuple[Literal, ...], Atom]:
-        """The body and the head for one of the rule's heads; the body stays as it is for the next one."""
+        """Returns the body and the head for one of the rule's heads; the body stays as it is for the next one."""
         before, fresh = list(self._body), self._fresh
         atom = Atom(head.relation, self._looked_up(head), head.span)
         body, self._body, self._fresh = tuple(self._body), before, fresh
@@ -122,7 +122,7 @@ class RuleLowering:
         return tuple(terms)
 
     def _unwrapped(self, atom: program.Atom) -> Iterator[program.Term]:
-        """The terms, variables for what is inside a shared or interned column as patterns."""
+        """Yields the terms, variables for what is inside a shared or interned column as patterns."""
         pairs = list(zip(atom.terms, self._lowering.declared(atom.relation).columns, strict=True))
         plain = {term.name for term, column in pairs if isinstance(term, typed.Var) and term.type == column.type}
         for term, column in pairs:
@@ -134,7 +134,7 @@ class RuleLowering:
                 yield typed.BindPattern(term.name, term.type, term.span)
 
     def _row(self, atom: program.Atom, terms: tuple[Term, ...]) -> typed.Expression:
-        """The whole row as one value, from the terms of its columns."""
+        """Returns the whole row as one value, from the terms of its columns."""
         relation = self._lowering.declared(atom.relation)
         parts: list[typed.Expression] = []
         for term, written in zip(terms, atom.terms, strict=True):
@@ -159,12 +159,12 @@ class RuleLowering:
         self._body.append(Negative(self._lowering.projection(lowered) if wild else lowered))
 
     def _looked_up(self, atom: program.Atom) -> tuple[Term, ...]:
-        """The terms of an atom that only has values, with the types of the columns."""
+        """Returns the terms of an atom that only has values, with the types of the columns."""
         columns = self._lowering.declared(atom.relation).columns
         return tuple(self._computed(term, column.type) for term, column in zip(atom.terms, columns, strict=True))
 
     def _filtered(self, atom: program.Atom, span: Span) -> Atom:
-        """A negated atom with patterns: a look into a hidden relation of the values that they compare."""
+        """Returns a negated atom with patterns: a look into a hidden relation of the values that they compare."""
         inner = RuleLowering(self._lowering, self._head)
         compared: list[typed.Expression] = []
         terms: list[program.Term] = []
@@ -230,7 +230,7 @@ class RuleLowering:
         self._body = [Positive(Atom(name, variables, span))]
 
     def variables(self, prefix: str | None = None) -> tuple[Variable, ...]:
-        """The variables that are bound so far: those that the program names, and those of the prefix."""
+        """Returns the variables that are bound so far: those that the program names, and those of the prefix."""
         return tuple(
             Variable(name, type_)
             for name, type_ in self._bound.items()
@@ -238,7 +238,7 @@ class RuleLowering:
         )
 
     def _computed(self, term: program.Term, type_: Type | None = None) -> Term:
-        """The term as a variable or constant of the type; what has to be computed is assigned first."""
+        """Returns the term as a variable or constant of the type; what has to be computed is assigned first."""
         assert not isinstance(term, typed.Pattern), "patterns are unfolded"
         if isinstance(term, program.Wild):
             return Wildcard()
@@ -253,7 +253,7 @@ class RuleLowering:
         return fresh
 
     def _unnamed(self, type_: Type, binds: dict[str, Type]) -> Variable:
-        """A variable for a column that the program does not name as a whole.
+        """Returns a variable for a column that the program does not name as a whole.
 
         Where groups keep duplicates it is bound like a named one: rows that differ only here are different members.
         """
@@ -269,7 +269,7 @@ class RuleLowering:
 
 
 def fold(expression: typed.Expression, functions: CompiledFunctions) -> Constant | None:
-    """The constant that an expression without variables and calls is.
+    """Returns the constant that an expression without variables and calls is.
 
     None also when it would fail, which it then does when it runs.
     """
@@ -288,7 +288,7 @@ _NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue)
 
 
 def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: str = "c#") -> typed.Pattern:
-    """The pattern with a variable in the place of each expression; the expressions are added to the list."""
+    """Returns the pattern with a variable in the place of each expression; the expressions are added to the list."""
     match pattern:
         case typed.EqualPattern(expression, type_, span):
             compared.append(expression)

@@ -37,7 +37,8 @@ _STATEMENTS = (
 
 
 def inline(call: typed.Call, callees: Callees) -> typed.Expression | None:
-    """The body of the function with the arguments in the place of its parameters; None where it is not a small one."""
+    """Returns the body of the function with the arguments in the place of its parameters; None where it is not a small
+    one."""
     id_, type_arguments = callees.resolve(call.function, call.type_arguments)
     function = callees.function(id_)
     body = function.body
@@ -68,7 +69,7 @@ def _is_small(function: Function, body: typed.Expression, call: typed.Call) -> b
 
 
 def _declared(expression: typed.Expression) -> set[str]:
-    """The variables that are declared inside an expression."""
+    """Returns the variables that are declared inside an expression."""
     names: set[str] = set()
     for node in typed.walk(expression):
         match node:
@@ -84,7 +85,7 @@ def _declared(expression: typed.Expression) -> set[str]:
 
 
 def _rewritten(node: Any, meaning: Mapping[str, Type], arguments: Mapping[str, typed.Expression]) -> Any:
-    """A node with its type variables and some of its variables replaced."""
+    """Returns a node with its type variables and some of its variables replaced."""
     if isinstance(node, typed.Var) and node.name in arguments:
         return arguments[node.name]
     if isinstance(node, Type):
@@ -104,7 +105,7 @@ def _rewritten(node: Any, meaning: Mapping[str, Type], arguments: Mapping[str, t
 
 
 def captured_by(closure: typed.Closure) -> tuple[typed.Var, ...]:
-    """The variables that a closure takes from its surroundings, in the order of mention."""
+    """Returns the variables that a closure takes from its surroundings, in the order of mention."""
     free = typed.variables(closure)
     found = {node.name: node for node in typed.walk(closure) if isinstance(node, typed.Var) and node.name in free}
     return tuple(found.values())

@@ -97,7 +97,7 @@ def lower_program(source: program.TypedProgram, options: Options, *, to_run: boo
 
 
 def expressions_of(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
-    """What a Python function may have to be compiled for."""
+    """Yields the expressions that may need a compiled Python function."""
     for rule in rules:
         for literal in rule.body:
             if isinstance(literal, Condition | Assign | Unfold):
@@ -131,7 +131,8 @@ class Lowering:
             self._rules.append(Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
 
     def index(self, index: program.Index) -> Index:
-        """An index on the relation itself where its atom only names columns, else on a hidden relation of what fits."""
+        """Returns an index on the relation itself where its atom only names columns, else on a hidden relation of what
+        fits."""
         target = self._relations[index.atom.relation]
         names = [term.name if isinstance(term, typed.Var) else None for term in index.atom.terms]
         keys = tuple(names.index(column.name) for column in index.columns if column.name in names)
@@ -152,7 +153,7 @@ class Lowering:
         return Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
 
     def apply(self, application: program.Apply, externs: Mapping[str, Callable[..., Any]]) -> None:
-        """Each output reads a hidden relation that holds what the transformer makes."""
+        """Adds a hidden relation of the transformer's result for each output, and the rule that reads it."""
         found = externs.get(application.transformer)
         if found is None:
             raise UsageError(
@@ -179,7 +180,7 @@ class Lowering:
             self._rules.append(Rule(self._next_id(), head, body, application.span.text, application.span))
 
     def fed(self, atom: program.Atom) -> str:
-        """The relation that an atom reads: what it names, or a hidden one that the engine feeds."""
+        """Returns the relation that an atom reads: what it names, or a hidden one that the engine feeds."""
         if not atom.delay and not atom.latest:
             return atom.relation
         name = f"{atom.relation}'" if atom.latest else f"{atom.relation}-{atom.delay}"
@@ -237,11 +238,11 @@ class Lowering:
         self._hidden.append((atom, body, atom.span))
 
     def fresh_name(self, relation: str, kind: str) -> str:
-        """A name for a hidden relation made for one place in the program."""
+        """Returns a name for a hidden relation made for one place in the program."""
         return f"{relation}#{kind}{len(self._hidden)}"
 
     def projection(self, atom: Atom) -> Atom:
-        """The atom without its wildcards, on the hidden relation that has only the other columns."""
+        """Returns the atom without its wildcards, on the hidden relation that has only the other columns."""
         kept = [place for place, term in enumerate(atom.terms) if not isinstance(term, Wildcard)]
         columns = tuple(self._relations[atom.relation].columns[place] for place in kept)
         name = f"{atom.relation}#{'_'.join(map(str, kept))}"
@@ -267,7 +268,7 @@ class Lowering:
 
 
 def _functional(relation: program.Relation) -> int:
-    """Of how many of its first columns a relation is declared to be a function; 0 where it is not."""
+    """Returns the number of key columns of a relation declared as `functional`; 0 for others."""
     asked = (each.value for each in relation.attributes if each.name == "functional")
     return next((value for value in asked if isinstance(value, int)), 0)
 

@@ -41,7 +41,7 @@ def lower_query(
     source: program.TypedProgram,
     rules: RuleProgram,
 ) -> Query:
-    """The flat rules of a checked query; `missing` are the functions that the program does not have."""
+    """Returns the flat rules of a checked query; `missing` are the functions that the program does not have."""
     functions = rules.functions.extended(missing)
     lowering = _QueryLowering(source, rules, functions, Options(), rule)
     flat = RuleLowering(lowering, NAME)

@@ -16,7 +16,8 @@ NAME = "ddlog_std::Singleton"
 
 
 def with_singleton(source: program.TypedProgram, *, always: bool) -> program.TypedProgram:
-    """The program with the fact where it mentions the relation; with `always`, with the relation in any case."""
+    """Returns the program with the fact where it mentions the relation; with `always`, with the relation in any
+    case."""
     relation = source.relations.get(NAME)
     if relation is None:
         if not always or NAME not in source.types:
@@ -26,5 +27,5 @@ def with_singleton(source: program.TypedProgram, *, always: bool) -> program.Typ
 
 
 def the_fact(relation: program.Relation) -> program.Rule:
-    """The rule that says that the row is there."""
+    """Returns the rule that says that the row is there."""
     return program.Rule((program.Atom(NAME, (), relation.span),), (), relation.span)

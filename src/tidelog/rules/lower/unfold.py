@@ -24,7 +24,7 @@ class Unfolding:
     each: bool
 
     def call(self, *arguments: Any) -> list[tuple[Any, ...]]:
-        """The ways in which the rule goes on: the values of the pattern's variables."""
+        """Returns the ways in which the rule goes on: the values of the pattern's variables."""
         found: Any = self.function.call(*arguments)
         if self.each:
             ways: list[tuple[Any, ...]] = found
@@ -33,7 +33,7 @@ class Unfolding:
 
 
 def compile_unfold(unfold: Unfold, functions: CompiledFunctions) -> Unfolding:
-    """The function of the variables that the expression reads, in the order of their names."""
+    """Returns the function of the variables that the expression reads, in the order of their names."""
     names = sorted(typed.variables(unfold.expression))
     compile_ = compile_flat_map if unfold.each else compile_match
     return Unfolding(compile_(unfold.pattern, unfold.expression, names, functions), unfold.each)

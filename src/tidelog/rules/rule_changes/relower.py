@@ -30,7 +30,8 @@ def relower(
     added: Mapping[str, program.Rule],
     removed: Collection[int],
 ) -> tuple[RuleProgram, list[tuple[int, ...]]]:
-    """The program without the flat rules of these ids and with the typed rules, and the ids that each of those got.
+    """Returns the program without the flat rules of these ids and with the typed rules, and the ids that each of those
+    got.
 
     `source` is the typed program with all that the new rules need; the keys of `added` are the names under which they
     hide what has to be hidden, the same whenever they are added. Raises ProgramError when there is a cycle through
@@ -77,13 +78,13 @@ def _functions(rules: RuleProgram, source: program.TypedProgram) -> CompiledFunc
 
 
 def _changed(after: Mapping[str, Relation], before: Mapping[str, Relation], gone: Sequence[Rule]) -> list[Relation]:
-    """The relations that are new, and those that rules read which are gone."""
+    """Returns the relations that are new, and those that rules read which are gone."""
     new = [relation for name, relation in after.items() if name not in before] if len(after) > len(before) else []
     return [*new, *(before[atom.relation] for rule in gone for atom in rule.atoms)]
 
 
 def _alive(relations: Mapping[str, Relation], rules: Sequence[Rule], indexed: Sequence[str]) -> set[str]:
-    """The relations that the user declared, and the hidden ones that something reads."""
+    """Returns the relations that the user declared, and the hidden ones that something reads."""
     reads: dict[str, list[str]] = {}
     for rule in rules:
         reads.setdefault(rule.head.relation, []).extend(atom.relation for atom in rule.atoms)

@@ -27,7 +27,7 @@ def restratify(
     added: Sequence[Rule],
     removed: Sequence[Rule],
 ) -> tuple[Stratum, ...]:
-    """The strata of these rules, made of those `before`, whose rules were the same but for the ones named.
+    """Returns the strata of these rules, made of those `before`, whose rules were the same but for the ones named.
 
     Rules that come have higher ids than all others. Raises ProgramError for each negation inside a stratum.
     """
@@ -64,7 +64,8 @@ def _updated(
 
 
 def _behind(strata: Sequence[Stratum], places: Mapping[str, int], place: int, read: set[int]) -> set[int] | None:
-    """The strata behind a place that these need, themselves among them; None where one needs the stratum there."""
+    """Returns the strata behind a place that these need, themselves among them; None where one needs the stratum
+    there."""
     waiting = [each for each in read if each > place]
     found = set(waiting)
     while waiting:

@@ -48,7 +48,7 @@ class Layer:
     count: int = 0
 
     def document(self) -> dict[str, Any]:
-        """The layer as JSON has it."""
+        """Returns the layer as JSON has it."""
         texts = [[number, text, sorted(gone)] for number, (text, gone) in self.texts.items()]
         return {"removed": sorted(self.removed), "texts": texts, "count": self.count}
 
@@ -93,8 +93,8 @@ class RuleSet:
         return self._found
 
     def add(self, text: str) -> RuleSet:
-        """With the rules and declarations of a text. Raises ProgramError with all that is wrong, UsageError when an
-        extern function has no Python function."""
+        """Returns the rule set with the rules and declarations of a text. Raises ProgramError with all errors,
+        UsageError when an extern function has no Python function."""
         number = self.layer.count + 1
         return self._added(number, text, frozenset())
 
@@ -116,7 +116,7 @@ class RuleSet:
         return self._without(gone, members) if gone else self
 
     def with_layer(self, layer: Layer) -> RuleSet:
-        """The base with a layer on it."""
+        """Returns the base with a layer on it."""
         gone = [each for each in self._members.values() if each.text == _BASE and each.place in layer.removed]
         removed = {each.place for each in gone}
         members = {key: each for key, each in self._members.items() if each.place not in removed}
@@ -126,7 +126,7 @@ class RuleSet:
         return replace(changed, layer=layer)
 
     def is_same(self, other: RuleSet) -> bool:
-        """Whether both have the same rules and declarations."""
+        """True if both have the same rules and declarations."""
         mine, others = self.typed, other.typed
         return (
             self._members.keys() == other._members.keys()
@@ -136,7 +136,7 @@ class RuleSet:
         )
 
     def texts(self) -> list[str]:
-        """The rules as they were written, those of the program first, then in the order in which they came."""
+        """Returns the rules as they were written, those of the program first, then in the order in which they came."""
         return [each.rule.span.text for each in self._members.values()]
 
     def _added(self, number: int, text: str, left_out: frozenset[int]) -> RuleSet:
@@ -209,7 +209,8 @@ def _base_members(typed: TypedProgram) -> dict[RuleKey, _Member]:
 def _with_rules(
     typed: TypedProgram, members: Iterable[_Member], added: Sequence[Tree], removed: Sequence[Tree]
 ) -> TypedProgram:
-    """The program with the rules of these members. Raises ProgramError where there is a circle that must not be."""
+    """Returns the program with the rules of these members. Raises ProgramError where there is a circle that must not
+    be."""
     members = list(members)
     assert typed.trees.recursion is not None, "a checked program has one"
     recursion = typed.trees.recursion.changed(added, removed)

@@ -60,7 +60,7 @@ _WRAPPERS = ("ddlog_std::Ref", "internment::Intern", "intern::IObj")
 
 
 def plain_type(type_: Type) -> Type:
-    """The type without the `Ref` or `Intern` around it, whose values are those of the type inside."""
+    """Returns the type without the `Ref` or `Intern` around it, whose values are those of the type inside."""
     while isinstance(type_, NamedType) and type_.name in _WRAPPERS:
         (type_,) = type_.arguments
     return type_
@@ -77,7 +77,8 @@ def is_plain_relation(relation: Relation) -> bool:
 
 
 def with_plain_columns(relation: Relation) -> Relation:
-    """The relation with `plain_type` of its columns: an `istring` is a `string` to whoever reads or writes it."""
+    """Returns the relation with `plain_type` of its columns: an `istring` is a `string` to whoever reads or writes
+    it."""
     if not any(isinstance(column.type, NamedType) and column.type.name in _WRAPPERS for column in relation.columns):
         return relation
     columns = tuple(Column(column.name, plain_type(column.type)) for column in relation.columns)
@@ -85,7 +86,7 @@ def with_plain_columns(relation: Relation) -> Relation:
 
 
 def arrow_type(type_: Type, definitions: Definitions | None = None) -> pa.DataType:
-    """The Arrow type of a column of this type; one that is not plain needs the definitions.
+    """Returns the Arrow type of a column of this type; one that is not plain needs the definitions.
 
     Raises UsageError for a type that holds functions.
     """
@@ -106,22 +107,23 @@ def arrow_type(type_: Type, definitions: Definitions | None = None) -> pa.DataTy
 
 
 def arrow_field(name: str, type_: Type, definitions: Definitions | None = None) -> pa.Field:
-    """The field of a column, nullable for an `Option` that is not the union."""
+    """Returns the field of a column, nullable for an `Option` that is not the union."""
     return pa.field(name, arrow_type(type_, definitions), nullable=is_nullable(type_, definitions))
 
 
 def arrow_schema(relation: Relation, definitions: Definitions | None = None) -> pa.Schema:
-    """One field per column. A relation without columns has an empty schema; num_rows counts its rows."""
+    """Returns one field per column. A relation without columns has an empty schema; num_rows counts its rows."""
     return pa.schema([arrow_field(column.name, column.type, definitions) for column in relation.columns])
 
 
 def empty_rows(count: int) -> pa.Table:
-    """A table of `count` rows without columns, as a relation without columns has them."""
+    """Returns a table of `count` rows without columns, as a relation without columns has them."""
     return pa.table({"_": pa.nulls(count)}).select([])
 
 
 def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
-    """The rows of a table with the schema of a plain relation as tuples of Python values, in the table's order."""
+    """Returns the rows of a table with the schema of a plain relation as tuples of Python values, in the table's
+    order."""
     if not relation.columns:
         return [()] * table.num_rows
     columns = [python_column(table.column(index), column.type) for index, column in enumerate(relation.columns)]
@@ -129,7 +131,7 @@ def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
 
 
 def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
-    """The values of a column of a plain type, in canonical form."""
+    """Returns the values of a column of a plain type, in canonical form."""
     values: list[Any] = array.to_pylist()
     type_ = plain_type(type_)
     if isinstance(type_, BigIntType) or (isinstance(type_, BitType | SignedType) and type_.width > 64):
@@ -143,7 +145,7 @@ def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
 
 
 def bare(type_: Type, definitions: Definitions) -> Type:
-    """The type without the `Ref`, `Intern` and the like around it, which nobody sees at a border."""
+    """Returns the type without the `Ref`, `Intern` and the like around it, which nobody sees at a border."""
     while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
         if extern.kind is not ExternKind.TRANSPARENT:
             break
@@ -152,7 +154,7 @@ def bare(type_: Type, definitions: Definitions) -> Type:
 
 
 def held_as(type_: Type, definitions: Definitions) -> Type:
-    """What values of an extern type are turned into to be written: a `time::Date` into a `string`."""
+    """Returns the type that values of an extern type are written as: a `time::Date` as a `string`."""
     while isinstance(type_, NamedType) and (extern := definitions.extern(type_)) is not None:
         if extern.kind is ExternKind.SEQUENCE:
             break
@@ -218,7 +220,7 @@ def _nested_type(type_: Type, definitions: Definitions) -> pa.DataType:
 
 
 def union_type(type_: NamedType, definitions: Definitions) -> pa.DataType:
-    """The Arrow type of a struct or union as what it is, whether or not it is an `Option`."""
+    """Returns the Arrow type of a struct or union as what it is, whether or not it is an `Option`."""
     if is_recursive(type_, definitions):
         return pa.string()
     variants = definitions.variants(type_)

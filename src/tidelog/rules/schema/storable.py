@@ -15,7 +15,7 @@ from tidelog.values import Definitions
 
 
 def unstorable_column(program: RuleProgram) -> tuple[Relation, Column] | None:
-    """The first column whose values cannot be kept, with its relation; None where all can."""
+    """Returns the first column whose values cannot be kept, with its relation; None where all can."""
     definitions = program.functions.definitions
     for relation in program.relations.values():
         for column in relation.columns:

@@ -23,12 +23,12 @@ Row = tuple[Any, ...]
 
 
 def stored_type(type_: Type) -> pa.DataType:
-    """The Arrow type of a stored column."""
+    """Returns the Arrow type of a stored column."""
     return arrow_type(type_) if is_plain(type_) else pa.binary()
 
 
 def stored_schema(relation: Relation) -> pa.Schema:
-    """One field per column, never null; for a plain relation it is `arrow_schema`."""
+    """Returns one field per column, never null; for a plain relation it is `arrow_schema`."""
     return pa.schema([pa.field(column.name, stored_type(column.type), nullable=False) for column in relation.columns])
 
 
@@ -43,7 +43,7 @@ def stored_column(values: Sequence[Any], type_: Type, definitions: Definitions) 
 
 
 def stored_values(array: pa.ChunkedArray | pa.Array, type_: Type, definitions: Definitions) -> list[Any]:
-    """The values of a stored column."""
+    """Returns the values of a stored column."""
     if is_plain(type_):
         return python_column(array, type_)
     if isinstance(array, pa.ChunkedArray):
@@ -66,7 +66,7 @@ def stored_table(rows: Sequence[Row], relation: Relation, definitions: Definitio
 
 
 def stored_rows(table: pa.Table, relation: Relation, definitions: Definitions) -> list[Row]:
-    """The rows of a table whose first columns are those of `stored_schema`, as values."""
+    """Returns the rows of a table whose first columns are those of `stored_schema`, as values."""
     if not relation.columns:
         return [()] * table.num_rows
     columns = [

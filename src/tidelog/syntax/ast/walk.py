@@ -15,13 +15,13 @@ _Below = tuple[e.Expression, ...]
 
 
 def children(expression: e.Expression) -> _Below:
-    """The direct sub-expressions, in the order of the text."""
+    """Returns the direct sub-expressions, in the order of the text."""
     below = _CHILDREN.get(type(expression))
     return below(expression) if below else ()
 
 
 def walk(expression: e.Expression) -> Iterator[e.Expression]:
-    """The expression and everything below it, in the order of the text."""
+    """Yields the expression and everything below it, in the order of the text."""
     stack = [expression]
     while stack:
         node = stack.pop()
@@ -30,7 +30,7 @@ def walk(expression: e.Expression) -> Iterator[e.Expression]:
 
 
 def height(expression: e.Expression) -> int:
-    """The number of nodes on the longest way down, as later passes see it: a slice becomes two nodes."""
+    """Returns the number of nodes on the longest way down, as later passes see it: a slice becomes two nodes."""
     highest, stack = 0, [(expression, 1)]
     while stack:
         node, level = stack.pop()
@@ -41,7 +41,7 @@ def height(expression: e.Expression) -> int:
 
 
 def below(node: Node) -> list[Node]:
-    """The nodes directly below a node, whatever they are, in the order of its fields."""
+    """Returns the nodes directly below a node, whatever they are, in the order of its fields."""
     found: list[Node] = []
     for name in _fields(type(node)):
         value = getattr(node, name)
@@ -53,7 +53,7 @@ def below(node: Node) -> list[Node]:
 
 
 def nodes(root: Node) -> Iterator[Node]:
-    """The node and all nodes below it."""
+    """Yields the node and all nodes below it."""
     stack = [root]
     while stack:
         node = stack.pop()

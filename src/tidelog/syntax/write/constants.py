@@ -10,7 +10,7 @@ _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
 def write_integer(node: ast.Integer) -> str:
-    """The text of an integer; its width, sign and base stay."""
+    """Returns the text of an integer; its width, sign and base stay."""
     value = node.value % (1 << node.width) if node.width is not None else node.value
     if node.width is None and node.base == "d" and not node.signed:
         return str(value)
@@ -18,17 +18,17 @@ def write_integer(node: ast.Integer) -> str:
 
 
 def write_float(node: ast.Float) -> str:
-    """The shortest text that gives the number."""
+    """Returns the shortest text that gives the number."""
     return f"{node.width}'f{node.value!r}" if node.width else repr(node.value)
 
 
 def write_string(value: str) -> str:
-    """The text of a string without `${}`; raw where quotes would give one."""
+    """Returns the text of a string without `${}`; raw where quotes would give one."""
     return f"[|{value}|]" if "${" in value else f'"{escaped(value)}"'
 
 
 def escaped(text: str) -> str:
-    """The text as it stands between the quotes of a string."""
+    """Returns the text as it stands between the quotes of a string."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     found: list[str] = []

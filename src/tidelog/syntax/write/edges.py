@@ -53,7 +53,7 @@ def looks_like_atom(node: ast.Expression) -> bool:
 
 
 def _right_edge(node: ast.Expression) -> Iterator[ast.Expression]:
-    """The expression, the one that its text ends with, the one that that one's text ends with, and so on."""
+    """Yields the expression, the one that its text ends with, the one that that one's text ends with, and so on."""
     following: ast.Expression | None = node
     while following is not None:
         node = following

@@ -55,7 +55,7 @@ class ExpressionWriter:
         self.page = page
 
     def expression(self, node: ast.Expression, lowest: int = ANY) -> Doc:
-        """The document of a node in a place that takes priorities from `lowest` up without parentheses."""
+        """Returns the document of a node in a place that takes priorities from `lowest` up without parentheses."""
         written = self._write(node)
         return written if _level(node) >= lowest else _parenthesized(written)
 
@@ -73,11 +73,11 @@ class ExpressionWriter:
         )
 
     def arguments(self, open: str, arguments: tuple[ast.Argument, ...], close: str, end: int | None) -> Doc:
-        """The arguments of a struct or an atom."""
+        """Returns the arguments of a struct or an atom."""
         return self.page.listed(open, arguments, close, self._argument, end=end)
 
     def after(self, sign: str, node: ast.Expression) -> Doc:
-        """What stands behind a `=` or `->`: on the same line if it can be, else further right on the next."""
+        """Returns the document behind a `=` or `->`: on the same line if it fits, else indented on the next."""
         written = _parenthesized(self._write(node)) if isinstance(node, ast.Assign) else self._write(node)
         return (f" {sign} ", written) if hugs(node) else group((f" {sign}", Indent((LINE, written))))
 
@@ -86,7 +86,7 @@ class ExpressionWriter:
         return _parenthesized(self._write(node))
 
     def branch(self, node: ast.Expression, *, before_else: bool = False) -> Doc:
-        """A branch of `if` or a body of `for`, with the blank or line break before it."""
+        """Returns a branch of `if` or a body of `for`, with the blank or line break before it."""
         closed = _level(node) == TERM or type(node) in _TERMS
         written = self._write(node)
         if not closed or (before_else and takes_else(node)):
@@ -142,7 +142,7 @@ class ExpressionWriter:
                 return f'"{"".join(escaped(text) for text in texts)}"'
 
     def _binary(self, node: ast.Binary) -> Doc:
-        """A chain of operators of one level, which share their line breaks."""
+        """Returns a chain of operators of one level, which share their line breaks."""
         level = PRIORITY[node.op]
         links = [node]
         left = node.left
@@ -166,7 +166,7 @@ class ExpressionWriter:
         return self.expression(operand, TERM if takes_colon(operand) else ANNOTATED)
 
     def _postfix(self, node: _Postfix) -> Doc:
-        """A chain of what stands behind an operand; three calls of methods or more share their line breaks."""
+        """Returns a chain of what stands behind an operand; three calls of methods or more share their line breaks."""
         links = [node]
         base = _operand_of(node)
         while isinstance(base, _Postfix) and not _is_stored_function(base, links[-1]):
@@ -221,7 +221,7 @@ class ExpressionWriter:
                 return (head, f"{write_result(result)} ", self.expression(body))
 
     def _element(self, node: ast.Expression) -> Doc:
-        """An element of a vector; `[|` would begin a raw string."""
+        """Returns an element of a vector; `[|` would begin a raw string."""
         return self.expression(node, CONTROL if isinstance(node, ast.Closure) else ANY)
 
     def _entry(self, node: ast.MapEntry) -> Doc:
@@ -304,7 +304,7 @@ def _level(node: ast.Expression) -> int:
 
 
 def _chains(first: str, second: str) -> bool:
-    """Of the comparisons only `==` and `!=` make chains."""
+    """True if the two operators can make a chain; of the comparisons only `==` and `!=` do."""
     return PRIORITY[first] != COMPARISON or {first, second} <= {"==", "!="}
 
 

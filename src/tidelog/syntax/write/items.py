@@ -20,11 +20,11 @@ class ItemWriter(RuleWriter):
     """Writes items on a page."""
 
     def program(self, program: ast.Program) -> Doc:
-        """All items, and all comments, in the order of the text."""
+        """Returns all items, and all comments, in the order of the text."""
         return self.page.items(program.items, self.item)
 
     def item(self, item: ast.Item) -> Doc:
-        """A declaration or a rule."""
+        """Returns a declaration or a rule."""
         match item:
             case ast.Rule():
                 return self.rule(item)
@@ -77,7 +77,7 @@ class ItemWriter(RuleWriter):
         return (*attributes, *signature, behind)
 
     def _before_item(self, node: ast.Expression) -> Doc:
-        """An expression that nothing closes: the next item must not become part of it."""
+        """Returns an expression that nothing closes: the next item must not become part of it."""
         return self.in_parentheses(node) if takes_value(node) else self.expression(node)
 
     def _type(self, item: ast.TypeDeclaration) -> Doc:
@@ -99,7 +99,7 @@ class ItemWriter(RuleWriter):
         return (*attributes, group((f"typedef {name} =", Indent(tuple(parts))), breaks=breaks))
 
     def _constructor(self, constructor: ast.Constructor) -> Doc:
-        """A constructor beside others."""
+        """Returns a constructor beside others."""
         if constructor.fields:
             return self._with_fields(constructor)
         return (*self._inline(constructor.attributes), constructor.name.text)

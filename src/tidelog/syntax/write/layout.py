@@ -53,7 +53,7 @@ HARD = Line(None)
 
 
 def group(inner: Doc, *, breaks: bool = False) -> Group:
-    """A group that breaks if it is told to or if something inside must."""
+    """Returns a group that breaks if it is told to or if something inside must."""
     return Group(inner, breaks or demands_break(inner))
 
 
@@ -72,7 +72,7 @@ def demands_break(doc: Doc) -> bool:
 
 
 def joined(separator: Doc, docs: list[Doc]) -> tuple[Doc, ...]:
-    """The documents with the separator between them."""
+    """Returns the documents with the separator between them."""
     found: list[Doc] = []
     for doc in docs:
         found += [separator, doc] if found else [doc]
@@ -80,12 +80,13 @@ def joined(separator: Doc, docs: list[Doc]) -> tuple[Doc, ...]:
 
 
 def flat(doc: Doc) -> str:
-    """The document on one line, but for texts that are several lines themselves."""
+    """Returns the document on one line, but for texts that are several lines themselves."""
     return render(doc, None)
 
 
 def render(doc: Doc, width: int | None) -> str:
-    """The text of the document; None stands for a line without end. Costs a little more than the length of the text."""
+    """Returns the text of the document; None stands for a line without end. Costs a little more than the length of the
+    text."""
     out: list[str] = []
     suffixes: list[str] = []
     column = 0

@@ -37,7 +37,7 @@ class Page:
         self.keeps = source is not None
 
     def anchored(self, node: N, write: Callable[[N], Doc], *, open_ended: bool = False) -> Doc:
-        """The node with its comments; if `open_ended`, those behind it are left for what encloses it."""
+        """Returns the node with its comments; if `open_ended`, those behind it are left for what encloses it."""
         if not self._waiting:
             return write(node)
         before = self._before(node.span.start)
@@ -57,7 +57,7 @@ class Page:
         padding: Line = SOFT,
         last: str = "",
     ) -> Doc:
-        """A list in brackets, on one line or with an element on each; `last` stands behind the last element.
+        """Returns a list in brackets, on one line or with an element on each; `last` stands behind the last element.
 
         Comments before the closing bracket stay inside: `end` is just behind it, if that is known.
         """
@@ -77,7 +77,7 @@ class Page:
         return group((open, Indent((padding if parts else (), *parts, *rest)), padding, close), breaks=breaks)
 
     def items(self, items: Sequence[N], write: Callable[[N], Doc]) -> Doc:
-        """The elements of the outermost list, each on lines of its own, and every comment that is left."""
+        """Returns the elements of the outermost list, each on lines of its own, and every comment that is left."""
         parts: list[Doc] = []
         for item in items:
             if parts:
@@ -88,7 +88,7 @@ class Page:
         return tuple(parts[1:] if parts and not items else parts)
 
     def gap(self, node: ast.Node) -> Line:
-        """The line break before an element that is not the first of its list."""
+        """Returns the line break before an element that is not the first of its list."""
         start = node.span.start
         return Line(" ", self._follows_empty_line(min(start, self._waiting[0].start) if self._waiting else start))
 
@@ -123,7 +123,7 @@ class Page:
         return tuple(parts)
 
     def behind(self, span: Span) -> Doc:
-        """The comments behind a place, on the same line."""
+        """Returns the comments behind a place, on the same line."""
         parts: list[Doc] = []
         end = span.end
         while self._waiting:
@@ -144,7 +144,7 @@ class Page:
         return tuple(parts)
 
     def _rest(self, end: int, *, after_others: bool) -> tuple[Doc, ...]:
-        """The comments before a position, each behind a line break."""
+        """Returns the comments before a position, each behind a line break."""
         parts: list[Doc] = []
         while self._waiting and self._waiting[0].start < end:
             comment = self._waiting.popleft()
@@ -153,7 +153,7 @@ class Page:
         return tuple(parts)
 
     def _closing(self, position: int, close: str) -> int:
-        """Where the bracket stands that follows a position behind blanks, commas and comments."""
+        """Returns the position of the bracket that follows `position` behind blanks, commas and comments."""
         for comment in self._waiting:
             if close in self._text[position : comment.start]:
                 break

@@ -13,7 +13,7 @@ class RuleWriter(ExpressionWriter):
     """Writes rules on a page."""
 
     def rule(self, rule: ast.Rule) -> Doc:
-        """A rule: on one line if it fits, else each literal on a line of its own."""
+        """Returns a rule: on one line if it fits, else each literal on a line of its own."""
         heads: list[Doc] = []
         for place, head in enumerate(rule.heads, start=1):
             if heads:
@@ -31,7 +31,7 @@ class RuleWriter(ExpressionWriter):
         return (*self.attributes(rule.attributes), written)
 
     def atom(self, atom: ast.Atom) -> Doc:
-        """An atom, of a head or a body."""
+        """Returns an atom, of a head or a body."""
         name = "".join(
             (
                 f"{atom.binding.text} in " if atom.binding else "",
@@ -54,7 +54,7 @@ class RuleWriter(ExpressionWriter):
         return written if atom.location is None else (written, " @ ", self.expression(atom.location, BINARY))
 
     def literal(self, literal: ast.Literal) -> Doc:
-        """A literal of a body."""
+        """Returns a literal of a body."""
         match literal:
             case ast.Positive(atom):
                 return self.atom(atom)
@@ -78,7 +78,7 @@ class RuleWriter(ExpressionWriter):
                 return ("Inspect ", self.expression(expression))
 
     def attributes(self, attributes: tuple[ast.Attribute, ...]) -> tuple[Doc, ...]:
-        """The attributes of an item, each on a line of its own."""
+        """Returns the attributes of an item, each on a line of its own."""
         return tuple((self.attribute(attribute), HARD) for attribute in attributes)
 
     def attribute(self, attribute: ast.Attribute) -> Doc:
@@ -93,7 +93,7 @@ class RuleWriter(ExpressionWriter):
     # Imperative rules
 
     def statement(self, statement: ast.Statement) -> Doc:
-        """A statement of an imperative rule."""
+        """Returns a statement of an imperative rule."""
         match statement:
             case ast.ForStatement(atom, condition, body):
                 filtered = () if condition is None else (" if ", self.expression(condition))
@@ -118,7 +118,7 @@ class RuleWriter(ExpressionWriter):
                 return "skip"
 
     def _body(self, body: ast.Statement) -> Doc:
-        """A statement behind the head of another one, with the blank or line break before it."""
+        """Returns a statement behind the head of another one, with the blank or line break before it."""
         written = self.statement(body)
         return (" ", written) if _stays(body) else Indent((LINE, written))
 

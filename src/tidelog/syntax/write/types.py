@@ -8,7 +8,7 @@ from tidelog.syntax import ast
 
 
 def write_type(type_: ast.Type) -> str:
-    """The text of a type."""
+    """Returns the text of a type."""
     match type_:
         case ast.NamedType(name, ()):
             return name
@@ -52,7 +52,7 @@ def write_type_parameters(parameters: Sequence[ast.Name]) -> str:
 
 
 def right_edge(type_: ast.Type) -> ast.Type:
-    """The type that the text of this one ends with."""
+    """Returns the type that the text of this one ends with."""
     while isinstance(type_, ast.FunctionType) and type_.result is not None:
         type_ = type_.result
     return type_
