@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.sample import VARIABLE, day
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out the slow tests, or all others."""
@@ -23,6 +25,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says which sample was taken, so that a failure of today can be repeated tomorrow."""
+    terminalreporter.write_line(f"sample of day {day()}; {VARIABLE}={day()} takes it again")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.local.strata.monotone.recount import mistakes_in_improving
 from tests.oracle.climb import random_climb
 from tests.oracle.history import Transaction
-from tests.oracle.instances import TooLargeError
+from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
@@ -38,15 +38,12 @@ class Recounting(EngineReplay):
 def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False) -> int:
     """How many cases were small enough; all of them agreed with the oracle."""
     Recounting.reasons.clear()
-    tried = 0
-    for seed in seeds:
-        try:
-            case = random_climb(random.Random(seed), runs_over=runs_over)
-            language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
-            tried += 1
-        except TooLargeError:
-            continue
-    return tried
+
+    def check(seed: int) -> None:
+        case = random_climb(random.Random(seed), runs_over=runs_over)
+        language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
+
+    return len(over_seeds(seeds, check, at_least=0.4))
 
 
 def test_oracle_costs_that_only_get_better_are_those_of_the_rounds() -> None:
@@ -78,11 +75,7 @@ def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.M
 
 
 def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
-    for seed in SEEDS[:5]:
-        try:
-            language_survives_failures(random_climb(random.Random(seed)))
-        except TooLargeError:
-            continue
+    over_seeds(SEEDS[:5], lambda seed: language_survives_failures(random_climb(random.Random(seed))), at_least=0.4)
 
 
 @pytest.mark.slow
@@ -90,8 +83,5 @@ def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
 def test_oracle_many_programs_with_costs_agree(start: int) -> None:
     assert climb(range(start, start + 100)) > 50
     assert climb(range(start, start + 50), runs_over=True) > 20
-    for seed in range(start, start + 30):
-        try:
-            language_survives_failures(random_climb(random.Random(seed)))
-        except TooLargeError:
-            continue
+    seeds = range(start, start + 30)
+    over_seeds(seeds, lambda seed: language_survives_failures(random_climb(random.Random(seed))), at_least=0.4)

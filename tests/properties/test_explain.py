@@ -12,6 +12,7 @@ from tests.oracle.case import Case
 from tests.oracle.compose import PLAIN, Features, random_language_case
 from tests.oracle.generate import cases
 from tests.oracle.instances import TooLargeError
+from tests.oracle.over_seeds import over_seeds
 from tests.properties.explaining import absences_are_explained, explanations_replay, queries_agree
 
 CASES = 5
@@ -73,10 +74,5 @@ def test_a_query_of_the_wider_language_has_the_answer_of_the_oracle(features: Fe
 
 
 def _over_seeds(check: Callable[[Case], int], features: Features) -> int:
-    done = 0
-    for seed in range(CASES):
-        try:
-            done += check(random_language_case(random.Random(seed), features))
-        except TooLargeError:
-            continue
-    return done
+    done = over_seeds(range(CASES), lambda seed: check(random_language_case(random.Random(seed), features)))
+    return sum(done)

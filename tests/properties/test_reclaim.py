@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.compose import FEATURES, Features, random_language_case
-from tests.oracle.instances import TooLargeError
+from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.test_language import names
@@ -50,41 +50,38 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[EngineReplay, Any, Weigh
 def test_oracle_local_agrees_when_values_are_given_back_before_every_epoch(
     features: Features, sweeps: list[int]
 ) -> None:
-    for seed in range(200, 200 + CASES):
-        try:
-            language_agrees_with_oracle(random_language_case(random.Random(seed), features))
-        except TooLargeError:
-            continue
+    over_seeds(
+        range(200, 200 + CASES),
+        lambda seed: language_agrees_with_oracle(random_language_case(random.Random(seed), features)),
+    )
     assert any(later < earlier for earlier, later in pairwise(sweeps)), "nothing was ever given back"
 
 
 def test_oracle_the_circuit_agrees_when_values_are_given_back_before_every_epoch() -> None:
-    for seed in range(500, 500 + 4 * CASES):
-        try:
-            features = FEATURES[seed % len(FEATURES)]
-            language_agrees_with_oracle(random_language_case(random.Random(seed), features), strategy="circuit")
-        except TooLargeError:
-            continue
+    def check(seed: int) -> None:
+        features = FEATURES[seed % len(FEATURES)]
+        language_agrees_with_oracle(random_language_case(random.Random(seed), features), strategy="circuit")
+
+    over_seeds(range(500, 500 + 4 * CASES), check)
 
 
 @pytest.mark.parametrize("features", FEATURES, ids=names)
 def test_changes_that_are_read_late_are_what_they_were(
     features: Features, held: list[tuple[EngineReplay, Any, Weights]]
 ) -> None:
-    for seed in range(300, 300 + CASES):
+    def check(seed: int) -> None:
         held.clear()
-        try:
-            language_agrees_with_oracle(random_language_case(random.Random(seed), features))
-        except TooLargeError:
-            continue
+        language_agrees_with_oracle(random_language_case(random.Random(seed), features))
+        assert held, "the case has no epoch"
         for replay, outcome, weights in list(held):
             assert replay._changes(outcome) == weights
+
+    over_seeds(range(300, 300 + CASES), check)
 
 
 @pytest.mark.parametrize("features", FEATURES[-2:], ids=names)
 def test_a_failed_epoch_loses_no_value(features: Features) -> None:
-    for seed in range(400, 400 + CASES // 2):
-        try:
-            language_survives_failures(random_language_case(random.Random(seed), features))
-        except TooLargeError:
-            continue
+    over_seeds(
+        range(400, 400 + CASES // 2),
+        lambda seed: language_survives_failures(random_language_case(random.Random(seed), features)),
+    )

@@ -12,7 +12,7 @@ from tests.engine.spark.in_process import ALWAYS, NoSpark, tasks_here
 from tests.oracle.case import Case
 from tests.oracle.compose import PLAIN, Features, random_language_case
 from tests.oracle.history import Transaction
-from tests.oracle.instances import TooLargeError
+from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
 from tests.properties.explaining import absences_are_explained, explanations_replay, queries_agree
 from tests.properties.language import EngineReplay
@@ -63,11 +63,8 @@ def test_a_query_has_the_answer_of_the_oracle(whole: int) -> None:
 
 
 def _over_seeds(check: Callable[[Case], int], features: Features, whole: int) -> int:
-    done = 0
-    for seed in range(CASES):
+    def checked(seed: int) -> int:
         with tasks_here(lambda: ALWAYS, seed), mock.patch.object(queries, "WHOLE_ROWS", whole):
-            try:
-                done += check(random_language_case(random.Random(seed), features))
-            except TooLargeError:
-                continue
-    return done
+            return check(random_language_case(random.Random(seed), features))
+
+    return sum(over_seeds(range(CASES), checked))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+from tests.clock import HeldClock
+
+from tidelog.engine.spark.plans.tasks import claim
 from tidelog.engine.spark.plans.tasks.claim import PATIENCE, claimed_buckets
 
 
@@ -24,17 +27,23 @@ def test_a_task_begins_with_what_its_process_keeps(tmp_path: Path) -> None:
     assert list(claimed_buckets(str(tmp_path), "label", owners, lambda bucket: bucket == 3)) == [3, 0, 1, 2]
 
 
-def test_a_bucket_kept_elsewhere_is_left_alone_for_a_moment_and_then_taken(tmp_path: Path) -> None:
-    started = time.monotonic()
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HeldClock:
+    """The clock of claims, which passes only while a task sleeps."""
+    held = HeldClock()
+    monkeypatch.setattr(claim, "time", held)
+    return held
+
+
+def test_a_bucket_kept_elsewhere_is_left_alone_for_a_moment_and_then_taken(tmp_path: Path, clock: HeldClock) -> None:
     assert list(claimed_buckets(str(tmp_path), "label", [-1, None], lambda bucket: False)) == [1, 0]
-    assert time.monotonic() - started >= PATIENCE
+    assert clock.now >= PATIENCE
 
 
-def test_a_task_ends_at_once_when_all_is_claimed(tmp_path: Path) -> None:
+def test_a_task_ends_at_once_when_all_is_claimed(tmp_path: Path, clock: HeldClock) -> None:
     (tmp_path / "claim.label.0").touch()
-    started = time.monotonic()
     assert list(claimed_buckets(str(tmp_path), "label", [-1], lambda bucket: False)) == []
-    assert time.monotonic() - started < PATIENCE
+    assert clock.now == 0
 
 
 def test_another_attempt_has_claims_of_its_own(tmp_path: Path) -> None:
