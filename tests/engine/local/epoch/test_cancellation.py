@@ -43,7 +43,7 @@ def test_an_interrupt_ends_a_long_epoch_and_undoes_it() -> None:
         if len(rounds) == LATER:
             os.kill(os.getpid(), signal.SIGINT)
 
-    engine.follow(interrupt)
+    engine.on_progress(interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         engine.commit(start(0))
     assert LATER <= len(rounds) < 1000
