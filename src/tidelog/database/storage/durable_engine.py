@@ -180,7 +180,7 @@ class DurableEngine:
         if outcome is not None:
             self._policy.add_epoch(outcome.report.seconds, size)
             if self._policy.is_due() and self._writing is None:
-                self._writing = Thread(target=self.checkpoint, name="tidelog checkpoint", daemon=True)
+                self._writing = Thread(target=self._write_checkpoint, name="tidelog checkpoint", daemon=True)
                 try:
                     self._writing.start()
                 except RuntimeError:
@@ -220,7 +220,7 @@ class DurableEngine:
         if self._is_open and self._writer is not None:
             self._wait()
             if self._policy.is_due_at_close(self.local.stored_rows()):
-                self.checkpoint()
+                self._write_checkpoint()
         self.abandon()
         if self._writer is not None:
             self._writer.release()
@@ -272,6 +272,11 @@ class DurableEngine:
     # Checkpoints
 
     def checkpoint(self) -> None:
+        """Writes a checkpoint of the last commit, after one that is under way."""
+        self._wait()
+        self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
         """Writes a checkpoint of the last commit, and removes those older than the one before it."""
         started = perf_counter()
         with self._commit_lock:
