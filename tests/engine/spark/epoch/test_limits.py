@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -83,11 +82,9 @@ def test_a_program_that_diverges_on_frames_is_stopped_and_the_last_commit_stays(
     limits: dict[str, Any], code: str, spark: Any, tmp_path: Path
 ) -> None:
     with opened(ENDLESS, spark, tmp_path, "frames", **limits) as database:
-        started = perf_counter()
         with pytest.raises(tidelog.EvaluationError, match=r"Count\(n \+ 1\) :- Count\(n\)") as caught:
             write(database, ({"Start": [0]}, {}))
         assert (caught.value.code, database.report.epoch) == (code, 0)
-        assert perf_counter() - started < 120, "it would run for hours"
         assert len(database.relation("Count")) == 0
         assert database.relation("Start").rows() == []
 
