@@ -71,7 +71,7 @@ def _compare(run: Running) -> int:
     Returns how many variants share something.
     """
     compared = 0
-    for stratum in run.engine._laid.strata:
+    for stratum in run.engine._runtime.strata:
         bytecode: list[Bytecode] = list(getattr(stratum, "_variants", ()))
         for tree in bytecode:
             found = _grown(tree.variants, stratum.relations)

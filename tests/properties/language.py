@@ -93,7 +93,7 @@ class EngineReplay:
 
     def ranked(self) -> set[str]:
         """The relations whose rules the kernels join: only their numbers count rule instances."""
-        return {name for stratum in self.local._laid.strata if stratum.joins for name in stratum.relations}
+        return {name for stratum in self.local._runtime.strata if stratum.joins for name in stratum.relations}
 
     def _state(self, relation: Relation) -> dict[Row, RowState]:
         store = self.local._store(relation.name)

@@ -31,7 +31,7 @@ class Recounting(EngineReplay):
         changes = super().commit(transaction)
         mistakes = mistakes_in_improving(self.local)
         assert not mistakes, "\n".join(mistakes)
-        self.reasons.update(each.why for each in self.local._laid.strata if isinstance(each, MonotoneStratum))
+        self.reasons.update(each.why for each in self.local._runtime.strata if isinstance(each, MonotoneStratum))
         return changes
 
 

@@ -264,13 +264,13 @@ def test_an_interrupt_that_comes_when_the_epoch_stands_already_does_not_part_it_
 ) -> None:
     engine = db._session._engine
     assert isinstance(engine, LocalEngine)
-    keep = engine._laid.delays.keep
+    keep = engine._runtime.delays.commit
 
     def keep_and_interrupt() -> None:
         keep()
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(engine._laid.delays, "keep", keep_and_interrupt)
+    monkeypatch.setattr(engine._runtime.delays, "commit", keep_and_interrupt)
     with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
         tx.delete_key("Host", "a")
     monkeypatch.undo()

@@ -372,7 +372,7 @@ def test_endless_changes_of_rules_take_no_more_memory() -> None:
             change(db, add=rule)
         with db._session.engine() as engine:
             assert len(engine._catalog.stores) == stores  # type: ignore[attr-defined]
-            assert len(engine._laid.numbers) == 6  # type: ignore[attr-defined]
+            assert len(engine._runtime.numbers) == 6  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -22,7 +22,7 @@ from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
 from tidelog.engine.local.epoch.inserted_rows import InsertedRows
-from tidelog.engine.local.epoch.net_operations import Facts, decoded, net, split
+from tidelog.engine.local.epoch.net_operations import NetOperations, bag_to_rows, net_operations, split_by_sign
 from tidelog.engine.local.epoch.progress import progress_hooks
 from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
 from tidelog.engine.local.execution.threads import ThreadPool, processors
@@ -45,7 +45,7 @@ from tidelog.engine.local.transfer.checkpoint import (
     fill_tables,
     load_stores,
 )
-from tidelog.engine.local.transfer.export import ExportedState, begin_anew, export_state, table_to_bag
+from tidelog.engine.local.transfer.export import ExportedState, export_state, reset_strata, table_to_bag
 from tidelog.engine.marks import Marks, marked
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
@@ -92,9 +92,9 @@ class LocalEngine:
         self._catalog = Catalog([])
         self._capture: Capture | None = None
         self._track_state = track_state
-        self._asked = Maintenance(strategy, switch, threads)
-        self._thread_pool = self._catalog.thread_pool = ThreadPool(self._asked.threads or processors())
-        self._switch = Switch(self._asked.switch, clock)
+        self._requested = Maintenance(strategy, switch, threads)
+        self._thread_pool = self._catalog.thread_pool = ThreadPool(self._requested.threads or processors())
+        self._switch = Switch(self._requested.switch, clock)
         self._inserted_rows: WeakSet[InsertedRows] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
@@ -102,22 +102,22 @@ class LocalEngine:
         strata = [self._stratum(stratum, program, numbers) for stratum in program.strata]
         tables = Tables(program, self._catalog, numbers)
         connect(strata, tables)
-        self._laid = self._lay_out(program, numbers, strata, tables)
+        self._runtime = self._make_runtime(program, numbers, strata, tables)
 
     @property
     def program(self) -> RuleProgram:
         """The rules as they are now."""
-        return self._laid.program
+        return self._runtime.program
 
     def _written(self, rule: Rule) -> Rule:
         """The rule of the program that a rule is part of."""
         return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
-        kind = kind_of(stratum, program, self._asked.strategy)
+        kind = kind_of(stratum, program, self._requested.strategy)
         return kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool)
 
-    def _lay_out(
+    def _make_runtime(
         self,
         program: RuleProgram,
         numbers: Mapping[str, int],
@@ -125,10 +125,10 @@ class LocalEngine:
         tables: Tables,
         before: Runtime | None = None,
     ) -> Runtime:
-        laid = Runtime(program, self._catalog, self._values, numbers, strata, tables, before)
+        runtime = Runtime(program, self._catalog, self._values, numbers, strata, tables, before)
         if self._track_state:
-            laid.inspector.take = laid.exported.take_inspected
-        return laid
+            runtime.inspector.take = runtime.state_tables.take_inspected
+        return runtime
 
     # Engine
 
@@ -136,7 +136,7 @@ class LocalEngine:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
         with self._cancellation.held():
-            return self._epoch(started, self._laid.scheduler.all(), None, anew=True)
+            return self._run_epoch(started, self._runtime.scheduler.all(), None, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """The rows as they are."""
@@ -176,67 +176,67 @@ class LocalEngine:
     ) -> Outcome | None:
         started = perf_counter()
         with self._cancellation.held():
-            self._laid.queries.release()
-            self._laid.reclaim.before_an_epoch()
+            self._runtime.queries.release()
+            self._runtime.reclaim.before_an_epoch()
             if rules is None:
-                facts, given = self._net(operations)
-                is_empty = not facts and not given and not even_if_empty
-                outcome = None if is_empty else self._run_epoch(started, facts, given, before_commit)
+                net = self._net(operations)
+                is_empty = not net.facts and not net.weights and not even_if_empty
+                outcome = None if is_empty else self._apply(started, net, before_commit)
             else:
                 outcome = self._commit_rules(started, operations, before_commit, rules.rules.rules)
             self.marks = marked(self.marks, marks)
             return outcome
 
-    def _net(self, operations: Sequence[Operation]) -> tuple[Facts, dict[str, Bag]]:
-        laid = self._laid
-        return net(operations, laid.program, laid.numbers, laid.weighted, laid.scheduler.net, self._values)
-
-    def _run_epoch(self, started: float, facts: Facts, given: dict[str, Bag], before_commit: BeforeCommit) -> Outcome:
-        for name, bag in self._laid.delays.due().items():
-            self._feed(name, bag, facts, given)
-        for number, rows in facts.items():
-            self._laid.scheduler.home(number).facts[number] = rows
-        for name, bag in given.items():
-            self._laid.weighted[name].given = bag
-        return self._epoch(started, self._laid.scheduler.touched(facts), before_commit, anew=False)
-
-    def _feed(self, name: str, bag: Bag, facts: Facts, given: dict[str, Bag]) -> None:
-        """What comes to a delayed relation in this epoch."""
-        if name in self._laid.weighted:
-            given[name] = bag
-        else:
-            facts[self._laid.numbers[name]] = split(bag, self.program.relations[name])
+    def _net(self, operations: Sequence[Operation]) -> NetOperations:
+        runtime = self._runtime
+        return net_operations(operations, runtime.program, runtime.numbers, runtime.scheduler.stratum_of, self._values)
 
     def _commit_rules(
         self, started: float, operations: Sequence[Operation], before_commit: BeforeCommit, program: RuleProgram
     ) -> Outcome:
-        """An epoch that begins with other rules; if it fails, everything is as it was."""
-        before = self._laid
+        """Runs an epoch that begins with other rules; if it fails, the runtime of the old rules is active again."""
+        before = self._runtime
         change = RuleChanges(self._catalog, before.program, before.strata, before.numbers, before.tables, program)
         try:
             strata = change.strata(self._stratum)
             change.connect()
-            self._laid = self._lay_out(program, change.numbers, strata, change.tables, before)
-            facts, given = self._net(operations)
-            for name, bag in self._laid.delays.go_on(before.delays).items():
-                self._feed(name, bag, facts, given)
-            outcome = self._run_epoch(started, facts, given, before_commit)
+            self._runtime = self._make_runtime(program, change.numbers, strata, change.tables, before)
+            net = self._net(operations)
+            self._add_delayed(self._runtime.delays.continue_from(before.delays), net)
+            outcome = self._apply(started, net, before_commit)
         except BaseException:
-            self._laid = before
-            before.put_in_place()
-            change.undo()
+            self._runtime = before
+            before.activate()
+            change.roll_back()
             raise
-        change.keep()
-        self._laid.scheduler.rules_are_kept()
+        change.commit()
+        self._runtime.scheduler.forget_removed_rules()
         return outcome
+
+    def _apply(self, started: float, net: NetOperations, before_commit: BeforeCommit) -> Outcome:
+        """Gives the strata their net operations and what delayed relations get, and runs the epoch."""
+        runtime = self._runtime
+        self._add_delayed(runtime.delays.due(), net)
+        for number, rows in net.facts.items():
+            runtime.scheduler.stratum_of(number).facts[number] = rows
+        for name, bag in net.weights.items():
+            runtime.weighted[name].given = bag
+        return self._run_epoch(started, runtime.scheduler.touched(net.facts), before_commit, anew=False)
+
+    def _add_delayed(self, delayed: Mapping[str, Bag], net: NetOperations) -> None:
+        for name, bag in delayed.items():
+            if name in self._runtime.weighted:
+                net.weights[name] = bag
+            else:
+                net.facts[self._runtime.numbers[name]] = split_by_sign(bag, self.program.relations[name])
 
     def table(self, relation: str) -> pa.Table:
         store = self._store(relation)
         return self._values.words_to_table(store.columns_of(store.lines()), self.program.relations[relation])
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        if self.program.relations[relation].kind is not Kind.SET and relation in self._laid.weighted:
-            return decoded(self._laid.tables[relation].weights, self.program.relations[relation], self._values)
+        if self.program.relations[relation].kind is not Kind.SET and relation in self._runtime.weighted:
+            return bag_to_rows(self._runtime.tables[relation].weights, self.program.relations[relation], self._values)
         store = self._store(relation)
         found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
         return [(row, 1) for row in found]
@@ -263,7 +263,7 @@ class LocalEngine:
         return find_line(self._store(relation), np.array([*words, 0], dtype=np.int64)) >= 0
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
-        words = self._laid.scheduler.home(self._laid.numbers[relation]).given_to(relation)
+        words = self._runtime.scheduler.stratum_of(self._runtime.numbers[relation]).given_to(relation)
         rows = self._values.words_to_rows(words[:, :-1], self.program.relations[relation])
         return list(zip(rows, words[:, -1].tolist()))
 
@@ -278,7 +278,7 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """What the epochs have cost, and what the state takes."""
-        return self._laid.profiler.profile(self.epoch, self._catalog, self._laid.numbers)
+        return self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread; False when none does, or it is being committed."""
@@ -289,15 +289,15 @@ class LocalEngine:
         self.on_stratum, self._watch.on_round = (None, None) if tell is None else progress_hooks(self.program, tell)
 
     def queries(self) -> LocalQueries:
-        return self._laid.queries
+        return self._runtime.queries
 
     def close(self) -> None:
         """Gives the memory back, and ends the threads."""
-        self._laid.queries.release()
+        self._runtime.queries.release()
         self._thread_pool.close()
         self._catalog.close()
         self._catalog = Catalog([])
-        self._laid.strata = []
+        self._runtime.strata = []
 
     # Checkpoints
 
@@ -311,21 +311,23 @@ class LocalEngine:
     def replaying(self) -> Iterator[None]:
         """Begins a block for epochs that were committed before: `Inspect` shows nothing, and there are no limits."""
         limits = self._watch.limits
-        self._watch.limits, self._laid.inspector.is_silent = Limits(), True
+        self._watch.limits, self._runtime.inspector.is_silent = Limits(), True
         try:
             yield
         finally:
-            self._watch.limits, self._laid.inspector.is_silent = limits, False
+            self._watch.limits, self._runtime.inspector.is_silent = limits, False
 
     def capture(self) -> Capture:
         """The state as of now, to be read while later epochs commit; until `release`, or another one is made."""
-        pools = self._values.interned(column.type for relation in self._laid.relations for column in relation.columns)
+        pools = self._values.interned(
+            column.type for relation in self._runtime.relations for column in relation.columns
+        )
         self._capture = Capture(
             self.epoch,
             self._catalog,
-            self._laid.numbers,
-            self._laid.strata,
-            bags_of(self._laid.weighted, self._laid.tables, self._laid.strata, self._laid.delays),
+            self._runtime.numbers,
+            self._runtime.strata,
+            bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
             [(type_, pool.copy_values()) for type_, pool in pools.items()],
         )
         return self._capture
@@ -336,48 +338,50 @@ class LocalEngine:
 
     def restore(self, state: CheckpointState) -> None:
         """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
-        load_stores(state, self._catalog, self._laid.numbers)
-        self._catalog.resized.update(self._laid.numbers.values())
-        fill_tables(state.bags(WEIGHTS), self._catalog, self._laid.numbers, self._laid.tables)
-        for stratum in self._laid.strata:
+        load_stores(state, self._catalog, self._runtime.numbers)
+        self._catalog.resized.update(self._runtime.numbers.values())
+        fill_tables(state.bags(WEIGHTS), self._catalog, self._runtime.numbers, self._runtime.tables)
+        for stratum in self._runtime.strata:
             stratum.instances = state.instances[min(stratum.relations)]
             stratum.resume(state.bags(GIVEN))
-        self._laid.delays.resume(state.queues())
+        self._runtime.delays.resume(state.queues())
         self.epoch = state.epoch
 
     # State
 
     def state_table(self, relation: str) -> pa.Table:
         """All rows with their numbers; see `state_schema`."""
-        return self._laid.exported.whole(relation)
+        return self._runtime.state_tables.table(relation)
 
     def state_changes(self, relation: str) -> pa.Table:
         """The rows whose numbers the last epoch changed, with the new numbers; `_total` 0 for a row that left."""
-        return self._laid.exported.changes(relation)
+        return self._runtime.state_tables.changes(relation)
 
     def weight_changes(self, relation: str) -> pa.Table:
         """What the last epoch added to the weights of a weighted relation, as `_total` behind its columns."""
-        return self._laid.exported.weight_changes(relation)
+        return self._runtime.state_tables.weight_changes(relation)
 
     def inspected(self) -> Mapping[str, pa.Table]:
         """What `Inspect` has to show of the last epoch, by its hidden relation: `_total` is what the weight of the row
         has changed by, `_rank` the round in which it was derived."""
-        return self._laid.exported.inspected
+        return self._runtime.state_tables.inspected
 
     def export_state(self) -> ExportedState:
         """The whole state, for an engine of another kind."""
-        return export_state(self.epoch, self.program, self._laid.exported, self._laid.strata, self._laid.delays)
+        return export_state(
+            self.epoch, self.program, self._runtime.state_tables, self._runtime.strata, self._runtime.delays
+        )
 
     def import_state(self, state: ExportedState, anew: AbstractSet[str]) -> None:
         """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
         are not known are derived `anew`; that is no epoch."""
         given = {name: self._bag(name, table) for name, table in state.given.items()}
         self.load(state.rows, given=given)
-        unknown = begin_anew(self._laid.strata, anew, given)
+        unknown = reset_strata(self._runtime.strata, anew, given)
         if unknown:
             with self.replaying():
-                self._epoch(perf_counter(), self._laid.scheduler.beginning_with(unknown), None, anew=False)
-        self._laid.delays.resume(
+                self._run_epoch(perf_counter(), self._runtime.scheduler.starting_at(unknown), None, anew=False)
+        self._runtime.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
         self.epoch = state.epoch
@@ -388,14 +392,14 @@ class LocalEngine:
         `given` is what transactions gave, where the rows do not tell. What a delayed relation waits for is not part
         of it: a program with delays cannot be loaded so.
         """
-        held = [number for each in self._laid.strata if not each.joins for number in each.relation_numbers]
-        weights = self._laid.exported.load(states, held)
-        fill_tables(weights, self._catalog, self._laid.numbers, self._laid.tables)
-        for stratum in self._laid.strata:
+        held = [number for each in self._runtime.strata if not each.joins for number in each.relation_numbers]
+        weights = self._runtime.state_tables.load(states, held)
+        fill_tables(weights, self._catalog, self._runtime.numbers, self._runtime.tables)
+        for stratum in self._runtime.strata:
             totals = [each.totals_of(each.lines()).sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
-        self._catalog.resized.update(self._laid.numbers.values())
+        self._catalog.resized.update(self._runtime.numbers.values())
         self.epoch = epoch
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
@@ -409,7 +413,7 @@ class LocalEngine:
 
     def sizes(self, visited: Sequence[LocalStratum] = ()) -> tuple[dict[str, int], dict[str, int]]:
         """The rows and the bytes of each relation that the user declared, after an epoch that came to these strata."""
-        return self._laid.sizes.after(visited)
+        return self._runtime.sizes.after(visited)
 
     def stored_rows(self) -> int:
         """Returns the number of rows of all relations, hidden ones included."""
@@ -421,68 +425,75 @@ class LocalEngine:
 
     # An epoch
 
-    def _epoch(
+    def _run_epoch(
         self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, *, anew: bool
     ) -> Outcome:
-        """Brings the strata to the next epoch and commits."""
+        """Derives the next epoch in overlays and commits them; any failure rolls them back."""
+        runtime = self._runtime
         with self._cancellation.running():
             self._watch.begin(self.spent)
-            return self._held_epoch(started, strata, before_commit, anew)
-
-    def _held_epoch(
-        self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, anew: bool
-    ) -> Outcome:
-        self._laid.exported.begin()
-        self._copy_inserted_rows()
-        try:
-            begun = (stratum.begin() for stratum in strata)
-            reports = maintain(
-                begun, anew=anew, on_stratum=self.on_stratum, strategy=self._asked.strategy, switch=self._switch
-            )
-            self._laid.functional_dependencies.check(
-                [number for each in self._laid.scheduler.visited for number in each.relation_numbers]
-            )
-            changes = self._changes()
-            if self._track_state:
-                self._laid.exported.collect(self._laid.scheduler.visited)
-            self._cancellation.pass_point_of_no_return()
-            self._laid.inspector.show(self.epoch + 1, self._store)
-            for table in self._laid.tables.values():
-                table.pull()
-            if before_commit is not None:
-                before_commit(self.epoch + 1, changes)
-        except BaseException:
-            self._undo()
-            raise
-        if self._capture is not None:
-            self._capture.before_commit(self._laid.scheduler.visited)
-        self._laid.delays.keep()
-        for table in self._laid.tables.values():
-            table.keep()
-        for stratum in self._laid.scheduler.visited:
-            stratum.keep()
-        self.epoch += 1
+            runtime.state_tables.begin()
+            self._copy_inserted_rows()
+            try:
+                reports = maintain(
+                    (stratum.begin() for stratum in strata),
+                    anew=anew,
+                    on_stratum=self.on_stratum,
+                    strategy=self._requested.strategy,
+                    switch=self._switch,
+                )
+                changes = self._check_and_collect()
+                if before_commit is not None:
+                    before_commit(self.epoch + 1, changes)
+            except BaseException:
+                self._roll_back()
+                raise
+            self._commit_overlays()
         report = EpochReport(
             self.epoch,
             reports,
             perf_counter() - started,
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
-            *self.sizes(self._laid.scheduler.visited),
+            *self.sizes(runtime.scheduler.visited),
         )
-        self._laid.profiler.note(report)
+        runtime.profiler.note(report)
         return Outcome(changes, report)
 
-    def _undo(self) -> None:
-        """Goes back to the last commit; what was to be done in this epoch is forgotten."""
-        for stratum in self._laid.scheduler.visited:
+    def _check_and_collect(self) -> dict[str, LocalChanges]:
+        """Checks functional dependencies, passes the point of no return, shows `Inspect`; returns the changes."""
+        runtime, visited = self._runtime, self._runtime.scheduler.visited
+        runtime.functional_dependencies.check([number for each in visited for number in each.relation_numbers])
+        changes = self._changes()
+        if self._track_state:
+            runtime.state_tables.collect(visited)
+        self._cancellation.pass_point_of_no_return()
+        runtime.inspector.show(self.epoch + 1, self._store)
+        for table in runtime.tables.values():
+            table.pull()
+        return changes
+
+    def _commit_overlays(self) -> None:
+        runtime, visited = self._runtime, self._runtime.scheduler.visited
+        if self._capture is not None:
+            self._capture.before_commit(visited)
+        runtime.delays.commit()
+        for table in runtime.tables.values():
+            table.keep()
+        for stratum in visited:
+            stratum.keep()
+        self.epoch += 1
+
+    def _roll_back(self) -> None:
+        """Returns to the last commit, and forgets the net operations of this epoch."""
+        for stratum in self._runtime.scheduler.visited:
             stratum.drop()
             self._catalog.resized.update(stratum.relation_numbers)
-        for stratum in self._laid.strata:
+        for stratum in self._runtime.strata:
             stratum.facts = {}
-        for weighted in self._laid.weighted.values():
+        for weighted in self._runtime.weighted.values():
             weighted.given = {}
-        for table in self._laid.tables.values():
+        for table in self._runtime.tables.values():
             table.drop()
 
     def _copy_inserted_rows(self) -> None:
@@ -496,24 +507,24 @@ class LocalEngine:
         """What came and went in output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
         for place in sorted(
-            self._laid.places[name] for each in self._laid.scheduler.visited for name in each.relations
+            self._runtime.places[name] for each in self._runtime.scheduler.visited for name in each.relations
         ):
-            relation = self._laid.relations[place]
+            relation = self._runtime.relations[place]
             if relation.role is not Role.OUTPUT and (not self._track_state or relation.role is Role.INPUT):
                 continue
-            if relation.kind is not Kind.SET and relation.name in self._laid.weighted:
-                found = weight_changes(relation, self._values, self._laid.tables[relation.name].delta)
+            if relation.kind is not Kind.SET and relation.name in self._runtime.weighted:
+                found = weight_changes(relation, self._values, self._runtime.tables[relation.name].delta)
             else:
                 found = row_changes(relation, self._values, self._store(relation.name))
             if found is not None:
                 changes[relation.name] = found
         for each in changes.values():
             self._inserted_rows.add(each.inserted_rows)
-            self._laid.reclaim.hold(each)
+            self._runtime.reclaim.hold(each)
         return changes
 
     def _bag(self, relation: str, table: pa.Table) -> Bag:
         return table_to_bag(table, self.program.relations[relation], self._values)
 
     def _store(self, relation: str) -> Store:
-        return self._catalog.stores[self._laid.numbers[relation]]
+        return self._catalog.stores[self._runtime.numbers[relation]]

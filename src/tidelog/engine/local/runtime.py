@@ -50,7 +50,7 @@ class Runtime:
         self.weighted = {each.relations[0]: each for each in strata if isinstance(each, WeightedStratum)}
         self.functional_dependencies = FunctionalDependencies(program, catalog, numbers, values)
         self.scheduler = Scheduler(strata, catalog)
-        self.put_in_place()
+        self.activate()
         declared = {numbers[each.name]: each.name for each in self.relations if each.role is not Role.HIDDEN}
         sizes, reclaim, profiler = (None, None, None) if before is None else before._goes_on()
         self.sizes: RelationSizes = RelationSizes(declared, catalog, sizes)
@@ -60,12 +60,12 @@ class Runtime:
         weights = {name: tables[name] for name in self.weighted}
         self.queries = LocalQueries(CommittedView(program, catalog, numbers, values, weights), strata)
         self.profiler: Profiler = Profiler(program, strata, profiler)
-        self.exported = StateTables(program, catalog, numbers, values, self.weighted)
+        self.state_tables = StateTables(program, catalog, numbers, values, self.weighted)
         if before is not None:
             self.inspector.is_silent = before.inspector.is_silent
             self.reclaim.go_on(before.reclaim)
 
-    def put_in_place(self) -> None:
+    def activate(self) -> None:
         """What strata and values know of the program is this layout's: when it is made, and when it is put back."""
         self._values.definitions = self.program.functions.definitions
         for stratum in self.strata:

@@ -25,7 +25,7 @@ CHAINS = """
 
 
 def visited(run: Running) -> list[str]:
-    return [name for stratum in run.engine._laid.scheduler.visited for name in stratum.relations]
+    return [name for stratum in run.engine._runtime.scheduler.visited for name in stratum.relations]
 
 
 def test_only_strata_that_read_what_has_changed_are_visited() -> None:
@@ -151,7 +151,7 @@ def _came_to(db: tidelog.Database, rows: list[tuple[int, int]]) -> list[str]:
         tx.insert("B", rows)
     with db._session.engine() as engine:
         assert isinstance(engine, LocalEngine)
-        return [name for stratum in engine._laid.scheduler.visited for name in stratum.relations]
+        return [name for stratum in engine._runtime.scheduler.visited for name in stratum.relations]
 
 
 def test_a_stratum_that_stops_to_read_another_may_stand_before_it_and_neither_is_visited_twice() -> None:

@@ -46,7 +46,7 @@ def test_variants_stay_with_those_that_begin_alike() -> None:
 
 def code_of(engine: LocalEngine, relation: str) -> dict[int, int]:
     """The code of a stratum's plans as it lies in memory, by the relation of the delta."""
-    (stratum,) = (each for each in engine._laid.strata if relation in each.relations)
+    (stratum,) = (each for each in engine._runtime.strata if relation in each.relations)
     return {each.delta: id(each) for each in stratum._variants if each.delta >= 0}
 
 
@@ -67,7 +67,7 @@ def test_a_fixed_plan_goes_on_from_bootstrap_to_update_and_as_relations_grow() -
     more: dict[str, Rows] = {"A": [(n, n + 1) for n in range(2, 60)], "B": [(n, n) for n in range(70)]}
     run.commit(first)
     before = code_of(run.engine, "P")
-    a, b, c, p = (run.engine._laid.numbers[name] for name in "ABCP")
+    a, b, c, p = (run.engine._runtime.numbers[name] for name in "ABCP")
     run.commit(more)
     run.commit({"A": [(100, 1)], "C": [(3, 3, 5)]})
     after = code_of(run.engine, "P")

@@ -105,7 +105,7 @@ def test_plans_follow_the_rows_of_an_epoch_that_makes_many(strategy: str, monkey
 
     monkeypatch.setattr(plan_cache, "plan_rules", watched)
     engine.commit([Operation("Edge", 1, GROWN[4:])])
-    assert engine._catalog.stores[engine._laid.numbers["Reach"]].line[LIVE] == 5050
+    assert engine._catalog.stores[engine._runtime.numbers["Reach"]].line[LIVE] == 5050
     assert expected[0] == 10
     assert expected[-1] > 600
 
@@ -127,9 +127,9 @@ def test_a_small_update_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None
 def test_updates_after_a_bootstrap_build_no_arrangement() -> None:
     engine = opened(CLOSURE)
     engine.commit([Operation("Edge", 1, [(i, i + 1) for i in range(60)])])
-    reach = engine._catalog.stores[engine._laid.numbers["Reach"]]
+    reach = engine._catalog.stores[engine._runtime.numbers["Reach"]]
     built = list(reach.arranged())
     assert sorted(built) == [(0,), (1,)]
     engine.commit([Operation("Edge", -1, [(59, 60)])])
-    assert engine._catalog.stores[engine._laid.numbers["Reach"]] is reach
+    assert engine._catalog.stores[engine._runtime.numbers["Reach"]] is reach
     assert reach.arranged() == built

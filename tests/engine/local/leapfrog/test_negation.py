@@ -181,7 +181,7 @@ def test_what_is_left_of_a_new_day_is_found_by_counts() -> None:
     facts = nearly_done(range(3), tasks, 9, rng)
     engine = opened(RULE, facts)
     assert any(
-        isinstance(each, Trie) for each in engine._catalog.stores[engine._laid.numbers["Done"]].arrangements.values()
+        isinstance(each, Trie) for each in engine._catalog.stores[engine._runtime.numbers["Done"]].arrangements.values()
     )
     for day in (7, 8):
         done = [(day, x) for x in range(tasks) if rng.random() > 0.001]
@@ -208,7 +208,7 @@ def test_a_trace_notes_the_runs_that_are_covered_and_is_repaired_within_them() -
     facts["Bad"] = {(x,) for x in range(0, tasks) if x % 500}
     engine = opened(LEAPING, facts, strategy="trace")
     (traced,) = (
-        rule for stratum in engine._laid.strata if isinstance(stratum, TraceStratum) for rule in stratum.traced
+        rule for stratum in engine._runtime.strata if isinstance(stratum, TraceStratum) for rule in stratum.traced
     )
     whole = traced.operations
     assert whole < 20 * days * tasks / 100

@@ -128,7 +128,7 @@ def test_division_by_zero_in_a_query_that_leaps_is_the_error_it_always_is(db: Da
 
 def test_tries_of_queries_are_given_back_before_the_next_epoch(db: Database) -> None:
     engine = engine_of(db)
-    store = engine._catalog.stores[engine._laid.numbers["E"]]
+    store = engine._catalog.stores[engine._runtime.numbers["E"]]
     before = set(store.arrangements)
     first = db.query(TRIANGLES).rows
     assert set(store.arrangements) > before

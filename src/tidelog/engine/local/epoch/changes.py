@@ -18,7 +18,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.epoch.inserted_rows import InsertedRows
-from tidelog.engine.local.epoch.net_operations import split
+from tidelog.engine.local.epoch.net_operations import split_by_sign
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag
@@ -79,7 +79,7 @@ def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChang
     """What the epoch under way adds to the weights of a relation, if anything."""
     if not delta:
         return None
-    inserted, deleted = split(delta, relation)
+    inserted, deleted = split_by_sign(delta, relation)
     weights = np.array(list(delta.values()), dtype=np.int64)
     return LocalChanges(
         relation, values, InsertedRows.of(inserted), deleted, weights[weights > 0], weights[weights < 0]

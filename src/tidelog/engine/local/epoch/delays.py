@@ -37,7 +37,7 @@ class Delays:
             waiting.clear()
             waiting.extend(queues.get(feed.relation, ()))
 
-    def go_on(self, before: Delays) -> dict[str, Bag]:
+    def continue_from(self, before: Delays) -> dict[str, Bag]:
         """Takes over what is still to come from the delays of the same database with other rules.
 
         Gives what delayed relations begin with that were not there: their source as of the last commit.
@@ -65,7 +65,7 @@ class Delays:
                     add_weight(held, row, -weight)
         return held
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """Notes what this epoch changed; to be called before the tables take it over."""
         for feed, waiting in self._waiting:
             if len(waiting) == feed.delay:

@@ -1,8 +1,9 @@
-"""The operations of a transaction → what they come to, as words: facts to insert and to delete, weights to add."""
+"""Net operations of a transaction: inserts and deletes, in order → facts to insert, facts to delete, weights to add."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -10,58 +11,63 @@ import pyarrow as pa
 from tidelog.engine.interface import Operation, Row
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.storage.weighted_table import Bag
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.weighted import WeightedStratum
 from tidelog.rules.ir import Relation, RuleProgram
 
-Facts = dict[int, tuple[Words, Words]]
-"""By the relation's number: the facts to insert, and those to delete."""
-NetFacts = Callable[[int, Words, Words], tuple[Words, Words]]
-"""What signed rows of a relation come to: see `LocalStratum.net`."""
+
+@dataclass(frozen=True, slots=True)
+class NetOperations:
+    """`facts`: the facts to insert and those to delete, by the relation's number. `weights`: the weights to add, by the
+    weighted relation's name."""
+
+    facts: dict[int, tuple[Words, Words]] = field(default_factory=dict)
+    weights: dict[str, Bag] = field(default_factory=dict)
 
 
-def net(
+def net_operations(
     operations: Sequence[Operation],
     program: RuleProgram,
     numbers: Mapping[str, int],
-    weighted: Collection[str],
-    net_facts: NetFacts,
+    stratum_of: Callable[[int], LocalStratum],
     values: Values,
-) -> tuple[Facts, dict[str, Bag]]:
-    """The facts to insert and to delete per relation, and what is added to weights, where there is anything."""
+) -> NetOperations:
+    """Returns the net effect of the operations; a relation without one is left out."""
     grouped: dict[str, list[Operation]] = {}
     for operation in operations:
         grouped.setdefault(operation.relation, []).append(operation)
-    facts: Facts = {}
-    given: dict[str, Bag] = {}
+    net = NetOperations()
     for name, group in grouped.items():
         words = _words(group, program.relations[name], values)
-        if name in weighted:
-            bag = _sum(words, [each.sign for each in group])
+        stratum = stratum_of(numbers[name])
+        if isinstance(stratum, WeightedStratum):
+            bag = _sum_weights(words, [each.sign for each in group])
             if bag:
-                given[name] = bag
+                net.weights[name] = bag
             continue
         rows = words[0] if len(words) == 1 else np.concatenate(words)
         signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
-        inserted, deleted = net_facts(numbers[name], rows, signs)
+        inserted, deleted = stratum.net_facts(numbers[name], rows, signs)
         if len(inserted) or len(deleted):
-            facts[numbers[name]] = (inserted, deleted)
-    return facts, given
+            net.facts[numbers[name]] = (inserted, deleted)
+    return net
 
 
-def split(bag: Bag, relation: Relation) -> tuple[Words, Words]:
-    """The rows that come and those that leave."""
-    parts = ([row for row, weight in bag.items() if (weight > 0) == came] for came in (True, False))
-    came, left = (np.array(rows, dtype=np.int64).reshape(len(rows), len(relation.columns)) for rows in parts)
-    return came, left
+def split_by_sign(bag: Bag, relation: Relation) -> tuple[Words, Words]:
+    """Returns the rows with positive weights and those with negative weights."""
+    parts = ([row for row, weight in bag.items() if (weight > 0) == is_inserted] for is_inserted in (True, False))
+    inserted, deleted = (np.array(rows, dtype=np.int64).reshape(len(rows), len(relation.columns)) for rows in parts)
+    return inserted, deleted
 
 
-def decoded(bag: Bag, relation: Relation, values: Values) -> list[tuple[Row, int]]:
-    """The rows of a bag as values, with their weights."""
+def bag_to_rows(bag: Bag, relation: Relation, values: Values) -> list[tuple[Row, int]]:
+    """Returns the rows of a bag as values, with their weights."""
     rows = np.array(list(bag), dtype=np.int64).reshape(len(bag), len(relation.columns))
     return list(zip(values.words_to_rows(rows, relation), bag.values()))
 
 
-def _sum(words: Sequence[Words], signs: Sequence[int]) -> Bag:
-    """The weights that signed rows add up to; no zeros."""
+def _sum_weights(words: Sequence[Words], signs: Sequence[int]) -> Bag:
+    """Sums the signs of each row, without zeros."""
     bag: Bag = {}
     for rows, sign in zip(words, signs, strict=True):
         for row in map(tuple, rows.tolist()):
@@ -70,7 +76,7 @@ def _sum(words: Sequence[Words], signs: Sequence[int]) -> Bag:
 
 
 def _words(operations: Sequence[Operation], relation: Relation, values: Values) -> list[Words]:
-    """The rows of each operation; tables are taken together, so that what is in several is interned once."""
+    """Encodes the rows of each operation; tables are encoded together, so that values in several are interned once."""
     if not relation.columns:
         # Arrow tables without columns lose their rows when they are put together.
         counts = [each.rows.num_rows if isinstance(each.rows, pa.Table) else len(each.rows) for each in operations]

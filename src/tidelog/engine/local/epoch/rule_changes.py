@@ -92,11 +92,11 @@ class RuleChanges:
                 continue
             made.begin_anew(self._given(made))
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """The epoch is kept: what is gone takes no memory any more."""
         self._catalog.give_back(self._gone)
 
-    def undo(self) -> None:
+    def roll_back(self) -> None:
         """The epoch has failed."""
         self._catalog.give_back(self._new.values())
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -28,10 +27,10 @@ class Scheduler:
             for number in stratum.reads:
                 self._readers.setdefault(number, []).append(place)
         self._changed = [place for place, each in enumerate(strata) if each.has_changed]
-        self._asked_always = [place for place, each in enumerate(strata) if each.asked_always]
+        self._always_checked = [place for place, each in enumerate(strata) if each.asked_always]
         self.visited: list[LocalStratum] = []
 
-    def rules_are_kept(self) -> None:
+    def forget_removed_rules(self) -> None:
         """Strata no longer read what only rules read that are gone, and need not be asked because of them."""
         for place in self._changed:
             reads = set(self._strata[place].reads)
@@ -46,13 +45,9 @@ class Scheduler:
         """The relations that strata above their own read."""
         return self._readers.keys()
 
-    def home(self, relation: int) -> LocalStratum:
+    def stratum_of(self, relation: int) -> LocalStratum:
         """The stratum that holds a relation."""
         return self._strata[self._homes[relation]]
-
-    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """See `LocalStratum.net`."""
-        return self.home(relation).net(relation, rows, signs)
 
     def all(self) -> Iterator[LocalStratum]:
         """Every stratum, for the first epoch."""
@@ -62,9 +57,9 @@ class Scheduler:
     def touched(self, relations: Iterable[int]) -> Iterator[LocalStratum]:
         """The strata that may have anything to do when these relations have new facts; each is done before the next."""
         self.visited = []
-        return self._walk([*{*(self._homes[number] for number in relations), *self._asked_always, *self._changed}])
+        return self._walk([*{*(self._homes[number] for number in relations), *self._always_checked, *self._changed}])
 
-    def beginning_with(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
+    def starting_at(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
         """These strata, and those that read what they change."""
         self.visited = []
         return self._walk([self._homes[each.relation_numbers[0]] for each in strata])

@@ -96,7 +96,7 @@ class Catalog:
         self.stores.clear()
         self._scratches.clear()
 
-    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+    def net_rows(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
         self.stores[relation].index()
         scratch = self._scratch(rows.shape[1], len(rows))

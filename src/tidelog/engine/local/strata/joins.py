@@ -57,9 +57,9 @@ class LocalStratum(PlannedStratum):
         lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
         return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
 
-    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+    def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
-        return self.catalog.net(relation, rows, signs)
+        return self.catalog.net_rows(relation, rows, signs)
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
         """Words that it keeps between epochs and that may be in no row, by their types."""

@@ -123,7 +123,7 @@ class RoundsStratum(HeldStratum):
         super().drop()
         self._next_given = self._given
 
-    def net(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
+    def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """The store has no say in it: it holds what is derived as if it were given."""
         (name,) = (name for name in self.relations if self.numbers[name] == relation)
         given = self._given[name]

@@ -58,7 +58,7 @@ class StateTables:
         self._weight_changes: dict[str, pa.Table] = {}
         self.inspected: dict[str, pa.Table] = {}
 
-    def whole(self, name: str) -> pa.Table:
+    def table(self, name: str) -> pa.Table:
         """All rows of a relation; of a weighted one all that have a weight."""
         if name in self._weighted:
             return self._weights_table(name, self._weighted[name].table.weights)

@@ -39,19 +39,19 @@ class ExportedState:
 
 
 def export_state(
-    epoch: int, program: RuleProgram, exported: StateTables, strata: Iterable[LocalStratum], delays: Delays
+    epoch: int, program: RuleProgram, state_tables: StateTables, strata: Iterable[LocalStratum], delays: Delays
 ) -> ExportedState:
     """The committed state of an engine. Costs all of it."""
     lasting = [name for name, relation in program.relations.items() if relation.kind is not Kind.STREAM]
     homes = {name: stratum for stratum in strata for name in stratum.relations}
     derived = {rule.head.relation for rule in program.rules}
     given = {
-        name: exported.bag_table(name, words_to_bag(homes[name].given_to(name)))
+        name: state_tables.bag_table(name, words_to_bag(homes[name].given_to(name)))
         for name in lasting
         if program.relations[name].role is Role.INPUT and name in derived
     }
-    waiting = {name: [exported.bag_table(name, bag) for bag in queue] for name, queue in delays.queues()}
-    return ExportedState(epoch, {name: exported.whole(name) for name in lasting}, given, waiting)
+    waiting = {name: [state_tables.bag_table(name, bag) for bag in queue] for name, queue in delays.queues()}
+    return ExportedState(epoch, {name: state_tables.table(name) for name in lasting}, given, waiting)
 
 
 def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
@@ -60,7 +60,9 @@ def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
     return dict(zip(map(tuple, words.tolist()), table.column(TOTAL).to_pylist()))
 
 
-def begin_anew(strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]) -> list[LocalStratum]:
+def reset_strata(
+    strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]
+) -> list[LocalStratum]:
     """Has the strata that count instances, and of which a relation's numbers are not known, begin with nothing but what
     transactions gave to them; these are returned."""
     unknown = [each for each in strata if each.joins and not anew.isdisjoint(each.relations)]

@@ -48,7 +48,7 @@ def found(db: tidelog.Database) -> dict[str, set[tuple[Any, ...]]]:
 
 
 def states(running: Running) -> list[dict[Any, GroupState]]:
-    return [each._states for each in running.engine._laid.strata if isinstance(each, AggregateStratum)]
+    return [each._states for each in running.engine._runtime.strata if isinstance(each, AggregateStratum)]
 
 
 def random_sale(rng: random.Random) -> Sale:

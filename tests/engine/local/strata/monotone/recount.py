@@ -15,7 +15,10 @@ from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 def mistakes_in_improving(engine: LocalEngine) -> list[str]:
     """What is wrong with ranks, counts, totals and best rows, between two epochs."""
     return [
-        each for stratum in engine._laid.strata if isinstance(stratum, MonotoneStratum) for each in _mistakes(stratum)
+        each
+        for stratum in engine._runtime.strata
+        if isinstance(stratum, MonotoneStratum)
+        for each in _mistakes(stratum)
     ]
 
 

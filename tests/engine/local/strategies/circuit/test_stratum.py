@@ -282,7 +282,7 @@ def test_the_memory_of_the_circuit_is_in_the_report() -> None:
     assert sizes["circuit"] > sizes["elastic"]
     assert run.report.bytes["Reach"] == sizes["circuit"]
     run.commit(delete={"Edge": [(i, i + 1) for i in range(100)]})
-    beside = run.engine._catalog.stores[run.engine._laid.numbers["Reach"]].beside
+    beside = run.engine._catalog.stores[run.engine._runtime.numbers["Reach"]].beside
     assert beside is not None
     assert beside.bytes() < 100, "one rewrite waits for the first edge"
 

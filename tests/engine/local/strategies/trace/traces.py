@@ -49,7 +49,7 @@ class Traced:
         self.engine.open()
         self.facts: dict[str, Rows] = {name: set(rows) for name, rows in facts.items()}
         self.engine.commit([Operation(name, +1, sorted(rows)) for name, rows in facts.items()])
-        (stratum,) = (each for each in self.engine._laid.strata if isinstance(each, TraceStratum))
+        (stratum,) = (each for each in self.engine._runtime.strata if isinstance(each, TraceStratum))
         (self.rule,) = stratum.stratum.rules
         plan = TracePlan(stratum._compiler, in_order(self.rule, names), frozenset(stratum.relations), keep_all=keep_all)
         self.stratum = stratum
