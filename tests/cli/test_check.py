@@ -46,7 +46,7 @@ def test_warnings_are_printed_on_stderr_and_leave_the_exit_code_alone(
     assert main(["check", str(path)]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("warning[W301]: `group_by` stands in the recursion of `A`\n")
+    assert err.startswith("warning[W301]: `group_by` is inside the recursion of `A`\n")
     assert err.endswith(f"{path}: no errors, 1 warning in 1 relation and 1 rule\n")
 
 

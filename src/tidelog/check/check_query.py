@@ -57,7 +57,7 @@ def _refuse(rule: program.Rule, source: program.TypedProgram, diagnostics: list[
             diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "not a relation of the program"))
         elif atom.delay or atom.latest:
             message = "a query sees relations as they are now"
-            diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "not what they were"))
+            diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "not as they were before"))
         elif relation.kind == "stream":
             message = f"`{atom.relation}` is a stream, which keeps no rows between epochs"
             diagnostics.append(diagnostic(Code.BAD_QUERY, message, atom.span, "nothing to look at"))

@@ -84,7 +84,7 @@ def _check_added(
     diagnostics: list[Diagnostic] = []
     for item in tree.items:
         if type(item) in _OTHERS:
-            message = f"{_OTHERS[type(item)]} cannot come at run time"
+            message = f"{_OTHERS[type(item)]} cannot be added at run time"
             help = "put it into the program, and open the database again with `migrate=True`"
             diagnostics.append(diagnostic(Code.NOT_A_RULE_CHANGE, message, item.span, "not a rule", help=help))
     _raise(diagnostics)
@@ -112,7 +112,7 @@ def _check_removed(tree: ast.Program, source: program.TypedProgram) -> list[Chec
             "only rules can be removed",
             item.span,
             "not a rule",
-            help="what is declared stays; remove the rules that derive or read it",
+            help="declarations stay; remove the rules that derive or read the relation",
         )
         for item in tree.items
         if not isinstance(item, _RULES)

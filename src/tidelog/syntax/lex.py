@@ -127,7 +127,7 @@ class _Scanner:
             f"unexpected character {shown}",
             position,
             position + 1,
-            "no word of the language has it",
+            "not a character of the language",
             help=_instead_of(char),
         )
         end = position + 1

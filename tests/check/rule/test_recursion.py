@@ -31,7 +31,7 @@ def test_a_group_by_in_a_circle_is_right_and_is_warned_of() -> None:
         Best(a, b, m) :- Way(a, b, c), var m = c.group_by((a, b)).min().
         Way(a, c, x + y) :- Best(a, b, x), Cost(b, c, y).
         """
-    ) == ["W301 `group_by` stands in the recursion of `Best`"]
+    ) == ["W301 `group_by` is inside the recursion of `Best`"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_group_by_in_a_circle_is_right_and_is_warned_of() -> None:
     ],
 )
 def test_every_way_to_group_is_seen(literal: str) -> None:
-    assert warned(f"Way(a, b, m) :- Way(a, b, c), {literal}.") == ["W301 `group_by` stands in the recursion of `Way`"]
+    assert warned(f"Way(a, b, m) :- Way(a, b, c), {literal}.") == ["W301 `group_by` is inside the recursion of `Way`"]
 
 
 @pytest.mark.parametrize(

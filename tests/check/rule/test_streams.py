@@ -48,6 +48,6 @@ def test_these_rules_are_refused(rule: str, message: str) -> None:
 
 
 def test_a_prime_needs_a_stream() -> None:
-    message = "E309 `Known'` is what a transaction brought into a stream, and `Known` is not one"
+    message = "E309 `Known'` reads the records of a stream, and `Known` is not a stream"
     assert wrong(STREAMS + "Users(u) :- Known'(u).") == [message]
     assert wrong(STREAMS + "Users(u) :- Word(u), not Known'(u).") == [message]

@@ -95,7 +95,7 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
     if not fits:
         message = f"attribute `{name}` wants {wanted or 'no value'}"
         help = f"`#[{name} = {_EXAMPLES[name]}]`" if wanted else f"`#[{name}]`"
-        label = "it has none" if attribute.value is None else "not what it wants"
+        label = "it has none" if attribute.value is None else "another value"
         diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, attribute.span, label, help=help))
         return None
     if name == "original" and "\0" in str(value):

@@ -92,7 +92,7 @@ def check_index(
             at.report(Code.BAD_INDEX, message, column.span, f"here {wanted}", related=[(local.span, f"here {found}")])
     _report_others(at, item, types)
     if read.entry is not None and (item.atom.delay or item.atom.prime or read.entry.is_stream):
-        message = "an index stands on a relation as it is now"
+        message = "an index is on the current rows of a relation"
         label = "a delayed one" if item.atom.delay else "a stream"
         at.report(Code.BAD_INDEX, message, item.atom.span, label)
     at.finish()

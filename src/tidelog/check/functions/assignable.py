@@ -128,9 +128,9 @@ class Assignable:
         if local.origin == "parameter" and current_flag(local.flag) is not True:
             return f"parameter `{local.name}` is not `mut`"
         if local.origin == "match" and self._homes.get(local) is None:
-            return f"`{local.name}` stands for a part of what is matched, which cannot be set"
+            return f"`{local.name}` is a part of the matched value, which cannot be set"
         if any(local in iterated for iterated in self._iterated):
-            return f"the loop around goes through `{local.name}`"
+            return f"the loop iterates over `{local.name}`"
         if self._inside and local not in self._inside[-1]:
             return f"a condition or an operand must leave `{local.name}` as it is"
         return None
@@ -144,7 +144,7 @@ class Assignable:
             label = "not a variable, nor a part of one"
             help = f"`var place = {show_expression(node)}` makes one"
         elif place is None:
-            label = "what is behind a reference cannot be set"
+            label = "the value behind a reference cannot be set"
         else:
             obstacle = self._obstacle(local)
             if obstacle is None:

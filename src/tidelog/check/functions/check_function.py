@@ -24,7 +24,7 @@ def check_function(entry: FunctionEntry, environment: Environment, diagnostics: 
             local.flag = parameter.type.mutable
         result = BROKEN if entry.result is None else entry.result
         span = declaration.result.span if declaration.result else declaration.name.span
-        reason = (span, "what the function returns is declared here")
+        reason = (span, "the result type is declared here")
         at.frame = Frame(result, reason)
         with at.scope():
             at.expect(declaration.body, result, reason)

@@ -385,7 +385,7 @@ def _instead(node: ast.Expression, where: str) -> str:
     """Returns a help for a pattern that may fail where it must fit."""
     pattern = show_expression(node)
     if where == "a `FlatMap`":
-        return f"what does not fit is left out by a second literal: `var item = FlatMap(…), {pattern} = item`"
+        return f"a second literal leaves out items that do not fit: `var item = FlatMap(…), {pattern} = item`"
     plain = show_expression(_without_var(node))
     if where == "a loop":
         return f"`match` looks at each item: `for (item in …) match (item) {{ {plain} -> …, _ -> () }}`"

@@ -302,7 +302,7 @@ def report_relation(at: Inference, name: str, span: Span) -> Draft:
         f"relation `{name}` stands inside an expression",
         span,
         "an atom is a literal of its own, not a value",
-        help="`,` joins literals, `not` stands before one; what holds in another case is another rule",
+        help="`,` joins literals, `not` negates one; write alternatives as separate rules",
     )
 
 

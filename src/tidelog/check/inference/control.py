@@ -65,7 +65,7 @@ def match(at: Inference, node: ast.Match, wanted: Draft | None, reasons: Reasons
     result = wanted if is_known(wanted) else None
     for arm in node.arms:
         with at.scope():
-            pattern(at, arm.pattern, subject, Declaring("match"), ((node.subject.span, "what is matched"),))
+            pattern(at, arm.pattern, subject, Declaring("match"), ((node.subject.span, "the matched value"),))
             if result is not None and is_known(wanted):
                 at.expect(arm.value, result, *reasons)
             elif result is None:
@@ -80,7 +80,7 @@ def match(at: Inference, node: ast.Match, wanted: Draft | None, reasons: Reasons
 def for_(at: Inference, node: ast.For, wanted: Draft | None, reasons: Reasons) -> Draft:
     item = iterate(at, node.iterable, at.infer(node.iterable))
     with at.scope():
-        pattern(at, node.pattern, item, Declaring("loop"), ((node.iterable.span, "what is iterated over"),))
+        pattern(at, node.pattern, item, Declaring("loop"), ((node.iterable.span, "the iterated value"),))
         at.frame.loops += 1
         at.infer(node.body)
         at.frame.loops -= 1
@@ -100,9 +100,9 @@ def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
         return True
 
     def give_up() -> None:
-        message = "the type of what is iterated over is not known"
+        message = "the type of the iterated value is not known"
         help = annotated(node, "Vec<u64>")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "what is its type?", help=help)
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "its type is not known", help=help)
 
     at.defer(attempt, lambda: [iterable], give_up)
     return current(result)
@@ -195,7 +195,7 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
         return at.solver.unify(returned, named(RESULT, Unknown(), found.parts[1]))
 
     def give_up() -> None:
-        message = "the type of what `?` takes apart is not known"
+        message = "the type of the operand of `?` is not known"
         help = annotated(node.operand, "Option<u64>")
         at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "an `Option` or a `Result`?", help=help)
 
@@ -240,7 +240,7 @@ def assign(at: Inference, node: ast.Assign, wanted: Draft | None, reasons: Reaso
             at.expect(node.value, draft, (node.target.span, f"this is {describe(draft)}"))
         case target:
             draft = at.infer(node.value)
-            pattern(at, target, draft, Assigning(), ((node.value.span, "what is assigned"),))
+            pattern(at, target, draft, Assigning(), ((node.value.span, "the assigned value"),))
     return UNIT
 
 

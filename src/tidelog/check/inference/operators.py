@@ -79,7 +79,7 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
         if _number(at, op, operand, draft, node) is BROKEN and current(draft) is not BROKEN:
             return BROKEN
     if op in _SHIFTS:
-        at.agree(node.right, right, U32, (node.left.span, "what is shifted"))
+        at.agree(node.right, right, U32, (node.left.span, "the shifted value"))
         return left
     why = (node.left.span, f"this is {describe(left)}")
     return at.agree(node.right, right, left, why, help=widened(node.left, left, right))
@@ -121,7 +121,9 @@ def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> N
 
     def give_up() -> None:
         message = "the type of a value that is cast is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=annotated(node.operand))
+        at.report(
+            Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=annotated(node.operand)
+        )
 
     at.defer(attempt, lambda: [operand], give_up, guess)
 
@@ -186,7 +188,9 @@ def slice_(at: Inference, node: ast.Slice, wanted: Draft | None, reasons: Reason
 
     def give_up() -> None:
         message = "the type of a value that is sliced is not known"
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=annotated(node.operand))
+        at.report(
+            Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=annotated(node.operand)
+        )
 
     before = at.errors
     at.defer(attempt, lambda: [operand], give_up)
@@ -232,7 +236,7 @@ def _join(at: Inference, node: ast.Binary) -> Draft:
         return True
 
     def give_up() -> None:
-        message = "the type of what `++` joins is not known"
+        message = "the type of an operand of `++` is not known"
         help = annotated(node.left, "string")
         at.report(Code.UNKNOWN_TYPE_HERE, message, node.left.span, "a `string` or a `bit`?", help=help)
 

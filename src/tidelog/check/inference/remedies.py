@@ -25,7 +25,7 @@ def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     if found == UNIT and isinstance(node, ast.Block) and node.ends_open and node.expressions:
         return f"without the last `;` the block gives the value of `{show_expression(node.expressions[-1])}`"
     if found == UNIT and isinstance(node, ast.Conditional) and node.otherwise is None:
-        return "`else` says what it is otherwise"
+        return "`else` gives the value otherwise"
     meant = _cast(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
     return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
 

@@ -39,7 +39,7 @@ def require_text(at: Inference, node: ast.Expression) -> None:
             Code.UNKNOWN_TYPE_HERE,
             "the type of a value that is turned into text is not known",
             node.span,
-            "what is its type?",
+            "its type is not known",
             help=annotated(node),
         )
 

@@ -198,7 +198,7 @@ def _part(at: Inference, node: ast.FieldAccess | ast.TupleField, find: _Find) ->
     def give_up() -> None:
         message = "the type of a value whose part is wanted is not known"
         help = annotated(node.operand, "(u64, string)" if isinstance(node, ast.TupleField) else "T")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "what is its type?", help=help)
+        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=help)
 
     at.defer(attempt, lambda: [operand], give_up)
     return result

@@ -216,7 +216,7 @@ class _Checking:
 
     def _declare(self, node: ast.Expression, draft: Draft, literal: ast.Literal, value: ast.Expression) -> None:
         binder = Declaring(self.state, literal)
-        pattern(self._at, node, draft, binder, ((value.span, "what is taken apart"),))
+        pattern(self._at, node, draft, binder, ((value.span, "the value that is taken apart"),))
         binder.finish()
 
     def _inspect(self, literal: ast.Inspect) -> None:
@@ -229,7 +229,7 @@ class _Checking:
             for node in self.state.unbound(literal.expression):
                 if node.name not in special:
                     self.state.require_before(node, literal)
-            at.expect(literal.expression, UNIT, (span, "what is inspected gives `()`"))
+            at.expect(literal.expression, UNIT, (span, "an inspected expression gives `()`"))
         self._makers.append(lambda make: [program.Inspect(make.expression(literal.expression), span)])
 
     # Groups

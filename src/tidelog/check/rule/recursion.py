@@ -181,16 +181,16 @@ class Recursion:
     def _grouped(self, step: Step, span: Span) -> Diagnostic:
         head, body = short_name(step.head), short_name(step.body)
         labels = [
-            Label(span, f"what is grouped here depends on `{head}`", primary=True),
+            Label(span, f"the grouped values depend on `{head}`", primary=True),
             Label(step.span, f"`{head}` depends on `{body}` here"),
         ]
         return Diagnostic(
             Code.GROUP_IN_CYCLE,
-            f"`group_by` stands in the recursion of `{head}`",
+            f"`group_by` is inside the recursion of `{head}`",
             (*labels, *self._way(step)),
             notes=(
-                "a group may change with every round: they go on until two are equal, which may never happen",
-                "whatever changes, the relations of this recursion are computed anew",
+                "a group may change in every round; rounds repeat until two are equal, which may never happen",
+                "every change recomputes all relations of this recursion",
             ),
         )
 
@@ -208,8 +208,8 @@ class Recursion:
     def _misplaced(self, step: Step) -> Diagnostic:
         head, body = short_name(step.head), short_name(step.body)
         what, message = {
-            "latest": (f"`{body}'`", f"`{body}'` stands in the recursion of `{head}`"),
-            "transformer": (f"`{body}`", f"a transformer stands in the recursion of `{head}`"),
+            "latest": (f"`{body}'`", f"`{body}'` is inside the recursion of `{head}`"),
+            "transformer": (f"`{body}`", f"a transformer is inside the recursion of `{head}`"),
             "positive": (f"`{body}`", f"stream `{body}` depends on itself"),
         }[step.kind]
         labels = [Label(step.span, f"`{head}` depends on {what} here", primary=True)]

@@ -1,7 +1,7 @@
 """Streams in a rule: what mixes with what.
 
 A stream holds the records of one transaction, so a body that reads one gives a stream, and its head must be one. Two
-streams cannot be joined, and nothing is negated on the way of a stream or is a stream. `S'`, the records of the last
+streams cannot be joined, and a rule that reads a stream cannot negate or is a stream. `S'`, the records of the last
 transaction as a relation, may stand everywhere; only a stream has it.
 """
 
@@ -49,7 +49,7 @@ class StreamFlow:
                 Code.STREAM_IN_RULE,
                 f"`not {name}` stands behind a stream",
                 atom.span,
-                "nothing is negated on the way of a stream",
+                "a rule that reads a stream cannot negate",
                 related=[(self._source.span, "the stream")],
             )
 
@@ -59,11 +59,11 @@ class StreamFlow:
             name = atom.relation.text
             self._at.report(
                 Code.STREAM_IN_RULE,
-                f"`{name}'` is what a transaction brought into a stream, and `{name}` is not one",
+                f"`{name}'` reads the records of a stream, and `{name}` is not a stream",
                 atom.span,
                 f"a {entry.declaration.kind}",
                 related=[(entry.span, "declared here")],
-                help=f"`{name}-1` is what it was one epoch before",
+                help=f"`{name}-1` is the relation one epoch before",
             )
 
     def head(self, atom: ast.Atom, entry: RelationEntry | None, *, has_body: bool) -> None:
@@ -77,7 +77,7 @@ class StreamFlow:
                 atom.span,
                 "not a stream",
                 related=[(self._source.span, "the stream")],
-                help=f"`{self._source.relation.text}'` is the relation of what the last transaction brought",
+                help=f"`{self._source.relation.text}'` is a relation of the records of the last transaction",
             )
         elif self._source is None and entry.is_stream and has_body:
             message = f"`{name}` is a stream, and the body does not give one"

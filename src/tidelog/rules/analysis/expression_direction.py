@@ -86,7 +86,7 @@ class Directions:
             case typed.TupleItem():
                 raise NotMonotoneError(expression.span, "only the first part of a tuple follows its order")
             case _:
-                raise NotMonotoneError(expression.span, "this may get worse when what it reads gets better")
+                raise NotMonotoneError(expression.span, "this may get worse when its inputs get better")
 
     def require_lasting(self, condition: typed.Expression, holds: bool = True) -> None:
         """Raises NotMonotoneError unless a condition that holds (or does not) stays so while costs get better."""
@@ -102,11 +102,11 @@ class Directions:
                 op = op if holds else _FLIPPED[op]
                 smaller, larger = (left, right) if op in ("<", "<=") else (right, left)
                 if self.direction(smaller) == RISES or self.direction(larger) == FALLS:
-                    raise NotMonotoneError(condition.span, "this may no longer hold when what it reads gets better")
+                    raise NotMonotoneError(condition.span, "this may become false when its inputs get better")
             case typed.Binary("==" | "!="):
                 raise NotMonotoneError(condition.span, "the value is compared for equality here")
             case _:
-                raise NotMonotoneError(condition.span, "this may no longer hold when what it reads gets better")
+                raise NotMonotoneError(condition.span, "this may become false when its inputs get better")
 
     def _other(self, expression: typed.Expression, direction: int) -> int:
         self.others.append(expression.span)
@@ -151,7 +151,7 @@ class Directions:
             case "-" | "*", BitType() | SignedType():
                 raise NotMonotoneError(span, f"this may run over the end of {expression.type}; `bigint` has none")
             case _:
-                raise NotMonotoneError(span, "this may get worse when what it reads gets better")
+                raise NotMonotoneError(span, "this may get worse when its inputs get better")
 
     def _sum(self, expression: typed.Binary) -> int:
         """Returns a sum that has to be watched: of one cost and of what stays."""
@@ -165,7 +165,7 @@ class Directions:
             rest, addend = (rest.left, rest.right) if self.reads(rest.left) else (rest.right, rest.left)
             addends.append(addend)
         if not isinstance(rest, typed.Var) or any(map(typed.may_fail, addends)):
-            raise NotMonotoneError(expression.span, "the sum is not of a variable and of what cannot fail")
+            raise NotMonotoneError(expression.span, "the sum is not of a variable and an expression that cannot fail")
         direction = self.direction(rest)
         self.sums.append(Sum(rest, tuple(addends), expression.type, direction == FALLS))
         return direction

@@ -24,7 +24,7 @@ from tidelog.rules.ir import RuleProgram, Stratum
 from tidelog.rules.lower.program import Options, lower_program
 from tidelog.rules.stratify import stratify
 
-_NOTE = "where groups give nothing but a `min` or `max` that only gets better, changes are followed instead"
+_NOTE = "a recursion that reads only a `min` or `max` that never gets worse is updated incrementally"
 
 
 def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:

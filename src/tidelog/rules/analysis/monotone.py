@@ -255,7 +255,7 @@ class _Search:
             if typed.variables(assign.expression) & made:
                 made.add(assign.variable.name)
                 if assign.variable.name in spans:
-                    raise NotMonotoneError(spans[assign.variable.name][0], "what is made of the value is joined on")
+                    raise NotMonotoneError(spans[assign.variable.name][0], "a value computed from it is joined on")
 
     def _require_key(self, best: Best) -> None:
         if any(column < best.keys for column in self._costs[best.members]):
@@ -293,7 +293,7 @@ class _Search:
                 for atom in rule.positives
                 if rule.head.relation == cycle[1] and atom.relation == cycle[0]
             )
-            raise NotMonotoneError(atom.span, "the value goes round here without a group") from None
+            raise NotMonotoneError(atom.span, "the value passes around a cycle here without a group") from None
 
 
 def _in_order(rule: Rule) -> list[Assign]:
