@@ -143,7 +143,7 @@ def test_a_rule_that_fails_exits_with_1_and_writes_nothing(folder: Path, capsys:
 def test_a_folder_that_cannot_be_made_exits_with_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "file").touch()
     assert run("-F", "facts", "-D", "file/out") == 2
-    assert "cannot make the folder file/out" in capsys.readouterr().err
+    assert "cannot create the folder file/out" in capsys.readouterr().err
 
 
 @pytest.mark.spark
@@ -273,7 +273,7 @@ def test_bad_rows_are_left_out_and_counted_where_that_is_asked_for(
     assert "facts/Edge.csv:3:2, column `dst` of `Edge`: `'ten'` is not a u32" in capsys.readouterr().err
     assert run("-F", "facts", "-D", "out", "--on-bad-row", "skip", "--json") == 0
     out, err = capsys.readouterr()
-    assert err.startswith("warning: facts/Edge.csv: left out 2 bad rows; the first: facts/Edge.csv:3:2, column `dst`")
+    assert err.startswith("warning: facts/Edge.csv: skipped 2 bad rows; the first: facts/Edge.csv:3:2, column `dst`")
     assert len(err.splitlines()) == 1
     relations = {each["name"]: each for each in json.loads(out)["relations"]}
     assert (relations["Edge"]["rows"], relations["Edge"]["skipped"]) == (2, 2)
@@ -282,5 +282,5 @@ def test_bad_rows_are_left_out_and_counted_where_that_is_asked_for(
     assert (folder / "out/Reach.csv").read_text() == "src,dst\na,9\nb,2\n"
     assert run("-F", "facts", "--on-bad-row=skip") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "left out" in next(line for line in lines if "relation" in line)
+    assert "skipped" in next(line for line in lines if "relation" in line)
     assert next(line.split() for line in lines if line.split()[:1] == ["Edge"])[:4] == ["Edge", "input", "2", "2"]

@@ -1,4 +1,4 @@
-"""`tidelog bench`: the benchmarks, as a table or as JSON. What runs now is told on a terminal, on standard error."""
+"""`tidelog bench`: the benchmarks, as a table or as JSON. On a terminal, standard error says which one runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 
 
-@click.group(short_help="Benchmarks: list them, run them.")
+@click.group(short_help="List or run the benchmarks.")
 @debug_option
 def bench() -> None:
-    """Benchmarks whose results are checked before their times are shown.
+    """Runs benchmarks. The results of each are checked before its times are printed.
 
     \b
     Example:
@@ -25,37 +25,48 @@ def bench() -> None:
     """
 
 
-@bench.command("list", short_help="What there is.")
+@bench.command("list", short_help="List the benchmarks.")
 @debug_option
 def list_() -> None:
-    """Prints the benchmarks: what each shows, the data it reads, and what it times."""
+    """Prints the benchmarks: what each measures, the data it reads, and its timed cases."""
     from tidelog.bench.present import print_list
     from tidelog.bench.registry import BENCHMARKS
 
     print_list(BENCHMARKS)
 
 
-@bench.command(short_help="Run some of them.")
+@bench.command(short_help="Run benchmarks by name.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--data", metavar="DIR", type=click.Path(path_type=Path), help="Real data; without it, generated data.")
-@click.option("--peers", metavar="LIST", default="", help="Other systems to run beside: souffle,duckdb.")
-@click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Bootstraps of each input.")
 @click.option(
-    "--threads", metavar="N", type=click.IntRange(min=1), help="Threads for an epoch; `closure` also runs with one."
+    "--data", metavar="DIR", type=click.Path(path_type=Path), help="Read real data from here. Default: generated data."
+)
+@click.option("--peers", metavar="LIST", default="", help="Other systems to compare with: souffle,duckdb.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How often to run the bootstrap (the first epoch, on an empty database) of each input.",
+)
+@click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Threads that evaluate one epoch (one committed transaction). `closure` then also runs on one thread.",
 )
 @click.option(
     "--scale",
     type=click.Choice(("tiny", "small", "full")),
     default="small",
     show_default=True,
-    help="How much data: seconds, minutes, or all of it.",
+    help="How much data: tiny runs for seconds, small for minutes, full on everything.",
 )
 @click.option(
     "--json",
     "json_file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write everything that was measured here; `-` for standard output, without the table.",
+    help="Also write all measurements to this file; `-` is standard output, then without the table.",
 )
 @debug_option
 def run(
@@ -67,9 +78,9 @@ def run(
     scale: str,
     json_file: Path | None,
 ) -> None:
-    """Runs benchmarks, checks their results, and prints medians, spreads and ratios of this one run.
+    """Runs benchmarks, checks their results, and prints medians, spreads and ratios.
 
-    A peer that is not installed is named as missing. At full scale, GALEN takes minutes and gigabytes.
+    Another system that is not installed is listed as missing. At full scale, GALEN takes minutes and gigabytes.
     """
     from tidelog.bench.benchmark import Scale
     from tidelog.bench.present import print_record
@@ -99,13 +110,13 @@ def run(
 
 
 def _say(text: str) -> None:
-    """A line about what runs now; nobody reads it in a pipe. (A bar that moves would take time from what is timed.)"""
+    """Prints which benchmark runs, on a terminal only. (A moving bar would disturb the timing.)"""
     if sys.stderr.isatty():
         click.echo(text, err=True)
 
 
 def _require_writable(file: Path) -> None:
-    """Raises UsageError, before anything has run, where the record could not be written; leaves no file behind."""
+    """Raises UsageError, before any benchmark runs, if the record cannot be written; leaves no file behind."""
     try:
         is_new = not file.exists()
         if is_new or file.is_file():

@@ -1,4 +1,4 @@
-"""`tidelog check`: all that is wrong with programs, or doubtful, without running them."""
+"""`tidelog check`: all errors and warnings of programs, without running them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.wording import counted
 
 
-@click.command(short_help="Print everything that is wrong with programs.")
+@click.command(short_help="Print all errors and warnings of programs.")
 @programs_argument
 @modules_option
 @externs_option
@@ -28,10 +28,10 @@ def check(
     externs_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Checks programs and prints everything that is wrong with them.
+    """Checks programs, without running them, and prints all errors and warnings.
 
-    Exits with 0 when all of them are right and with 1 when one is not; warnings do not count. `-` is standard input.
-    With --externs, an extern function that a program declares and the file does not have is an error, too.
+    Exits with 0 if no program has an error, else with 1; warnings do not count. `-` is standard input. With --externs,
+    an extern function (written in Python) that a program declares and the file does not define is an error, too.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`tidelog explain`: why a row is there, or why it is not."""
+"""`tidelog explain`: why a row is derived, or why it is not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,27 @@ from tidelog.cli.options import debug_option, modules_option, program_argument
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Read input relations from here, as `tidelog run` does.",
 )
-@click.option("--why-not", is_flag=True, help="The row is not there: say what each rule is missing.")
-@click.option("--shortest", is_flag=True, help="Look for the proof of least height, not for the first one.")
-@click.option("--depth", metavar="N", type=click.IntRange(min=1), default=40, show_default=True, help="Cut the tree.")
-@click.option("--lines", metavar="N", type=click.IntRange(min=1), default=400, show_default=True, help="Cut the text.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: all steps, each once, by number.")
+@click.option(
+    "--why-not", is_flag=True, help="For a row that is not derived: show the literal at which each rule fails."
+)
+@click.option("--shortest", is_flag=True, help="Print the proof of least height instead of the first one found.")
+@click.option(
+    "--depth",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Print at most this many levels of the tree.",
+)
+@click.option(
+    "--lines",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="Print at most this many lines.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every step once, with a number.")
 @modules_option
 @externs_option
 @debug_option
@@ -44,8 +60,8 @@ def explain(
     """Explains one row of a program's result: a tree of rules down to facts.
 
     ROW is written as in the shell: a relation with its columns in order or by name, text in double quotes. Each line of
-    the tree is a row; under it stand the rule that derives it and what the rule found. With --why-not, each rule that
-    could derive the row is shown with the first literal that nothing gets past.
+    the tree is a row; below it are the rule that derives it and the rows that the rule matched. With --why-not, each
+    rule that could derive the row is shown with the first literal that has no match.
 
     \b
     Example:
@@ -80,7 +96,7 @@ def explain(
 
 
 def _read_row(text: str, program: Any) -> tuple[str, tuple[Any, ...]]:
-    """The relation and the row that the text stands for. Raises DataError or UsageError with its place in the text."""
+    """Returns the relation and the row of a text. Raises DataError or UsageError with the place in the text."""
     from tidelog.shell.place import IncompleteError, bad_command
     from tidelog.shell.read_command import read_row
     from tidelog.shell.rows import Rows

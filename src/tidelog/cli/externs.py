@@ -28,7 +28,7 @@ externs_option = click.option(
     "externs_file",
     metavar="FILE.py",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help=f"Python functions for the program's extern functions: by their names, or in a dictionary {NAME}.",
+    help=f"Python file with the program's extern functions, as functions of the same names or in a dictionary {NAME}.",
 )
 
 
@@ -63,7 +63,7 @@ def _run(path: Path) -> ModuleType:
         exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except Exception as error:
         raise UsageError(
-            f"the externs in {path} cannot be loaded: {_told(error, path)}", code=Code.BAD_EXTERNS
+            f"the externs in {path} cannot be loaded: {_error_text(error, path)}", code=Code.BAD_EXTERNS
         ) from error
     return module
 
@@ -84,8 +84,8 @@ def _dictionary(path: Path, externs: object) -> dict[str, Callable[..., Any]]:
     return dict(externs)
 
 
-def _told(error: Exception, path: Path) -> str:
-    """The exception, and the line of the file that it came from."""
+def _error_text(error: Exception, path: Path) -> str:
+    """Returns the text of an exception, and the line of the file that raised it."""
     if isinstance(error, SyntaxError):
         line = error.lineno
         text = error.msg

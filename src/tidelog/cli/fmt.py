@@ -1,4 +1,4 @@
-"""`tidelog fmt`: programs in the standard layout. A file is replaced whole or not at all."""
+"""`tidelog fmt`: formats programs. A file is replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, UsageError
 
 
-@click.command(short_help="Bring programs into the standard layout.")
+@click.command(short_help="Format programs in the standard layout.")
 @programs_argument
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@click.option("--check", "only_check", is_flag=True, help="Change no file. Exit with 1 if a file would change.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the result instead of changing the file.")
 @debug_option
 @click.pass_context
 def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to_stdout: bool) -> None:
     """Formats programs in place: line breaks, blanks and parentheses change, comments and meaning do not.
 
-    A file that does not parse is left alone, and what is wrong with it is printed. Exits with 1 if there was one.
-    `-` is standard input: its result goes to standard output.
+    A file that does not parse is not changed; its errors are printed, and the command exits with 1. `-` is standard
+    input: the result goes to standard output.
 
     \b
     Example:
@@ -61,7 +61,7 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
 
 
 def _replace(path: Path, text: str) -> None:
-    """Gives the file a new text in one step; it keeps its mode, and a link still leads to it."""
+    """Replaces the text of the file in one step; keeps its mode, and follows links."""
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:

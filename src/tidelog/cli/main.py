@@ -1,6 +1,6 @@
-"""`tidelog`: the command line. Data goes to standard output, talk to standard error.
+"""`tidelog`: the command line. Data goes to standard output, messages to standard error.
 
-Exit codes: 0 ok, 1 the program is wrong, 2 usage, 3 data, 70 a bug of ours, 130 interrupted.
+Exit codes: 0 ok, 1 the program is wrong, 2 usage, 3 data, 70 a bug in Tidelog, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _INTERRUPTED = 130
 @click.version_option(package_name="tidelog", prog_name="tidelog")
 @debug_option
 def tidelog() -> None:
-    """Datalog whose answers stay up to date while facts and rules change.
+    """Incremental Datalog: derived relations stay up to date while facts and rules change.
 
     \b
-    Start with a program, reach.dl:
+    Write a program, reach.dl:
       input relation Edge(src: string, dst: string)
       output relation Reach(src: string, dst: string)
       Reach(x, y) :- Edge(x, y).
       Reach(x, z) :- Reach(x, y), Edge(y, z).
 
     \b
-    and a file facts/Edge.csv with two columns; then
+    and a file facts/Edge.csv with two columns. Check the program and run it:
       tidelog check reach.dl
       tidelog run reach.dl -F facts -D out
     """
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has left; nothing more can be said on it, not even at exit.
+        # The reader of standard output is closed; Python must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InternalError as error:

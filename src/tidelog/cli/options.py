@@ -1,4 +1,4 @@
-"""Options and settings that several commands have."""
+"""Options and settings shared by several commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidelog.maintain.strategies import DEFAULT_STRATEGY, STRATEGIES
 
 @dataclass(slots=True)
 class Settings:
-    """What holds for the whole call. `debug`: show the Python traceback of an error."""
+    """Settings of one call of `tidelog`. `debug`: show the Python traceback of an error."""
 
     debug: bool
 
@@ -40,7 +40,7 @@ modules_option = click.option(
     metavar="DIRECTORY",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Look for imported modules here, too. May be given several times.",
+    help="Also look for imported modules here. May be given several times.",
 )
 
 program_argument = click.argument(
@@ -49,7 +49,7 @@ program_argument = click.argument(
 
 
 def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
-    """`Reach=frames` and the like, as `Program.open` takes it."""
+    """Returns `RELATION=PLAN` pairs as the dictionary that `Program.open` takes."""
     plans = {}
     for each in given:
         relation, is_pair, plan = each.partition("=")
@@ -64,20 +64,21 @@ directory_option = click.option(
     "directory",
     metavar="DIRECTORY",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the database there. If there is one, it goes on.",
+    help="Keep the database in this directory. If it already holds a database, that one is opened and continued.",
 )
 
 engine_option = click.option(
     "--engine",
     type=click.Choice(("local", "spark", "auto")),
-    help="Where to run: by default where the database of --db is, else local. Another one takes that over.",
+    help="The engine that evaluates the program. Default: the engine that wrote the database of --db, or local without"
+    " one. With another engine, the database is converted.",
 )
 
 
-def engine_for(asked: str | None, directory: Path | None) -> str:
-    """The engine that was asked for; else that of the database, if there is one."""
-    if asked is not None or directory is None:
-        return asked or "local"
+def engine_for(requested: str | None, directory: Path | None) -> str:
+    """Returns the requested engine, or the engine of the database, if there is one."""
+    if requested is not None or directory is None:
+        return requested or "local"
     from tidelog.database.storage.active_format import form_of
 
     return form_of(directory) or "local"
@@ -89,8 +90,8 @@ plans_option = click.option(
     metavar="RELATION=PLAN",
     multiple=True,
     callback=read_plans,
-    help="On Spark, run the stratum of a relation so: decomposed, single task or frames; with `--engine auto` also"
-    " driver. May be given several times.",
+    help="On Spark, the plan for the stratum (rules that depend on each other) of a relation: decomposed, single task"
+    " or frames; with `--engine auto` also driver. May be given several times.",
 )
 
 _OPENING = (
@@ -99,7 +100,7 @@ _OPENING = (
         metavar="NAME",
         default=DEFAULT_STRATEGY,
         show_default=True,
-        help="How derived relations are kept up to date. "
+        help="How derived relations are kept up to date after a change. "
         + "; ".join(f"{a}: {b}" for a, b in STRATEGIES.items())
         + ".",
     ),
@@ -109,13 +110,26 @@ _OPENING = (
         type=float,
         default=DEFAULT_SWITCH,
         show_default=True,
-        help="With `elastic`, while nothing is known of what repairs cost: give up one that has taken this share of the"
-        " time of the last derivation, and derive anew.",
+        help="For `elastic`: the time budget of an incremental update, as a share of the time of the last full"
+        " recompute of the stratum (rules that depend on each other). An update over budget is stopped, and the"
+        " stratum is recomputed. Used until the cost of updates has been measured.",
     ),
-    click.option("--threads", metavar="N", type=int, help="Threads for one epoch. Default: as many as pay."),
-    click.option("--max-rounds", metavar="N", type=int, help="Undo an epoch that needs more rounds in a recursion."),
-    click.option("--max-rows", metavar="N", type=int, help="Undo an epoch in which a relation grows beyond this."),
-    click.option("--deadline", metavar="SECONDS", type=float, help="Undo an epoch that takes longer."),
+    click.option(
+        "--threads",
+        metavar="N",
+        type=int,
+        help="Threads that evaluate one epoch (one committed transaction). Default: one per core, at most 16.",
+    ),
+    click.option(
+        "--max-rounds",
+        metavar="N",
+        type=int,
+        help="Roll back an epoch in which a recursion needs more rounds (evaluation steps) than this.",
+    ),
+    click.option(
+        "--max-rows", metavar="N", type=int, help="Roll back an epoch in which a relation grows beyond this many rows."
+    ),
+    click.option("--deadline", metavar="SECONDS", type=float, help="Roll back an epoch that takes longer than this."),
 )
 OPENING = ("strategy", "switch", "threads", "max_rounds", "max_rows", "deadline")
 
@@ -123,7 +137,7 @@ OPENING = ("strategy", "switch", "threads", "max_rounds", "max_rows", "deadline"
 def opening_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of `Program.open` that are not about the engine; the command gets them as `opening`.
 
-    What a value may be is for `Program.open` to say, so that the errors are the same.
+    `Program.open` checks the values, so that the errors are the same.
     """
 
     @wraps(command)

@@ -13,21 +13,24 @@ from tidelog.cli.options import debug_option, modules_option, opening_options
 
 @click.command(short_help="Keep output tables up to date from changing sources.")
 @click.argument("file", metavar="PIPELINE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--once", "watch", flag_value=False, default=False, help="Take what is there, then end. The default.")
-@click.option("--watch", "watch", flag_value=True, type=bool, help="Go on with what comes, until Ctrl-C.")
+@click.option("--once", "watch", flag_value=False, default=False, help="Process all new data, then exit. The default.")
+@click.option("--watch", "watch", flag_value=True, type=bool, help="Keep processing new data until Ctrl-C.")
 @click.option(
     "--interval",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="With --watch: how long to wait before looking again.",
+    help="With --watch: the time between two looks for new data.",
 )
-@click.option("--engine", type=click.Choice(("local", "spark")), help="Run there, whatever the file says.")
+@click.option(
+    "--engine", type=click.Choice(("local", "spark")), help="The engine to use instead of the one in the file."
+)
 @click.option(
     "--on-bad-row",
     type=click.Choice(("fail", "skip")),
-    help="What to do with a record that cannot be taken: stop, or leave it out (to the quarantine, if there is one)."
+    help="What to do with a record that does not fit its relation: stop, or skip it (into the quarantine, if there is"
+    " one)."
     "  [default: skip with a [quarantine], else fail]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each batch instead of a table.")
@@ -46,10 +49,11 @@ def pipeline(
     externs_file: Path | None,
     opening: dict[str, Any],
 ) -> None:
-    """Runs the pipeline of a file: starting tables first, then every new batch of its feeds as an epoch.
+    """Runs the pipeline of a file: first its starting tables, then each new batch of its feeds.
 
-    What was taken is kept with the state, so a run goes on where the last one ended, however it ended; nothing is taken
-    twice. docs/pipeline.md says what a file has.
+    Each batch is one epoch: one transaction, committed as a whole. The positions in the feeds are committed together
+    with the state. A run therefore continues where the last one ended, even after a crash, and processes no record
+    twice. docs/pipeline.md describes the file.
 
     \b
     Example:

@@ -1,7 +1,7 @@
-"""What a command is doing now: timed always, shown on a terminal as a line with a bar, silent in a pipe.
+"""The phases of a command: timed always, shown as a line with a bar on a terminal, silent in a pipe.
 
-While an epoch is evaluated the bar stands for the strata, and beside it are the relations of the present one and its
-round. How many rounds a recursion takes is not known before its end, so no bar could stand for those.
+While an epoch is evaluated, the bar counts strata, and beside it are the relations and the round of the current one.
+The number of rounds of a recursion is not known before its end, so no bar counts them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST = 60
 
 
 class Progress:
-    """One phase after the other, inside a `with` block. `seconds` has the time of each, in their order."""
+    """Phases in sequence, inside a `with` block. `seconds` has the time of each, in order."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.seconds: dict[str, float] = {}
@@ -33,7 +33,7 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anybody sees it: outside of a terminal nobody does."""
+        """True on a terminal."""
         return self._console.is_terminal
 
     def start(self, phase: str, detail: str = "", strata: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Progress:
         self._show(f"{phase} {detail}".rstrip(), 0, strata)
 
     def at(self, relations: Sequence[str], round_: int) -> None:
-        """The epoch is in this round of the stratum of these relations."""
+        """Shows that the epoch is in this round of the stratum of these relations."""
         if relations != self._relations:
             self._relations = relations
             self._strata += 1

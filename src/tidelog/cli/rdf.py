@@ -1,4 +1,4 @@
-"""`tidelog rdf`: ontologies as rules, triples as facts."""
+"""`tidelog rdf`: ontologies → rules, triples → facts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group(short_help="Rules from an ontology, facts from triples.")
 def rdf() -> None:
-    """RDF and OWL: an ontology becomes rules, triples become facts.
+    """Converts RDF and OWL: an ontology becomes rules, triples become facts.
 
     \b
     Example:
       tidelog rdf rules univ-bench.owl > univ.dl
       tidelog run univ.dl -F facts -D out          # with the triples in facts/T.nt
 
-    A relation `T(s: string, p: string, o: string)` takes its rows from `T.nt` or `T.ttl` wherever files are read. IRIs
-    stand for themselves, literals as N-Triples writes them: `"5"^^<http://...>`.
+    Wherever fact files are read, a relation `T(s: string, p: string, o: string)` can be read from `T.nt` or `T.ttl`. An
+    IRI becomes its text, a literal its N-Triples form: `"5"^^<http://...>`.
     """
 
 
@@ -33,14 +33,14 @@ def rdf() -> None:
     type=click.Choice(("triples", "relations")),
     default="triples",
     show_default=True,
-    help="Facts come as one relation T(s, p, o), or as one per class and property (ToldStudent).",
+    help="The input relations of the program: one relation T(s, p, o), or one per class and property (ToldStudent).",
 )
 @debug_option
 def rules(ontology: Path, facts: str) -> None:
     """Prints a program with the rules of OWL 2 RL for ONTOLOGY (.owl, .rdf, .xml, .ttl or .nt).
 
-    Each class is a relation of one column, each property one of two. Axioms that OWL 2 RL has no rule for are named in
-    comments, and counted on standard error.
+    Each class becomes a relation with one column, each property a relation with two. Axioms for which OWL 2 RL has no
+    rule are listed in comments, and counted on standard error.
     """
     from tidelog.rdf.ontology import read_ontology
     from tidelog.rdf.owl_rules import owl_program
@@ -49,13 +49,19 @@ def rules(ontology: Path, facts: str) -> None:
     found = read_ontology(read_triples(ontology))
     click.echo(owl_program(found, facts), nl=False)
     names = f"classes: {len(found.classes)}, properties: {len(found.properties)}"
-    click.echo(f"{names}, axioms: {len(found.axioms)}, left out: {len(found.left_out)}", err=True)
+    click.echo(f"{names}, axioms: {len(found.axioms)}, skipped: {len(found.left_out)}", err=True)
 
 
 @rdf.command(short_help="Write triples as files, one per class and property.")
 @click.argument("ontology", type=_FILE)
 @click.argument("data", type=_FILE, nargs=-1, required=True)
-@click.option("-D", "out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where files go.")
+@click.option(
+    "-D",
+    "out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory for the files. Created if missing.",
+)
 @debug_option
 def facts(ontology: Path, data: tuple[Path, ...], out: Path) -> None:
     """Writes the triples of DATA as Parquet files for the program of `tidelog rdf rules --facts relations ONTOLOGY`.

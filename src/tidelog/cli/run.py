@@ -1,4 +1,4 @@
-"""`tidelog run`: one epoch from files to files."""
+"""`tidelog run`: one epoch (one committed transaction) from files to files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Read input relations from here: Edge.csv, .tsv, .facts, .jsonl or .parquet for `Edge` (text also as .gz).",
 )
-@click.option("-D", "--output", metavar="DIR", type=_FOLDER, help="Write output relations here; made if missing.")
+@click.option(
+    "-D",
+    "--output",
+    metavar="DIR",
+    type=_FOLDER,
+    help="Write output relations here. The directory is created if it is missing.",
+)
 @engine_option
 @directory_option
 @plans_option
@@ -41,14 +47,15 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Choice(("csv", "tsv", "jsonl", "parquet")),
     default="csv",
     show_default=True,
-    help="The kind of files to write.",
+    help="Format of the files to write.",
 )
 @click.option(
     "--on-bad-row",
     type=click.Choice(("fail", "skip")),
     default="fail",
     show_default=True,
-    help="What to do with a row of a file that does not fit: stop, or leave it out and say how many there were.",
+    help="What to do with a row of a file that does not fit its relation: stop, or skip the row and report how many"
+    " were skipped.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @opening_options
@@ -71,9 +78,13 @@ def run(
 ) -> None:
     """Runs a program once: reads facts, derives everything, writes the output relations.
 
-    A CSV or TSV file may start with a line of the column names, in any order; otherwise its columns are those of the
-    relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F only the facts in the
-    program's text count; without -D nothing is written. With --db the facts are added to a database that lasts.
+    The facts are committed as one transaction, called an epoch. The summary has a line for each relation. Rules that
+    depend on each other form a stratum, which is evaluated as a whole: its rounds (steps of the recursion) and its time
+    stand beside its first relation.
+
+    A CSV or TSV file may start with a line of column names, in any order; otherwise its columns are those of the
+    relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F, the only facts are
+    those in the program's text. Without -D, nothing is written. With --db, the facts are added to a durable database.
 
     \b
     Example:

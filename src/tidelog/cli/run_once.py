@@ -1,4 +1,4 @@
-"""A program and a folder of facts → one epoch, a folder of results, and a summary of what it took."""
+"""A program and a folder of facts → one epoch, a folder of results, and a summary of rows and times."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run did. `rows`, `files` and `skipped` are by relation; `seconds` by phase, in their order.
+    """The result of a run. `rows`, `files` and `skipped` are by relation; `seconds` by phase, in order.
 
-    `skipped` has the number of rows of each file that were left out because they did not fit; none where none may be.
+    `skipped` counts the rows of each file that did not fit; it is empty unless bad rows may be skipped.
     """
 
     program: str
@@ -60,7 +60,7 @@ def run_once(
 ) -> Summary:
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
-    With `skip_bad_rows`, rows of files that do not fit are left out, counted and warned of, file by file. `opening` are
+    With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `opening` has
     further options of `Program.open`.
     """
     with Progress() as progress:
@@ -87,7 +87,7 @@ def run_once(
 
 
 def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[str, Path]:
-    """The file of each input relation, with a note for what has none and a warning for files that nobody reads."""
+    """Returns the file of each input relation; prints a note for a relation without one, a warning for other files."""
     if folder is None:
         if inputs:
             _say(f"note: without -F the input relations start empty: {', '.join(inputs)}")
@@ -96,7 +96,7 @@ def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[s
     for stranger in found.strangers:
         meant = suggest(stranger.name.partition(".")[0], inputs)
         hint = f"; did you mean `{meant}`?" if meant else ""
-        _say(f"warning: {stranger} is not read: it bears the name of no input relation{hint}")
+        _say(f"warning: {stranger} is not read: no input relation has this name{hint}")
     for name in inputs:
         if name not in found.files:
             _say(f"note: {folder} has no file for `{name}`, which starts empty")
@@ -110,7 +110,7 @@ def load(
     progress: Progress,
     bad: Mapping[str, BadRows] | None = None,
 ) -> Transaction:
-    """One transaction with the rows of all files; `bad` says by relation what becomes of rows that do not fit."""
+    """Commits one transaction with the rows of all files; `bad` collects, by relation, the rows that do not fit."""
     relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
     with database.transaction() as tx:
         for name, path in files.items():
@@ -127,7 +127,7 @@ def _warn_of_bad_rows(files: Mapping[str, Path], bad: Mapping[str, BadRows]) -> 
     for name, each in bad.items():
         if each.first is not None:
             rows = "row" if each.count == 1 else "rows"
-            _say(f"warning: {files[name]}: left out {each.count:,} bad {rows}; the first: {each.first.message}")
+            _say(f"warning: {files[name]}: skipped {each.count:,} bad {rows}; the first: {each.first.message}")
 
 
 def _check_outputs(program: Program) -> None:
@@ -153,7 +153,7 @@ def _write_outputs(
 
 
 def _contents(database: Database, transaction: Transaction, relation: Relation) -> Batch:
-    """The rows to write: those of a set, of a multiset as often as their weights say, of a stream what it brought."""
+    """Returns the rows to write: a set's once, a multiset's as often as their weights say, a stream's of this epoch."""
     view = database.relation(relation.name)
     if relation.kind is Kind.SET:
         return view.to_arrow() if is_plain_relation(relation) else view.rows()
@@ -168,7 +168,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"cannot make the folder {folder}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT
+            f"cannot create the folder {folder}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT
         ) from error
 
 

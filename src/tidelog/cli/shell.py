@@ -27,12 +27,14 @@ from tidelog.cli.options import (
 @engine_option
 @modules_option
 @externs_option
-@click.option("--no-init-snapshot", is_flag=True, help="Do not print what the program's own facts imply.")
-@click.option("--output-internal-relations", is_flag=True, help="Treat relations that have no role as output.")
-@click.option("--keep-duplicates", is_flag=True, help="Groups keep equal values that come from different rows.")
-@click.option("--no-store", is_flag=True, help="`dump` prints nothing, and nothing is kept for it.")
+@click.option(
+    "--no-init-snapshot", is_flag=True, help="Do not print the rows that the facts in the program's text derive."
+)
+@click.option("--output-internal-relations", is_flag=True, help="Treat relations without a role as output.")
+@click.option("--keep-duplicates", is_flag=True, help="Groups keep equal values of different rows.")
+@click.option("--no-store", is_flag=True, help="`dump` prints nothing, and no rows are stored for it.")
 @click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
-@click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Accepted for old scripts; not needed.")
+@click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Ignored; accepted for old scripts.")
 @opening_options
 @debug_option
 @click.pass_context
@@ -54,7 +56,7 @@ def shell(
 ) -> None:
     """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
 
-    Where --db has a database, the program may be left out.
+    If --db has a database, the program can be omitted.
 
     \b
     Example:
@@ -84,7 +86,7 @@ def shell(
 
         compiled = read_program(directory).compile(externs)
     else:
-        raise click.UsageError("Missing argument '[PROGRAM.dl]': only with `--db` it may be left out.", context)
+        raise click.UsageError("Missing argument '[PROGRAM.dl]': it can be omitted only with `--db`.", context)
     print_warnings(compiled.stages.typed)
     with Shell(
         compiled,

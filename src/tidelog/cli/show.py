@@ -1,4 +1,4 @@
-"""`tidelog show`: what the compiler makes of a program, stage by stage."""
+"""`tidelog show`: the intermediate forms of a program, stage by stage."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tidelog.cli.options import debug_option, modules_option, plans_option, prog
 _STAGES = ("ast", "types", "rules", "strata", "plan")
 
 
-@click.command(short_help="Print what the compiler makes of a program.")
+@click.command(short_help="Print an intermediate form of the compiler.")
 @program_argument
-@click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="Which form to print.")
+@click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="The form to print.")
 @click.option(
     "--engine",
     type=click.Choice(("local", "spark", "auto")),
     default="local",
     show_default=True,
-    help="Whose plan: on Spark, how each stratum would be run over large relations, and why; with auto, how where it"
-    " does not run in the driver's process.",
+    help="The engine of `--stage plan`. spark: the plan of each stratum for large relations, and the reason. auto: the"
+    " same, for strata that do not run in the driver's process.",
 )
 @plans_option
 @modules_option
 @debug_option
 def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> None:
-    """Prints one of the forms that a program takes on its way to the engine.
+    """Prints one of the compiler's forms of a program. A stratum is a set of rules that depend on each other.
 
     \b
     ast     the text as it was read
     types   declarations, functions and rules with the type of every variable
     rules   the flat rules that engines run
-    strata  which rules run together, and in which order
-    plan    the join order of each rule, for each way it can be triggered; on Spark how strata are run
+    strata  the strata in the order in which they run, with their rules
+    plan    the join order of each rule, for each relation that can trigger it; on Spark the plan of each stratum
 
     \b
     Example:
@@ -46,7 +46,7 @@ def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, m
 
 
 def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> str:
-    """What is to be shown; only the stages up to the one that is asked for are run."""
+    """Returns the form; runs only the stages up to the requested one."""
     from tidelog.database.program.program import compile, read_source
 
     if stage == "ast":

@@ -23,7 +23,7 @@ programs_argument = click.argument(
 
 
 def read_program(path: Path) -> Source:
-    """The program in a file, or on standard input. Raises UsageError when it cannot be read, or is not UTF-8."""
+    """Reads the program in a file, or on standard input. Raises UsageError if it cannot be read, or is not UTF-8."""
     from tidelog.database.program.program import read_source
 
     if not is_standard_input(path):

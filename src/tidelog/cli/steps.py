@@ -1,8 +1,8 @@
-"""What a pipeline does, as it does it: a table that grows on standard output, or lines of JSON; progress elsewhere.
+"""The steps of a pipeline → a growing table on standard output, or lines of JSON; progress goes to standard error.
 
-batch  epoch    read  bad  conflicts    came    went  seconds  how                what changed
-start      1   1,204    0          0   8,011       0     0.41  bootstrap          Reach +7,920 -0, Dark +91 -0
-0          2       3    0          0       2     118     0.02  update, bootstrap  Reach +2 -118
+batch  epoch    read  bad  conflicts  inserted  deleted  seconds  how                changes
+start      1   1,204    0          0     8,011        0     0.41  bootstrap          Reach +7,920 -0, Dark +91 -0
+0          2       3    0          0         2      118     0.02  update, bootstrap  Reach +2 -118
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tidelog.pipeline.run import Listener, Step
 
 _UNTOUCHED = ("unchanged",)
 _LINE = "{:<6} {:>6} {:>9} {:>5} {:>9} {:>10} {:>10} {:>8}  {:<20} {}"
-_HEADINGS = ("batch", "epoch", "read", "bad", "conflicts", "came", "went", "seconds", "how", "what changed")
+_HEADINGS = ("batch", "epoch", "read", "bad", "conflicts", "inserted", "deleted", "seconds", "how", "changes")
 
 
 class TableSteps:
-    """A line for each batch, printed when it is done; the headings come before the first."""
+    """A table with a line for each finished batch."""
 
     def __init__(self) -> None:
         self._progress = Progress()
@@ -40,7 +40,7 @@ class TableSteps:
     ) -> None:
         self._progress.__exit__(kind, error, trace)
         if kind is None and not self._lines:
-            click.echo("nothing new", err=True)
+            click.echo("no new data", err=True)
 
     def _begin(self, phase: str, what: str) -> None:
         self._progress.start(phase, what)
@@ -51,7 +51,7 @@ class TableSteps:
             self._progress.say(_LINE.format(*_HEADINGS), on_error=False)
         self._lines += 1
         report = step.report
-        came, went = (sum(each[i] for each in step.changes.values()) for i in (0, 1))
+        inserted, deleted = (sum(each[i] for each in step.changes.values()) for i in (0, 1))
         changed = ", ".join(f"{name} +{a:,} -{b:,}" for name, (a, b) in step.changes.items())
         cells = (
             step.batch,
@@ -59,8 +59,8 @@ class TableSteps:
             f"{step.read:,}",
             f"{step.bad:,}",
             f"{step.conflicts:,}",
-            f"{came:,}",
-            f"{went:,}",
+            f"{inserted:,}",
+            f"{deleted:,}",
             f"{sum(step.seconds.values()):.2f}",
             ways(report),
             changed or "nothing",
@@ -72,7 +72,7 @@ class TableSteps:
 
 
 class JsonSteps(TableSteps):
-    """An object on a line for each batch."""
+    """A JSON object on a line for each batch."""
 
     def _done(self, step: Step) -> None:
         self._progress.start("wait")
@@ -81,7 +81,7 @@ class JsonSteps(TableSteps):
 
 
 def step_record(step: Step) -> dict[str, Any]:
-    """A step as plain values; `epoch` is null for a batch without effect."""
+    """Returns a step as plain values; `epoch` is null for a batch without effect."""
     report = step.report
     return {
         "batch": step.batch,
@@ -89,14 +89,14 @@ def step_record(step: Step) -> dict[str, Any]:
         "read": step.read,
         "bad": step.bad,
         "conflicts": step.conflicts,
-        "changes": {name: {"came": came, "went": went} for name, (came, went) in step.changes.items()},
+        "changes": {name: {"came": inserted, "went": deleted} for name, (inserted, deleted) in step.changes.items()},
         "seconds": {phase: round(seconds, 6) for phase, seconds in step.seconds.items()},
         "strata": [asdict(each) for each in report.strata] if report is not None else [],
     }
 
 
 def ways(report: EpochReport | None) -> str:
-    """How the strata were brought up to date, each way once."""
+    """Returns the strategies that brought the strata up to date, each once."""
     if report is None:
         return ""
     used = [

@@ -17,14 +17,14 @@ _WIDTH_IN_A_PIPE = 160
 
 
 def print_table(summary: Summary) -> None:
-    """One line per relation; what a stratum took stands beside the first of its relations."""
+    """Prints a line per relation; rounds and time of a stratum are beside the first of its relations."""
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("relation")
     table.add_column("role")
     for heading in ("rows", "rounds", "seconds"):
         table.add_column(heading, justify="right")
     if summary.skipped:
-        table.add_column("left out", justify="right")
+        table.add_column("skipped", justify="right")
     table.add_column("how")
     table.add_column("file")
     strata = {stratum.relations[0]: stratum for stratum in summary.report.strata if stratum.relations}
@@ -48,9 +48,9 @@ def print_table(summary: Summary) -> None:
 
 
 def print_json(summary: Summary) -> None:
-    """An object with `relations`, `strata` and `seconds`; numbers are numbers, a relation without a file has null.
+    """Prints an object with `relations`, `strata` and `seconds`; the file of a relation without one is null.
 
-    Where bad rows are left out, each input relation with a file has their number as `skipped`.
+    Where bad rows are skipped, each input relation with a file has their number as `skipped`.
     """
     files = {name: str(path) for name, path in summary.files.items()}
     document = {
@@ -69,5 +69,5 @@ def print_json(summary: Summary) -> None:
 
 
 def _shown(stratum: StratumReport | None) -> StratumReport | None:
-    """A stratum without rules has nothing to tell."""
+    """Returns the stratum, or None for one without rules."""
     return stratum if stratum is not None and (stratum.rounds or stratum.instances) else None

@@ -1,4 +1,4 @@
-"""Warnings about a program that runs: on standard error, before anything else is said. They change no exit code."""
+"""Warnings about a program that runs: on standard error, before all other messages. They change no exit code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tidelog.check.program import TypedProgram
 
 
 def print_warnings(typed: TypedProgram) -> None:
-    """Prints each warning, and an empty line behind it."""
+    """Prints each warning, and an empty line after it."""
     for warning in typed.warnings:
         click.echo(f"{warning.render()}\n", err=True)

@@ -12,13 +12,13 @@ from tidelog.diagnostics.suggest import suggest
 
 DEFAULT_STRATEGY = "elastic"
 STRATEGIES = {
-    "elastic": "a change is repaired, or its strata are derived anew where that is cheaper: the switch decides",
-    "recompute": "what a change touches is always derived anew",
-    "update": "a change is always repaired, whatever it costs",
-    "counting": "a count per row and iteration, always repaired, as in differential dataflow",
-    "circuit": "rules are rows that are joined with facts, as in the dynamic Datalog paper; always repaired",
-    "trace": "rule bodies are kept by the traces of their leapfrog joins, where they do not recurse; always repaired",
-    "elastic-paper": "a count per row in its first iteration, repaired round by round as the elastic paper does",
+    "elastic": "update incrementally, or recompute a stratum where that is cheaper: the switch decides",
+    "recompute": "always recompute the strata that a change affects",
+    "update": "always update incrementally, at any cost",
+    "counting": "always update, with a count per row and iteration, as in differential dataflow",
+    "circuit": "always update, with rules as rows that are joined with facts, as in the dynamic Datalog paper",
+    "trace": "always update, by the traces of leapfrog joins, for rules that do not recurse",
+    "elastic-paper": "always update, with a count per row in its first iteration, as in the elastic paper",
 }
 
 

@@ -33,7 +33,7 @@ Out(g.sum_of(|p| (p as double) / 7.0)) :- Sale(_, price), var g = price.group_by
 Out(t.len()) :- Sale(_, price), var t = "${price}".group_by(()).to_vec().join(" ").
 """,
 }
-_ANEW = """output relation Out(xor: u64)
+_FOLD = """output relation Out(xor: u64)
 Out(g.fold(|x, p| x ^ p, 0)) :- Sale(_, price), var g = price.group_by(()).
 """
 
@@ -51,11 +51,11 @@ def aggregates(settings: Settings) -> Outcome:
             _commits(settings, out, size, name, rules)
         _growth(out, sizes, f"{name}, a commit")
     beside = sizes[-2]
-    anew = _commits(settings, out, beside, "made anew by `fold`", _ANEW)
+    recomputed = _commits(settings, out, beside, "recomputed by `fold`", _FOLD)
     kept = next(
         each for each in out.cases if (each.group, each.name) == (_group(beside), "min, max, count, sum, a commit")
     )
-    out.ratios.append(ratio_of(_group(beside), "a group made anew / aggregates kept", anew, kept))
+    out.ratios.append(ratio_of(_group(beside), "a recomputed group / aggregates kept", recomputed, kept))
     levels(settings, out)
     return out
 
@@ -98,7 +98,7 @@ def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str)
     """One row deleted, and inserted again, each in a transaction of its own."""
     data = _prices(size)
     settings.say(f"{data.name}: {name}")
-    count = settings.pick(2, 3, 3) if rules == _ANEW else settings.pick(2, 10, 20)
+    count = settings.pick(2, 3, 3) if rules == _FOLD else settings.pick(2, 10, 20)
     chosen = np.random.default_rng(SEED + 1).choice(size, size=min(count, size), replace=False)
     rows = take(data.tables["Sale"], chosen)
     subject = Subject(_HEAD + rules, threads=settings.threads)
@@ -123,7 +123,7 @@ def _require_right(data: Dataset, name: str, found: list[dict[str, object]]) -> 
             expected = {"least": min(prices), "most": max(prices), "number": len(prices), "sum": sum(prices)}
         case "texts joined":
             expected = {"size": sum(len(str(price)) + 1 for price in prices) - 1}
-        case "made anew by `fold`":
+        case "recomputed by `fold`":
             expected = {"xor": reduce(lambda x, p: x ^ p, prices, 0)}
         case "sum of floats":
             from math import fsum

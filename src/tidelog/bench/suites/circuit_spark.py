@@ -77,8 +77,8 @@ def _run(
         steps: dict[str, Callable[[tidelog.Transaction], object]] = {
             "a round of the first epoch": lambda tx: tx.insert("Given", triples),
             "a wave of a small epoch": lambda tx: tx.delete("Given", triples[:5]),
-            "a wave for a rule that comes": lambda tx: tx.add_rules(change),
-            "a wave for a rule that goes": lambda tx: tx.remove_rules(change),
+            "a wave for an added rule": lambda tx: tx.add_rules(change),
+            "a wave for a removed rule": lambda tx: tx.remove_rules(change),
         }
         for what, do in steps.items():
             for db in (local, remote):

@@ -172,10 +172,10 @@ def _ratios(group: str, unit: str, taken: Mapping[str, Sequence[Sequence[float]]
 
 
 def _regret(taken: Mapping[str, Sequence[float]]) -> float:
-    best = [min(update, anew) for update, anew in zip(taken["Update alone"], taken["Bootstrap alone"])]
+    best = [min(update, bootstrap) for update, bootstrap in zip(taken["Update alone"], taken["Bootstrap alone"])]
     return sum(taken["switch"]) / sum(best)
 
 
 def _worst(taken: Mapping[str, Sequence[float]]) -> float:
     pairs = zip(taken["switch"], taken["Bootstrap alone"])
-    return max(switch / anew for switch, anew in pairs if anew)
+    return max(switch / bootstrap for switch, bootstrap in pairs if bootstrap)

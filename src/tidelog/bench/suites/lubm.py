@@ -85,29 +85,29 @@ def _change_rules(
 ) -> None:
     """One rule of little effect comes and goes, beside deriving everything anew."""
     repeat, everything = max(settings.repeat, 5), _table(triples)
-    settings.say(f"{group}: a rule comes and goes")
-    anew = []
+    settings.say(f"{group}: a rule added and removed")
+    recomputes = []
     for _ in range(settings.repeat):
         subject = Subject(program, "recompute", settings.threads)
         subject.change(inserts=everything)
-        anew.append(subject.change(deletes=_table(triples[:1])))
+        recomputes.append(subject.change(deletes=_table(triples[:1])))
         subject.close()
     subject = Subject(program, threads=settings.threads)
     subject.change(inserts=everything)
     rule, head, more = _small_rule(program, {name: _members(subject, name) for name in classes})
-    seconds: dict[str, list[float]] = {"a rule comes": [], "the rule goes": []}
+    seconds: dict[str, list[float]] = {"a rule added": [], "the rule removed": []}
     for _ in range(repeat):
         before = subject.count(head)
-        seconds["a rule comes"].append(subject.change_rules(add=rule))
+        seconds["a rule added"].append(subject.change_rules(add=rule))
         out.checks.append(require_equal(f"{group}: rows of {head} with the rule", subject.count(head), before + more))
-        seconds["the rule goes"].append(subject.change_rules(remove=rule))
+        seconds["the rule removed"].append(subject.change_rules(remove=rule))
         out.checks.append(require_equal(f"{group}: rows of {head} without it", subject.count(head), before))
     subject.close()
-    all_anew = Case(group, "everything derived anew", tuple(anew))
+    recomputed = Case(group, "full recompute", tuple(recomputes))
     cases = [Case(group, f"{name}, {rule}", tuple(times)) for name, times in seconds.items()]
-    out.cases += [all_anew, *cases]
+    out.cases += [recomputed, *cases]
     for name, case in zip(seconds, cases, strict=True):
-        out.ratios.append(ratio_of(group, f"{name} / everything derived anew", case, all_anew))
+        out.ratios.append(ratio_of(group, f"{name} / full recompute", case, recomputed))
 
 
 def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, int]:
