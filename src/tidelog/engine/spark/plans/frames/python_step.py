@@ -1,14 +1,14 @@
 """Conditions, assignments and unfoldings of a rule → one pass over Arrow batches with the compiled Python functions.
 
-Spark's own expressions serve only where they are proven equal (`body.py`); everything else runs here, by the very
-functions that the local engine calls. The steps keep the order of the rule, and a row that a condition drops does not
-reach the steps behind it: a division is as safe as the condition in front of it makes it. A function is called once for
-each distinct argument of a batch.
+Spark's own expressions are used only where they are proven equal (`join_rule`); all others run here, by the functions
+that the local engine calls. The steps keep the order of the rule, and a row that a condition drops does not reach the
+steps behind it: a division is as safe as the condition in front of it makes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import TidelogError
+from tidelog.engine.call_distinct import call_on_lists
 from tidelog.engine.spark.encoding.columns import decode_values, encode_values, frame_type
 from tidelog.engine.spark.epoch.task_errors import CarriedError, division_by_zero
 from tidelog.functions.scalar import ScalarFunction
@@ -35,31 +36,34 @@ _ARROW = {
 
 @dataclass(frozen=True, slots=True)
 class ScalarStep:
-    """What is done with each row: from the values of `arguments` come the ways in which it goes on.
+    """A Python expression of a rule: the values of `arguments` → the alternatives of a row.
 
-    A condition has no `targets`, and its row goes on or not; an assignment has one new column, and an unfolding a
-    column for each of its variables, and as many ways as it finds.
+    A condition has no `targets`, and its row goes on or not; an assignment has one new column; an unfolding has a
+    column for each of its variables, and any number of alternatives.
     """
 
     function: ScalarFunction | Unfolding
     arguments: tuple[TypedColumn, ...]
     targets: tuple[TypedColumn, ...]
 
-    def ways(self, arguments: tuple[Any, ...]) -> Sequence[tuple[Any, ...]]:
-        result = self.function.call(*arguments)
-        if isinstance(self.function, Unfolding):
-            found: list[tuple[Any, ...]] = result
-            return found
-        return [(result,)] if self.targets else [()] if result else []
-
 
 @dataclass(frozen=True, slots=True)
 class RulePlace:
-    """What an error says about the rule."""
+    """The text and place of a rule, for errors."""
 
     text: str
     span: str
     stratum: str
+
+    @contextmanager
+    def carried_errors(self) -> Iterator[None]:
+        """Turns errors of Python expressions of the rule into errors that a task of a DataFrame plan can raise."""
+        try:
+            yield
+        except ZeroDivisionError:
+            raise CarriedError(division_by_zero(self.text, self.span, self.stratum)) from None
+        except TidelogError as error:
+            raise CarriedError(error) from None
 
 
 def apply_steps(
@@ -69,7 +73,7 @@ def apply_steps(
     place: RulePlace,
     definitions: Definitions,
 ) -> Any:
-    """The frame with all of its columns (named in `columns`) and the new ones, without the rows that were dropped."""
+    """Returns the frame with its `columns` and the new ones, without the rows that a step dropped."""
     kept = [*columns, *(target for step in steps for target in step.targets)]
     schema = ", ".join(f"{name} {frame_type(type_)}" for name, type_ in kept)
     return frame.mapInArrow(partial(_pass, tuple(steps), tuple(kept), place, definitions), schema)
@@ -85,31 +89,27 @@ def _pass(
     for batch in batches:
         values: dict[str, list[Any]] = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         length = batch.num_rows
-        for step in steps:
-            try:
-                values, length = _stepped(step, values, length, definitions)
-            except ZeroDivisionError:
-                raise CarriedError(division_by_zero(place.text, place.span, place.stratum)) from None
-            except TidelogError as error:
-                raise CarriedError(error) from None
+        with place.carried_errors():
+            for step in steps:
+                values, length = _after(step, values, length, definitions)
         arrays = [pa.array(values[name], _ARROW[frame_type(type_)]) for name, type_ in kept]
         yield pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in kept])
 
 
-def _stepped(
+def _after(
     step: ScalarStep, values: dict[str, list[Any]], length: int, definitions: Definitions
 ) -> tuple[dict[str, list[Any]], int]:
-    """The columns, in the encoding of frames, and how many rows they have after the step."""
-    encoded = list(zip(*(values[name] for name, _ in step.arguments), strict=True)) if step.arguments else [()] * length
-    distinct = list(dict.fromkeys(encoded))
-    columns = zip(*distinct) if step.arguments else ()
-    decoded = [decode_values(list(column), type_, definitions) for column, (_, type_) in zip(columns, step.arguments)]
-    arguments = zip(*decoded) if step.arguments else iter(distinct)
-    known = {key: step.ways(each) for key, each in zip(distinct, arguments, strict=True)}
-    going_on = [known[key] for key in encoded]
-    places = [row for row, ways in enumerate(going_on) for _ in ways]
-    found = {name: [column[row] for row in places] for name, column in values.items()}
+    """Returns the columns after the step, in the encoding of frames, and the number of their rows."""
+    results = call_on_lists(
+        step.function,
+        [values[name] for name, _ in step.arguments],
+        length,
+        lambda column, i: decode_values(column, step.arguments[i][1], definitions),
+        binds=bool(step.targets),
+    )
+    rows, places = results.rows.tolist(), results.places.tolist()
+    found = {name: [column[row] for row in rows] for name, column in values.items()}
     for i, (name, type_) in enumerate(step.targets):
-        results = [way[i] for ways in going_on for way in ways]
-        found[name] = encode_values(results, type_, definitions)
-    return found, len(places)
+        encoded = encode_values(results.column(i), type_, definitions)
+        found[name] = [encoded[place] for place in places]
+    return found, len(rows)

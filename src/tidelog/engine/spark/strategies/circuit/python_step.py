@@ -1,27 +1,25 @@
 """Conditions, assignments and patterns of all rules, for rewrites: one pass over Arrow batches.
 
-Each rewrite is looked at by the steps of the prefix that it has come to, if that has any; the others go by. Functions
-are called as in `scalars`: once for each distinct argument of a batch, and not for what a step before has dropped.
+Each rewrite goes through the steps of its prefix, if the prefix has any. A function is called once for each distinct
+argument of a batch, and not for rewrites that an earlier step has dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.diagnostics.errors import TidelogError
+from tidelog.engine.call_distinct import call_on_lists
 from tidelog.engine.spark.encoding.words import Words
-from tidelog.engine.spark.epoch.task_errors import CarriedError, division_by_zero
 from tidelog.engine.spark.strategies.circuit.rule_rows import Step
-from tidelog.rules.lower.unfold import Unfolding
 
 
 def compute(rewrites: Any, steps: Mapping[int, tuple[Step, ...]], words: Words, schema: str) -> Any:
-    """The rewrites (prefix, level and words, as `schema` has them) that go on, with the words that were made."""
+    """Returns the rewrites (prefix, level and words, by `schema`) that go on, with the computed words."""
     return rewrites.mapInArrow(partial(_pass, dict(steps), words), schema)
 
 
@@ -37,41 +35,27 @@ def _pass(
             own = rest.filter(pc.equal(rest.column(0), prefix))
             columns = [own.column(i).to_pylist() for i in range(own.num_columns)]
             for step in steps[prefix]:
-                columns = _stepped(step, columns, words)
+                with step.place.carried_errors():
+                    columns = _after(step, columns, words)
             arrays = [pa.array(column, field.type) for column, field in zip(columns, batch.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _stepped(step: Step, columns: list[list[Any]], words: Words) -> list[list[Any]]:
-    """The columns (prefix, level, words) of the rewrites that go on."""
-    given = [columns[2 + slot] for slot, _ in step.arguments]
-    keys = [*zip(*given, strict=True)] if given else [()] * len(columns[0])
-    distinct = [*dict.fromkeys(keys)]
-    decoded = [words.to_values([key[i] for key in distinct], type_) for i, (_, type_) in enumerate(step.arguments)]
-    arguments = [*zip(*decoded, strict=True)] if decoded else distinct
-    try:
-        known = {key: _ways(step, each, words) for key, each in zip(distinct, arguments, strict=True)}
-    except ZeroDivisionError:
-        place = step.place
-        raise CarriedError(division_by_zero(place.text, place.span, place.stratum)) from None
-    except TidelogError as error:
-        raise CarriedError(error) from None
-    going_on = [(row, way) for row, key in enumerate(keys) for way in known[key]]
-    for i, (slot, _, is_known) in enumerate(step.targets):
+def _after(step: Step, columns: list[list[Any]], words: Words) -> list[list[Any]]:
+    """Returns the columns (prefix, level, words) of the rewrites that go on."""
+    results = call_on_lists(
+        step.function,
+        [columns[2 + slot] for slot, _ in step.arguments],
+        len(columns[0]),
+        lambda column, i: words.to_values(column, step.arguments[i][1]),
+        binds=bool(step.targets),
+    )
+    going_on = [*zip(results.rows.tolist(), results.places.tolist())]
+    made = [words.of_values(results.column(i), type_) for i, (_, type_, _) in enumerate(step.targets)]
+    for computed, (slot, _, is_known) in zip(made, step.targets):
         if is_known:
-            going_on = [(row, way) for row, way in going_on if columns[2 + slot][row] == way[i]]
+            going_on = [(row, place) for row, place in going_on if columns[2 + slot][row] == computed[place]]
     found = [[column[row] for row, _ in going_on] for column in columns]
-    for i, (slot, _, _) in enumerate(step.targets):
-        found[2 + slot] = [way[i] for _, way in going_on]
+    for computed, (slot, _, _) in zip(made, step.targets):
+        found[2 + slot] = [computed[place] for _, place in going_on]
     return found
-
-
-def _ways(step: Step, arguments: Sequence[Any], words: Words) -> list[tuple[Any, ...]]:
-    """The words that each way gives."""
-    result = step.function.call(*arguments)
-    if isinstance(step.function, Unfolding):
-        ways = result
-    else:
-        ways = [(result,)] if step.targets else [()] if result else []
-    columns = [words.of_values([way[i] for way in ways], type_) for i, (_, type_, _) in enumerate(step.targets)]
-    return [*zip(*columns, strict=True)] if columns else [() for _ in ways]
