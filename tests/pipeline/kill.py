@@ -119,9 +119,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    from tidelog.engine.local.kernels.compile_all import warm
+    from tidelog.engine.local.kernels.compile_all import compile_all
 
-    warm()
+    compile_all()
     dice = random.Random(options.seed)
     kills = histories = 0
     while kills < options.kills:

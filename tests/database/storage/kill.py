@@ -62,9 +62,9 @@ def transaction_of(case: Case, number: int) -> Transaction:
 def serve(write: Callable[[Case, tidelog.Program, int, Path], None], case_of: Callable[[int], Made]) -> None:
     """Forks a child, which writes, for every line `seed number directory` on standard input; says its number, and when
     it is dead."""
-    from tidelog.engine.local.kernels.compile_all import warm
+    from tidelog.engine.local.kernels.compile_all import compile_all
 
-    warm()
+    compile_all()
     say("ready")
     for line in sys.stdin:
         seed, number, directory = line.split(maxsplit=2)

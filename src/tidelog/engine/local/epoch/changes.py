@@ -70,9 +70,9 @@ class LocalChanges:
 
 def row_changes(relation: Relation, values: Values, store: Store) -> LocalChanges | None:
     """What the epoch under way has changed in the rows of a store, if anything."""
-    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+    if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return None
-    return LocalChanges(relation, values, store.inserted_rows(), store.columns_of(store.lines_that_left()))
+    return LocalChanges(relation, values, store.inserted_rows(), store.columns_of(store.deleted_lines()))
 
 
 def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:

@@ -45,7 +45,7 @@ class FunctionalDependencies:
 
     def _conflict(self, store: Store, keys: int) -> tuple[Row, Row] | None:
         """Two rows of one key, if there are any."""
-        came = store.lines_that_came()
+        came = store.inserted_lines()
         if len(came) <= FEW:
             for line in came.tolist():
                 row = store.columns_of(np.array([line]))[0]

@@ -45,7 +45,7 @@ class Inspector:
 def _ranks(store: Store) -> dict[Row, int]:
     """The rounds in which the rows that came and left were derived."""
     ranks: dict[Row, int] = {}
-    for lines in (store.lines_that_came(), store.lines_that_left()):
+    for lines in (store.inserted_lines(), store.deleted_lines()):
         rows = store.rows[lines]
         numbers = (rows[:, store.columns + k.META] >> k.RANK_SHIFT) & k.RANK_MASK
         ranks.update(zip(map(tuple, rows[:, : store.columns].tolist()), numbers.tolist()))

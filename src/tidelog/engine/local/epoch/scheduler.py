@@ -77,7 +77,7 @@ class Scheduler:
             yield stratum
             for number in stratum.relation_numbers:
                 line = self._catalog.S[number]
-                if line[k.CAME_COUNT] or line[k.LEFT_COUNT]:
+                if line[k.INSERTED_COUNT] or line[k.DELETED_COUNT]:
                     for reader in self._readers.get(number, ()):
                         # A stratum before this one reads it only by a rule that goes, and has given that up already.
                         if reader > place:

@@ -180,13 +180,13 @@ class PlannedStratum:
 
     def _is_changed(self, relation: int) -> bool:
         line = self.catalog.S[relation]
-        return bool(line[k.CAME_COUNT] or line[k.LEFT_COUNT])
+        return bool(line[k.INSERTED_COUNT] or line[k.DELETED_COUNT])
 
     def touched(self) -> tuple[Touched, ...]:
         below = []
         for relation in self._below:
             line = self.catalog.S[relation]
-            came, left = int(line[k.CAME_COUNT]), int(line[k.LEFT_COUNT])
+            came, left = int(line[k.INSERTED_COUNT]), int(line[k.DELETED_COUNT])
             if came or left:
                 below.append(Touched(self._names[relation], int(line[k.LIVE]) - came, came, left))
         own = [

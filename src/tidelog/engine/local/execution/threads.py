@@ -179,7 +179,7 @@ class Executor:
             status = self._share(control, table) if self._sharing else self._drive(control, table)
             if status == k.SHARE:
                 self._begin(control)
-            elif status == k.SHARE_END:
+            elif status == k.SHARE_ARRANGING:
                 self._arrange()
             elif self._sharing and status == k.DONE:
                 self._sharing = False
@@ -214,7 +214,7 @@ class Executor:
         root = control.copy()
         root[k.THREADS], root[k.CHUNK], root[k.NODE], root[k.COMBINE] = 1, k.ALL_ROWS, 0, 0
         self._single.registers[: len(segment.constants)] = segment.constants
-        self._single.iterators[0, 0] = 0
+        self._single.iterators[0, k.ITER_STARTED] = 0
         self._cursors[:] = 0
         self._counts[:] = 0
         return root
@@ -263,7 +263,7 @@ class Executor:
             counts = len(self._inside) * (threads + 1)
             self._shared_counts = apart(threads, kernels.BATCHES, counts + APART)
             self._tallies = apart(threads, len(self.tally) + APART)
-            self._words: Words = np.zeros(kernels.team_words(threads, len(self._inside)), dtype=np.int64)
+            self._words: Words = np.zeros(kernels.pool_words(threads, len(self._inside)), dtype=np.int64)
         self._words[:] = 0
         self._words[kernels.FOUND] = control[k.INSTANCES]
         # Neighbouring rows have heads in common, so a share is not small; but all threads should end together.
@@ -323,7 +323,7 @@ class Executor:
         # The longest tasks first, so that all threads end together.
         tasks.sort(key=lambda task: -int(stores[task[0]].line[k.PENDING_COUNT]))
         table: Words = np.array(tasks, dtype=np.int64)
-        words: Words = np.zeros(kernels.TASK + 1, dtype=np.int64)
+        words: Words = np.zeros(kernels.NEXT_TASK + 1, dtype=np.int64)
         needs: Words = np.zeros((self._pool.threads, k.CONTROL_FIELDS), dtype=np.int64)
 
         def part(me: int) -> int:

@@ -1,8 +1,8 @@
-"""Births and deaths: what a buffer of rule instances (head, level) does to the rows of the head's relation.
+"""Births and deaths: a buffer of rule instances (head, level) → changes of the rows of the head's relation.
 
-`total` counts every instance of a row, `count` those of a level below its rank (docs/decisions/0002). In RETRACT
-a row whose count reaches zero dies with the next wave. In INSERT a row that is absent is remembered (PENDING) with the
-lowest level seen and enters with the next wave. Bootstrap is INSERT into an empty stratum.
+`total` counts every instance of a row, `count` those of a level below its rank (docs/decisions/0002). In RETRACT a row
+whose count reaches zero dies with the next wave. In INSERT an absent row is PENDING, with the lowest level seen, and
+enters with the next wave. Bootstrap is INSERT into an empty stratum.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ def add_pending(S, relation, line):
 
 @kernel
 def with_stamp(meta, stamp):
-    """The meta word with another stamp."""
+    """Returns the meta word with another stamp."""
     return (stamp << k.STAMP_SHIFT) | (meta & 0xFFFFFFFF)
 
 
 @kernel
 def with_rank(meta, rank):
-    """The meta word with another rank."""
+    """Returns the meta word with another rank."""
     return (meta & ~(k.RANK_MASK << k.RANK_SHIFT)) | (rank << k.RANK_SHIFT)
 
 
 @kernel
 def level_of(head, columns):
-    """The level of an instance in a buffer."""
+    """Returns the level of an instance in a buffer."""
     return load64(head, columns + k.INSTANCE_LEVEL) & k.LOW_MASK
 
 
 @kernel
 def times_of(head, columns):
-    """How many instances one in a buffer stands for."""
+    """Returns how many instances one instance in a buffer stands for."""
     return (load64(head, columns + k.INSTANCE_LEVEL) >> k.REPEAT_SHIFT) + 1
 
 
 @kernel
 def retract_instances(S, relation, buffer, count):
-    """Kills `count` instances; 0, or -1 if a head is not there (the state is broken)."""
+    """Deletes `count` instances; returns 0, or -1 if a head is not there (the state is broken)."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
@@ -83,16 +83,16 @@ def retract_instances(S, relation, buffer, count):
         set_total(row, columns, wide, total_of(row, columns, wide) - times)
         rank = (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
         if level_of(head, columns) < rank:
-            left = count_of(row, columns, wide) - times
-            set_count(row, columns, wide, left)
-            if left == 0:
+            remaining = count_of(row, columns, wide) - times
+            set_count(row, columns, wide, remaining)
+            if remaining == 0:
                 add_pending(S, relation, line)
     return 0
 
 
 @kernel
 def insert_instances(S, relation, buffer, count, wave, logging):
-    """Brings `count` instances to life."""
+    """Inserts `count` instances."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     stride = S[relation, k.WIDTH] * 8
@@ -140,7 +140,7 @@ def insert_instances(S, relation, buffer, count, wave, logging):
             if level < rank:
                 set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif wave > 0:
-            # Dead, and found again: it returns with the next wave. (In wave 0 its total is enough.)
+            # A dead row that is found again returns with the next wave. (In wave 0 its total is enough.)
             store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), level + 1))
             set_count(row, columns, wide, times)
             add_pending(S, relation, line)
@@ -148,26 +148,26 @@ def insert_instances(S, relation, buffer, count, wave, logging):
 
 
 @kernel
-def take_lines(S, relation, reserve, slot):
-    """Takes unused lines at the end of a relation for this thread alone; until they hold a row they look freed."""
-    first = atomic_add(S.ctypes.data, relation * k.STORE_FIELDS + k.USED, k.LINES_TAKEN)
+def reserve_lines(S, relation, reserve, slot):
+    """Reserves unused lines at the end of a relation for this thread; until they hold a row they look freed."""
+    first = atomic_add(S.ctypes.data, relation * k.STORE_FIELDS + k.USED, k.RESERVED_AT_A_TIME)
     width = S[relation, k.WIDTH]
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
-    for line in range(first, first + k.LINES_TAKEN):
+    for line in range(first, first + k.RESERVED_AT_A_TIME):
         row = S[relation, k.ROWS] + line * width * 8
         set_numbers(row, columns, wide, 0, 0)
         store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
-    reserve[slot, 0] = first
-    reserve[slot, 1] = first + k.LINES_TAKEN
+    reserve[slot, k.RESERVED_FROM] = first
+    reserve[slot, k.RESERVED_TO] = first + k.RESERVED_AT_A_TIME
 
 
 @inlined
 def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
-    """The line of a head; if it has none, it gets the line given, and -1 - line comes back.
+    """Returns the line of a head; if it has none, gives it `line` and returns -1 - line.
 
-    Another thread has no head with this hash, but near the border between their slots it may claim the one that was
-    found empty.
+    No other thread has heads with this hash, but near the border between the slots of two threads another one may claim
+    the slot that was found empty.
     """
     at = search_from(head, columns)
     copied = False
@@ -190,7 +190,8 @@ def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
 
 @kernel
 def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
-    """`insert_instances` for one of several threads of a Bootstrap: these heads are its own, nothing is dead or logged.
+    """Inserts instances on one of several threads of a Bootstrap: only this thread has these heads; no row is dead or
+    logged.
 
     `fresh` is scratch for as many lines as there are instances.
     """
@@ -207,12 +208,12 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
         level = level_of(head, columns)
         times = times_of(head, columns)
         hashed = hash_of(head, columns)
-        if reserve[slot, 0] == reserve[slot, 1]:
-            take_lines(S, relation, reserve, slot)
-        line = find_or_claim(slots, size, rows, stride, columns, head, hashed, reserve[slot, 0])
+        if reserve[slot, k.RESERVED_FROM] == reserve[slot, k.RESERVED_TO]:
+            reserve_lines(S, relation, reserve, slot)
+        line = find_or_claim(slots, size, rows, stride, columns, head, hashed, reserve[slot, k.RESERVED_FROM])
         if line < 0:
             line = -1 - line
-            reserve[slot, 0] = line + 1
+            reserve[slot, k.RESERVED_FROM] = line + 1
             row = rows + line * stride
             set_numbers(row, columns, wide, times, times)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
@@ -241,7 +242,8 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
 
 @kernel
 def retract_facts(S, relation, facts, count):
-    """Deletes input facts, all of them there: one instance of level -1 each. What dies is pending, for wave 0."""
+    """Deletes input facts, all of them present: one instance of level -1 each. Rows that die are pending, for wave
+    0."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(count):
@@ -252,16 +254,16 @@ def retract_facts(S, relation, facts, count):
         touch(S, relation, line, row, columns)
         store64(row, columns + k.META, load64(row, columns + k.META) & ~k.INPUT_BIT)
         set_total(row, columns, wide, total_of(row, columns, wide) - 1)
-        left = count_of(row, columns, wide) - 1
-        set_count(row, columns, wide, left)
-        if left == 0:
+        remaining = count_of(row, columns, wide) - 1
+        set_count(row, columns, wide, remaining)
+        if remaining == 0:
             add_pending(S, relation, line)
     return 0
 
 
 @kernel
 def insert_facts(S, relation, facts, count, logging):
-    """Inserts input facts, none of them there as a fact. A row that is absent or dead enters, pending, for wave 0."""
+    """Inserts input facts, none of them present as a fact. An absent or dead row is pending, for wave 0."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(count):

@@ -1,12 +1,12 @@
-"""Arrangements: multimaps from key columns to the lines of a relation's rows, kept up to date row by row.
+"""Arrangements: multimaps from key columns to the lines of a relation's rows, maintained row by row.
 
-Each key has an entry (start, length and room, key words) and its lines lie side by side in one pool, so a probe
-touches a slot, an entry, and then memory in order. A bucket that is full moves to where there is the next larger room:
-where others of that size were (the pool begins with a list of such places for each size), or the end of the pool. A
-mark for each line remembers where in its bucket it stands, so a removal is a swap with the last line. Marks are 16
-bits: behind the first 4,095 lines of a bucket they name a stretch of it, at most one 2,048th of what is before it.
+Each key has an entry (start, length and room, key words), and its lines lie side by side in one pool: a probe touches a
+slot, an entry, and then memory in order. A full bucket moves to a place of the next larger size: one that another
+bucket has freed (the pool begins with a list of free places for each size), or the end of the pool. A mark for each
+line says where in its bucket the line is, so a removal is a swap with the last line. Marks have 16 bits: behind the
+first 4,095 lines of a bucket a mark names a stretch of it, at most one 2,048th of the lines before it.
 
-An arrangement may also be SORTED: a trie for leapfrog joins (`lftj/pages`), by all columns in some order.
+An arrangement may also be SORTED: a trie for leapfrog joins (`leapfrog/pages`), by all columns in some order.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tidelog.engine.local.kernels.memory import (
 from tidelog.engine.local.leapfrog.pages import arrange_sorted, unarrange_sorted
 
 MIN_BUCKET = 2
-LISTED = 1 << 31  # places beyond do not fit into a list
+LISTED = 1 << 31  # places from here on do not fit into a list
 MARK_EXACT = 4096  # below, a mark names one place
 NEAR, FAR = 16, 32  # how many lines ahead a bucket's end, and before that its entry, is fetched
 
 
 @inlined
 def hash_key(A, arrangement, row):
-    """The hash of the key of the row at this address."""
+    """Returns the hash of the key of the row at this address."""
     keys = A[arrangement, k.KEYS]
     state = HASH_START
     for i in range(A[arrangement, k.KEY_COUNT]):
@@ -46,13 +46,13 @@ def hash_key(A, arrangement, row):
 
 @kernel
 def find_entry(A, arrangement, row):
-    """The entry for the key of the row at this address, or -1."""
+    """Returns the entry for the key of the row at this address, or -1."""
     return find_entry_hashed(A, arrangement, row, hash_key(A, arrangement, row))
 
 
 @kernel
 def find_entry_hashed(A, arrangement, row, hashed):
-    """`find_entry` for a key whose hash is known."""
+    """Finds the entry of a key whose hash is known; see `find_entry`."""
     keys = A[arrangement, k.KEYS]
     count = A[arrangement, k.KEY_COUNT]
     table = A[arrangement, k.TABLE]
@@ -78,14 +78,14 @@ def find_entry_hashed(A, arrangement, row, hashed):
 
 @kernel
 def has_entry_room(A, arrangement):
-    """Whether a new key fits. The table is half full at most: probes stay short, and it never fills up."""
+    """True if a new key fits. The table is at most half full: probes stay short."""
     count = A[arrangement, k.ENTRY_COUNT]
     return count * 2 <= A[arrangement, k.TABLE_MASK] and count < A[arrangement, k.ENTRY_CAPACITY]
 
 
 @kernel
 def add_entry(A, arrangement, row, hashed):
-    """A new entry, with an empty bucket, for the key of the row; the caller has made room and knows it is new."""
+    """Adds an entry with an empty bucket for the new key of a row; the caller has made room."""
     keys = A[arrangement, k.KEYS]
     count = A[arrangement, k.KEY_COUNT]
     entry = A[arrangement, k.ENTRY_COUNT]
@@ -121,10 +121,11 @@ def refill_table(A, arrangement, old, size):
 
 @kernel
 def arrange_lines(S, A, arrangement, lines, count, hashes):
-    """Puts rows, given by their lines, into their buckets; False when the arrangement must grow first (call again).
+    """Puts rows, given by their lines, into their buckets; returns False if the arrangement must grow before the next
+    call.
 
-    In pieces, fetching ahead as `index.fetch_ahead` does: slots, then entries, then the ends of buckets. `hashes` is
-    scratch for PIECE words.
+    Works in pieces and prefetches as `index.fetch_ahead` does: slots, then entries, then the ends of buckets. `hashes`
+    is scratch for PIECE words.
     """
     if A[arrangement, k.SHAPE] == k.SORTED:
         for i in range(count):
@@ -140,7 +141,7 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
     width = k.ENTRY_EXTRA + A[arrangement, k.KEY_COUNT]
     marks = A[arrangement, k.MARKS]
     done = 0
-    # Those that are there from before it had to grow; or because all threads have been at it (`share_arranging`).
+    # Skips rows that were added before the arrangement grew, or by `share_arranging`.
     while done < count and load16(marks, load32(lines, done)) != 0:
         done += 1
     while done < count:
@@ -168,8 +169,8 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
 
 @kernel
 def arrange_queue(S, A, relation, lines, count, hashes):
-    """Puts rows of a relation, given by their lines, into all its arrangements. The number of one that must grow first
-    (call again), or -1."""
+    """Puts rows of a relation, given by their lines, into all its arrangements; returns the number of an arrangement
+    that must grow before the next call, or -1."""
     arrangement = S[relation, k.FIRST_ARRANGEMENT]
     while arrangement >= 0:
         if not arrange_lines(S, A, arrangement, lines, count, hashes.ctypes.data):
@@ -180,7 +181,8 @@ def arrange_queue(S, A, relation, lines, count, hashes):
 
 @kernel
 def arrange_row(S, A, arrangement, line):
-    """Puts a row into its bucket, unless it is there. False, and nothing changed, when the arrangement must grow."""
+    """Puts a row into its bucket, unless it is there; returns False, and changes nothing, if the arrangement must
+    grow."""
     if A[arrangement, k.SHAPE] == k.SORTED:
         return arrange_sorted(S, A, arrangement, line)
     relation = A[arrangement, k.RELATION]
@@ -190,7 +192,7 @@ def arrange_row(S, A, arrangement, line):
 
 @kernel
 def next_size(capacity):
-    """The smallest size of bucket with more room than this, and how much: 2, 3, 4, 6, 8, 12 …"""
+    """Returns the smallest size of bucket with more room than `capacity`, and that room: 2, 3, 4, 6, 8, 12 …"""
     size, room, larger = 0, MIN_BUCKET, MIN_BUCKET + 1
     while room <= capacity:
         size += 1
@@ -200,13 +202,13 @@ def next_size(capacity):
 
 @kernel
 def take_place(A, arrangement, size, room):
-    """A place in the pool for a bucket: one that another has left, or the end; -1 when there is none."""
+    """Takes a place in the pool for a bucket: a free one, or the end; returns -1 if the pool must grow."""
     pool = A[arrangement, k.POOL]
-    left = load32(pool, size)
-    if left != 0:
-        store32(pool, size, load32(pool, left))
+    free = load32(pool, size)
+    if free != 0:
+        store32(pool, size, load32(pool, free))
         A[arrangement, k.POOL_WASTE] -= room
-        return left
+        return free
     end = A[arrangement, k.POOL_USED]
     if end + room > A[arrangement, k.POOL_CAPACITY]:
         return -1
@@ -216,7 +218,7 @@ def take_place(A, arrangement, size, room):
 
 @kernel
 def give_place(A, arrangement, start, capacity):
-    """A bucket has left its place: it is listed under the largest size that fits into it."""
+    """Frees the place of a bucket: lists it under the largest size that fits into it."""
     A[arrangement, k.POOL_WASTE] += capacity
     size, _ = next_size(capacity)
     if size > 0 and start < LISTED:
@@ -227,7 +229,7 @@ def give_place(A, arrangement, start, capacity):
 
 @inlined
 def arrange_hashed(A, arrangement, line, row, hashed):
-    """`arrange_row` for a row whose address and whose key's hash are known."""
+    """Puts a row into its bucket, given its address and the hash of its key; see `arrange_row`."""
     if load16(A[arrangement, k.MARKS], line) != 0:
         return True
     entry = find_entry_hashed(A, arrangement, row, hashed)
@@ -262,10 +264,10 @@ def arrange_hashed(A, arrangement, line, row, hashed):
 
 @kernel
 def mark_of(place):
-    """The mark of a line that is at this place of its bucket, from 0; a mark is never 0.
+    """Returns the mark of a line at this place of its bucket, from 0; a mark is never 0.
 
-    Like a floating point number: up to MARK_EXACT the place itself, from 1 on; then its first 12 bits, and how many
-    bits there are behind them.
+    Like a floating point number: below MARK_EXACT the place itself, from 1 on; then its first 12 bits, and the number
+    of bits behind them.
     """
     mark = place + 1
     bits = 0
@@ -277,14 +279,14 @@ def mark_of(place):
 
 @kernel
 def first_place(mark):
-    """The first of the places that have this mark."""
+    """Returns the first of the places that have this mark."""
     bits = max(mark // (MARK_EXACT // 2) - 1, 0)
     return ((mark - bits * (MARK_EXACT // 2)) << bits) - 1
 
 
 @kernel
 def find_place(pool, start, mark, line):
-    """The place of a line in its bucket, which begins at `start`."""
+    """Returns the place of a line in its bucket, which starts at `start`."""
     place = first_place(mark)
     while load32(pool, start + place) != line:
         place += 1
@@ -293,7 +295,7 @@ def find_place(pool, start, mark, line):
 
 @kernel
 def unarrange_row(S, A, arrangement, line):
-    """Takes a row out of its bucket, if it is there. The row's columns are still in place."""
+    """Removes a row from its bucket, if it is there. The row's columns are still in place."""
     if A[arrangement, k.SHAPE] == k.SORTED:
         unarrange_sorted(S, A, arrangement, line)
         return
@@ -316,7 +318,8 @@ def unarrange_row(S, A, arrangement, line):
 
 @kernel
 def fetch_buckets(S, A, arrangement, lines, count):
-    """Fetches what `unarrange_row` will touch for some rows: places, slots, entries, and both ends of the exchange."""
+    """Prefetches the memory that `unarrange_row` touches for some rows: places, slots, entries, and both ends of the
+    swap."""
     if A[arrangement, k.SHAPE] == k.SORTED:
         return
     relation = A[arrangement, k.RELATION]
@@ -346,11 +349,11 @@ def fetch_buckets(S, A, arrangement, lines, count):
 
 @kernel
 def arrange_all(S, A, arrangement, first, found):
-    """Builds an arrangement from all rows in two passes, each bucket exactly as long as it must be.
+    """Builds an arrangement from all rows in two passes, each bucket exactly as long as needed.
 
     The first pass, from line `first` on, counts the rows of each key. It returns the line where the entries or the
-    table must grow (go on there then), or USED when all is done. Between the passes `found`, scratch of 32 bits a line,
-    holds each line's entry, from 1; before that, for a piece of lines, their hashes.
+    table must grow (continue there), or USED when all is done. Between the passes `found`, scratch of 32 bits per line,
+    has the entry of each line, from 1; before that, for a piece of lines, their hashes.
     """
     relation = A[arrangement, k.RELATION]
     used = S[relation, k.USED]

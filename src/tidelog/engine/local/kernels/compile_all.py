@@ -9,8 +9,8 @@ from importlib import import_module
 from time import perf_counter
 
 
-def warm() -> float:
-    """Compiles whatever is not in the cache; the seconds that it took."""
+def compile_all() -> float:
+    """Compiles all kernels that are not in the cache; returns the seconds that it took."""
     started = perf_counter()
     import_module("tidelog.engine.local.engine")  # with it, all modules that have entry points
     from tidelog.engine.local.kernels.memory import ENTRY_POINTS
@@ -21,4 +21,4 @@ def warm() -> float:
 
 
 if __name__ == "__main__":
-    print(f"kernels ready ({warm():.1f} s)")
+    print(f"kernels ready ({compile_all():.1f} s)")

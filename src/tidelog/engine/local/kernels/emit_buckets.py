@@ -1,13 +1,13 @@
 """The end of most rules: each row leads to a bucket, and each row of the bucket is an instance.
 
-This is what most instances of most programs come from, so it goes without the interpreter of `join` between two rows:
-`emit_bucket` for the rows of one bucket, `emit_buckets` for the buckets of all rows of the iterator before it.
+Most instances of most programs are found here, so there is no interpreter (`join`) between two rows: `emit_bucket`
+emits the rows of one bucket, `emit_buckets` the buckets of all rows of the iterator before it.
 
-Most programs find the same heads again and again within a short time. An instance that the buffer has already is
-counted there (`repeats`), which costs less than to look for each of them in a large index. A small table serves for
-that: by the low bits of a head's hash, the hash and the place of the last head with these bits. What it says may be of
-an earlier filling of the buffer, or of another one, so it is compared with what is there now. Where few instances
-repeat, the table costs more than it saves, and is left alone for some time (`combine_next`).
+Most programs find the same heads again within a short time. An instance that is already in the buffer is counted there
+(`repeats`), which costs less than a look-up of each repeat in a large index. A small table finds it: the low bits of a
+head's hash → hash and place of the last head with these bits. The table may describe an earlier filling of the buffer,
+or another buffer, so its answer is compared with the present content. Where few instances repeat, the table costs more
+than it saves, and is not used for some time (`combine_next`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tidelog.engine.local.kernels.memory import (
     store64,
 )
 
-# So many rows before a row's turn it is looked at for its keys, and twice as many before it is asked for.
+# A row's keys are prefetched so many rows before its turn, and the row itself twice as many before it.
 FETCH_AHEAD = 16
-NEAR = 1 << 17  # words that the caches hold without being asked
-# One in so many instances must repeat; if fewer do, so many buffers are filled without a look at the table.
+NEAR = 1 << 17  # words that the caches hold without a prefetch
+# One in WORTH_COMBINING instances must repeat; if fewer do, PLAIN_BUFFERS buffers are filled without the table.
 WORTH_COMBINING = 8
 PLAIN_BUFFERS = 64
 
 
 @kernel
 def combine_next(combine, lines, repeats):
-    """COMBINE for the next buffers, after buffers with so many lines that stand for so many more instances."""
+    """Returns COMBINE for the next buffers, after buffers with so many lines and so many repeats."""
     if combine > 1:
         return combine - 1
     return PLAIN_BUFFERS if combine == 1 and lines >= k.OUT_ROWS and repeats * WORTH_COMBINING < lines else combine
@@ -47,7 +47,7 @@ def combine_next(combine, lines, repeats):
 
 @inlined
 def probe(A, arrangement, code, keys, count, registers):
-    """The entry of an arrangement for the key in the registers named in the code, or -1."""
+    """Returns the entry of an arrangement for the key in the registers named in the code, or -1."""
     state = HASH_START
     for i in range(count):
         state = hash_word(state, registers[load64(code, keys + i)])
@@ -75,7 +75,8 @@ def probe(A, arrangement, code, keys, count, registers):
 
 @kernel
 def is_hidden(stamp, phase, bound):
-    """Whether the overlay hides a row with this stamp from a literal; `bound` says on which side of the delta it is."""
+    """True if the overlay hides a row with this stamp from a literal; `bound` depends on the literal's side of the
+    delta."""
     if phase == k.RETRACT:
         return stamp > 0 or (stamp < 0 and stamp > bound)
     return stamp < 0 or stamp > bound
@@ -83,7 +84,7 @@ def is_hidden(stamp, phase, bound):
 
 @kernel
 def stamp_bound(check, phase, wave):
-    """The bound of the overlay's stamp for a literal before or after the delta's position."""
+    """Returns the bound of the overlay's stamp for a literal before or after the delta's position."""
     if phase == k.RETRACT:
         return -(wave + 2) if check == k.CHECK_BEFORE else -(wave + 1)
     return wave + 1 if check == k.CHECK_BEFORE else wave
@@ -91,7 +92,7 @@ def stamp_bound(check, phase, wave):
 
 @inlined
 def level_with(row, columns, level, inside, check, phase, bound):
-    """The level that an instance of this level has with one more row, or -1 if the overlay hides the row."""
+    """Returns the level of an instance with one more row, or -1 if the overlay hides the row."""
     if check == k.CHECK_NONE and inside == 0:
         return level
     meta = load64(row, columns + k.META)
@@ -102,7 +103,7 @@ def level_with(row, columns, level, inside, check, phase, bound):
 
 @kernel
 def is_ending(code, block):
-    """Whether an iterator of buckets is the end of one rule, with nothing to check behind it."""
+    """True if an iterator of buckets is the end of one rule, with no checks behind it."""
     return (
         load64(code, block + k.OP) == k.ITERATE_PROBE
         and load64(code, block + k.EMIT_N) == 1
@@ -115,7 +116,7 @@ def is_ending(code, block):
 
 @kernel
 def leads_to_ending(code, block):
-    """Whether an iterator goes through lines, and all that follows it is one that `is_ending`."""
+    """True if an iterator reads lines, and the only iterator behind it `is_ending`."""
     op = load64(code, block + k.OP)
     if (
         (op != k.ITERATE_BATCH and op != k.ITERATE_PROBE)
@@ -131,7 +132,7 @@ def leads_to_ending(code, block):
 
 @kernel
 def source_of(code, register, bind_at, bind_count):
-    """The column of the row from which an iterator binds a register, or -1."""
+    """Returns the column of the row from which an iterator binds a register, or -1."""
     for i in range(bind_count):
         if load64(code, bind_at + 2 * i + 1) == register:
             return load64(code, bind_at + 2 * i)
@@ -140,9 +141,9 @@ def source_of(code, register, bind_at, bind_count):
 
 @kernel
 def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row):
-    """Fetches where an iterator, and those beside it, will look for the keys of a row whose turn has not come.
+    """Prefetches the slots where an iterator and its siblings will look for the keys of a later row.
 
-    It takes the addresses of S, A and the registers: to hand over an array costs more than all the rest.
+    Takes the addresses of S, A and the registers: to pass an array costs more than all the rest.
     """
     while child >= 0:
         block = load64(code, k.CODE_BLOCKS + child)
@@ -170,7 +171,8 @@ def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers
 def fetch_row_ahead(
     stores, arrangements, code, child, bind_at, bind_count, registers, source, cursor, end, rows, width
 ):
-    """Asks for a row some time before its turn, and later for what its keys lead to: they are spread over memory."""
+    """Prefetches a row some time before its turn, and later the slots that its keys lead to: they are spread over
+    memory."""
     if cursor + FETCH_AHEAD < end:
         row = rows + load32(source, cursor + FETCH_AHEAD) * width * 8
         fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row)
@@ -180,20 +182,20 @@ def fetch_row_ahead(
 
 @inlined
 def is_far(S, relation):
-    """Whether the rows of a relation are more than the caches hold."""
+    """True if the caches cannot hold the rows of a relation."""
     return S[relation, k.USED] * S[relation, k.WIDTH] >= NEAR
 
 
 @inlined
 def fetch_rows(rows, width, pool, start, end):
-    """Asks for some rows of a bucket, which nobody has asked for ahead of their turn."""
+    """Prefetches some rows of a bucket."""
     for place in range(start, end):
         prefetch_read(rows, load32(pool, place) * width)
 
 
 @kernel
 def head_sources(code, block):
-    """For three columns of the head that an iterator emits: the column of its row that they are, or -1.
+    """Returns, for three columns of the head that an iterator emits, the column of its row that they are, or -1.
 
     A head with fewer columns has its last one several times: see `emit_bucket`.
     """
@@ -211,12 +213,13 @@ def emit_bucket(
     code, emit, head, registers, pool, cursor, end, rows, width, columns, inside, level, threads, buffers, counts,
     tally, check, phase, bound, combine, far,
 ):  # fmt: skip
-    """Emits an instance for each row of a bucket, as far as the buffers allow; where it stopped, and if one is full.
+    """Emits an instance for each row of a bucket, as far as the buffers allow; returns the cursor, and True if one is
+    full.
 
-    The head is put together from what the bucket's rows have in common and from the columns of each, without going
-    through registers and code again. Three words are written whatever their number: the last one several times.
-    Whether an instance is a new one decides where it is written, and nothing else: no processor could foresee it. So
-    `place` and `levels` are chosen by a mask, and not by a branch.
+    The head is made of the words that the bucket's rows have in common and of the columns of each row, without reading
+    registers and code again. Three words are always written, the last one several times if the head has fewer. Whether
+    an instance is new decides only where it is written. No processor can predict it, so `place` and `levels` are chosen
+    by a mask instead of a branch.
     """
     n = load64(code, emit + k.EMIT_COUNT)
     second, third = min(1, n - 1), n - 1
@@ -237,7 +240,7 @@ def emit_bucket(
     end = min(end, cursor + k.MOST_REPEATS)
     hidden = repeats = most = 0
     while cursor < end and most < k.OUT_ROWS:
-        # A few rows at a time, first to where each of them leads, so that the waits for memory overlap.
+        # A few rows at a time, first up to the address that each leads to, so that the waits for memory overlap.
         staged = 0
         stop = min(end, cursor + k.STAGED_ROWS)
         if far:
@@ -326,8 +329,8 @@ def emit_buckets(
 ):  # fmt: skip
     """Emits the buckets of the rows of an iterator that `leads_to_ending`, as far as the buffers allow.
 
-    Returns where it stopped, how many rows of buckets it looked at, whether the iterator of the buckets has to go on
-    with one, and if a buffer is full.
+    Returns the cursor, how many rows of buckets were read, whether the iterator of the buckets has to continue one, and
+    whether a buffer is full.
     """
     relation, inside = load64(code, block + k.ROW_RELATION), load64(code, block + k.INSIDE)
     rows, width, columns = S[relation, k.ROWS], S[relation, k.WIDTH], S[relation, k.COLUMNS]
@@ -371,7 +374,11 @@ def emit_buckets(
             threads, buffers, counts, tally, last_check, phase, last_bound, combine, far,
         )  # fmt: skip
         if full or looked_at > k.PAUSE_ROWS:
-            iterators[node, 3] = found_level
-            iterators[child, 0], iterators[child, 1], iterators[child, 2] = 1, at, stop
+            iterators[node, k.ITER_LEVEL] = found_level
+            iterators[child, k.ITER_STARTED], iterators[child, k.ITER_CURSOR], iterators[child, k.ITER_END] = (
+                1,
+                at,
+                stop,
+            )
             return cursor, looked_at - (stop - at), True, full
     return cursor, looked_at, False, False

@@ -10,7 +10,7 @@ AHEAD = 16
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
 def look_up(S, relation, row):
-    """The line of a row, or -1."""
+    """Returns the line of a row, or -1."""
     return index.find_row(S, relation, row.ctypes.data)
 
 
@@ -35,20 +35,20 @@ def reindex(S, relation):
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
 def refill_index(S, relation, taken):
-    """See `index.refill_index`."""
+    """Calls `index.refill_index`."""
     index.refill_index(S, relation, taken.ctypes.data, taken.size)
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1])")
 def move_slots(S, relation, first, end, late, late_count):
-    """See `index.move_slots`."""
+    """Calls `index.move_slots`."""
     return index.move_slots(S, relation, first, end, late.ctypes.data, late.size, late_count.ctypes.data)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int32[::1])")
 def build_arrangement(S, A, arrangement, first, found):
-    """See `arrange.arrange_all`."""
+    """Calls `arrange.arrange_all`."""
     return arrange.arrange_all(S, A, arrangement, first, found.ctypes.data)
 
 
@@ -61,19 +61,19 @@ def grow_table(A, arrangement, old):
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
 def find_bucket(A, arrangement, row):
-    """The entry of an arrangement for the key of a row, or -1."""
+    """Returns the entry of an arrangement for the key of a row, or -1."""
     return arrange.find_entry(A, arrangement, row.ctypes.data)
 
 
 @entry_point("int64(int64[:,::1], int64, int64[:,::1])")
 def retract_facts(S, relation, facts):
-    """See `apply.retract_facts`."""
+    """Calls `apply_instances.retract_facts`."""
     return apply_instances.retract_facts(S, relation, facts.ctypes.data, facts.shape[0])
 
 
 @entry_point("int64(int64[:,::1], int64, int64[:,::1], int64)")
 def insert_facts(S, relation, facts, logging):
-    """See `apply.insert_facts`."""
+    """Calls `apply_instances.insert_facts`."""
     return apply_instances.insert_facts(S, relation, facts.ctypes.data, facts.shape[0], logging)
 
 
@@ -82,7 +82,7 @@ def insert_facts(S, relation, facts, logging):
     " int64[::1], int64[::1], int64[:,::1], int64[::1])"
 )
 def enumerate_some(control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
-    """See `join.enumerate_instances`; for the variants that Python runs segment by segment."""
+    """Calls `join.enumerate_instances`, for bytecode that Python runs segment by segment."""
     return join.enumerate_instances(
         control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
     )
@@ -90,20 +90,20 @@ def enumerate_some(control, S, A, code, kind, registers, iterators, buffers, cou
 
 @entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64)")
 def apply_some(control, S, relation, out, count):
-    """See `waves.apply_buffer`."""
+    """Calls `waves.apply_buffer`."""
     return waves.apply_buffer(control, S, relation, out.ctypes.data, count, 0)
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")
 def has_delta(S, V, variant, phase, wave):
-    """1 when the variant has anything to do in this wave."""
+    """Returns 1 if the variant has a delta in this wave, else 0."""
     return 1 if waves.has_delta(S, V, variant, phase, wave) else 0
 
 
 @entry_point("int64(int64[:,::1], int32[::1], int64[:,::1])")
 def gather(rows, lines, out):
-    """Copies the first columns of some rows, as many as `out` has; they are spread over memory, so they are fetched
-    ahead."""
+    """Copies the first columns of some rows, as many as `out` has. The rows are spread over memory, so they are
+    prefetched."""
     width = rows.shape[1]
     for i in range(lines.size):
         if i + AHEAD < lines.size:

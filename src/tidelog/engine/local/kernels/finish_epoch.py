@@ -1,8 +1,8 @@
-"""The end of a stratum and of an epoch: what came and what left, and the overlay committed or dropped.
+"""The end of a stratum and of an epoch: the overlay → inserted and deleted rows; committed, or rolled back.
 
-`settle` turns the overlay of a finished stratum into presence differences: a row that died and returned is no change.
-`keep` makes the overlay the state; `drop` undoes it from the log. `compare` and `mourn` do what `settle` does after a
-Bootstrap into fresh memory: they mark the new rows against the old ones.
+`finish_stratum` turns the overlay into presence differences: a row that died and returned is no change. `commit` makes
+the overlay the state; `roll_back` restores the state from the log. After a Bootstrap into fresh memory `mark_inserted`
+and `add_deleted` replace `finish_stratum`: they compare the new rows with the old ones.
 """
 
 from __future__ import annotations
@@ -24,41 +24,42 @@ from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_t
 
 
 @entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
-def settle(S, relation, came, left):
-    """Writes the lines that came and left, from the log, and stamps them 1 and -1; -1 if the state is broken."""
+def finish_stratum(S, relation, inserted, deleted):
+    """Writes the lines of inserted and deleted rows, from the log, and stamps them 1 and -1; returns -1 if the state is
+    broken."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
-    came_count = 0
-    left_count = 0
+    inserted_count = 0
+    deleted_count = 0
     for place in range(S[relation, k.LOG_COUNT]):
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
-        line = load64(entry, 0)
+        line = load64(entry, k.LOGGED_LINE)
         row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
         meta = load64(row, columns + k.META)
         stamp = meta >> k.STAMP_SHIFT
         present = stamp >= 0
         if (total_of(row, columns, wide) > 0) != present or (present and count_of(row, columns, wide) < 1):
             return -1
-        if load64(entry, 1) < 0:
-            came[came_count] = line
-            came_count += 1
+        if load64(entry, k.LOGGED_TOTAL) < 0:
+            inserted[inserted_count] = line
+            inserted_count += 1
             store64(row, columns + k.META, with_stamp(meta, 1))
         elif stamp < 0:
-            left[left_count] = line
-            left_count += 1
+            deleted[deleted_count] = line
+            deleted_count += 1
             store64(row, columns + k.META, with_stamp(meta, -1))
         else:
             store64(row, columns + k.META, with_stamp(meta, 0))
-    S[relation, k.CAME_COUNT] = came_count
-    S[relation, k.LEFT_COUNT] = left_count
+    S[relation, k.INSERTED_COUNT] = inserted_count
+    S[relation, k.DELETED_COUNT] = deleted_count
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64, int64, uint8[::1], int64[::1])")
-def compare(S, old, new, kept, hashes):
-    """After a Bootstrap: stamps the rows of the fresh line `new` of S against those of line `old`; how many both have.
+def mark_inserted(S, old, new, kept, hashes):
+    """Compares the rows of line `new` of S, after a Bootstrap, with those of line `old`; returns how many both have.
 
-    Rows that are in both get stamp 0 and are marked in `kept`, which has a place for each old line; the others come.
+    Rows of both get stamp 0 and are marked in `kept`, which has a place for each old line; the others are inserted.
     `hashes` is scratch for PIECE words.
     """
     columns = S[new, k.COLUMNS]
@@ -66,7 +67,7 @@ def compare(S, old, new, kept, hashes):
     rows = S[new, k.ROWS]
     slots = S[old, k.SLOTS]
     size = S[old, k.SLOT_COUNT]
-    came_count = 0
+    inserted_count = 0
     kept_count = 0
     done = 0
     while done < S[new, k.USED]:
@@ -89,26 +90,26 @@ def compare(S, old, new, kept, hashes):
                 kept_count += 1
                 store64(row, columns + k.META, with_stamp(meta, 0))
             else:
-                store32(S[new, k.CAME], came_count, done + i)
-                came_count += 1
+                store32(S[new, k.INSERTED], inserted_count, done + i)
+                inserted_count += 1
                 store64(row, columns + k.META, with_stamp(meta, 1))
         done += piece
-    S[new, k.CAME_COUNT] = came_count
+    S[new, k.INSERTED_COUNT] = inserted_count
     return kept_count
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, uint8[::1])")
-def mourn(S, A, old, new, kept):
-    """After `compare`: rows that are only in line `old` of S are added to line `new`, dead, and leave.
+def add_deleted(S, A, old, new, kept):
+    """Adds rows that are only in line `old` of S to line `new`, as deleted rows; runs after `mark_inserted`.
 
-    The caller has made room for them in the rows and in LEFT. Returns the number of an arrangement to grow, or -1: call
-    again then.
+    The caller has made room for them in the rows and in DELETED. Returns the number of an arrangement that must grow
+    before the next call, or -1.
     """
     columns = S[new, k.COLUMNS]
     wide = S[new, k.WIDE]
     stride = S[new, k.WIDTH] * 8
     old_stride = S[old, k.WIDTH] * 8
-    left_count = 0
+    deleted_count = 0
     for line in range(S[old, k.USED]):
         row = S[old, k.ROWS] + line * old_stride
         if kept[line] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
@@ -119,22 +120,22 @@ def mourn(S, A, old, new, kept):
             there = S[new, k.ROWS] + dead * stride
             set_numbers(there, columns, wide, 0, 0)
             store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
-        store32(S[new, k.LEFT], left_count, dead)
-        left_count += 1
+        store32(S[new, k.DELETED], deleted_count, dead)
+        deleted_count += 1
         arrangement = S[new, k.FIRST_ARRANGEMENT]
         while arrangement >= 0:
             if not arrange_row(S, A, arrangement, dead):
                 return arrangement
             arrangement = A[arrangement, k.NEXT_ARRANGEMENT]
-    S[new, k.LEFT_COUNT] = left_count
+    S[new, k.DELETED_COUNT] = deleted_count
     return -1
 
 
 @entry_point("int64(int64[:,::1], int64)")
-def welcome(S, relation):
-    """`compare` against nothing, for a relation that no rule above reads: all rows come, and bear no marks.
+def mark_all_inserted(S, relation):
+    """Marks all rows as inserted and without stamps, for a relation that was empty and that no stratum above reads.
 
-    CAME is not written.
+    INSERTED is not written.
     """
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
@@ -143,14 +144,14 @@ def welcome(S, relation):
         meta = load64(row, columns + k.META)
         if meta >> k.STAMP_SHIFT != k.FREED:
             store64(row, columns + k.META, with_stamp(meta & ~k.TOUCHED_BIT, 0))
-    S[relation, k.CAME_COUNT] = S[relation, k.LIVE]
-    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.INSERTED_COUNT] = S[relation, k.LIVE]
+    S[relation, k.DELETED_COUNT] = 0
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64)")
-def keep(S, A, relation):
-    """The overlay becomes the state: rows that left are removed, stamps and marks are cleared."""
+def commit(S, A, relation):
+    """Makes the overlay the state: removes deleted rows, clears stamps and marks."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
     for place in range(S[relation, k.LOG_COUNT]):
@@ -158,13 +159,13 @@ def keep(S, A, relation):
         row = S[relation, k.ROWS] + line * stride
         meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
         store64(row, columns + k.META, with_stamp(meta, 0))
-    for place in range(S[relation, k.CAME_COUNT]):
-        row = S[relation, k.ROWS] + load32(S[relation, k.CAME], place) * stride
+    for place in range(S[relation, k.INSERTED_COUNT]):
+        row = S[relation, k.ROWS] + load32(S[relation, k.INSERTED], place) * stride
         store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
     done = 0
-    while done < S[relation, k.LEFT_COUNT]:
-        piece = min(S[relation, k.LEFT_COUNT] - done, k.PIECE)
-        lines = S[relation, k.LEFT] + done * 4
+    while done < S[relation, k.DELETED_COUNT]:
+        piece = min(S[relation, k.DELETED_COUNT] - done, k.PIECE)
+        lines = S[relation, k.DELETED] + done * 4
         fetch_slots(S, relation, lines, piece)
         arrangement = S[relation, k.FIRST_ARRANGEMENT]
         while arrangement >= 0:
@@ -176,21 +177,21 @@ def keep(S, A, relation):
             remove_row(S, relation, load32(lines, i))
         done += piece
     S[relation, k.LOG_COUNT] = 0
-    S[relation, k.CAME_COUNT] = 0
-    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.INSERTED_COUNT] = 0
+    S[relation, k.DELETED_COUNT] = 0
     S[relation, k.PENDING_COUNT] = 0
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64)")
-def drop(S, A, relation):
-    """The overlay is undone: new rows are removed, the others get their old numbers back."""
+def roll_back(S, A, relation):
+    """Undoes the overlay: removes new rows, and gives the others their old total, count and meta."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for place in range(S[relation, k.LOG_COUNT]):
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
-        line = load64(entry, 0)
-        if load64(entry, 1) < 0:
+        line = load64(entry, k.LOGGED_LINE)
+        if load64(entry, k.LOGGED_TOTAL) < 0:
             arrangement = S[relation, k.FIRST_ARRANGEMENT]
             while arrangement >= 0:
                 unarrange_row(S, A, arrangement, line)
@@ -198,21 +199,21 @@ def drop(S, A, relation):
             remove_row(S, relation, line)
         else:
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-            set_numbers(row, columns, wide, load64(entry, 1), load64(entry, 2))
-            store64(row, columns + k.META, load64(entry, 3))
+            set_numbers(row, columns, wide, load64(entry, k.LOGGED_TOTAL), load64(entry, k.LOGGED_COUNT))
+            store64(row, columns + k.META, load64(entry, k.LOGGED_META))
     S[relation, k.LOG_COUNT] = 0
-    S[relation, k.CAME_COUNT] = 0
-    S[relation, k.LEFT_COUNT] = 0
+    S[relation, k.INSERTED_COUNT] = 0
+    S[relation, k.DELETED_COUNT] = 0
     S[relation, k.PENDING_COUNT] = 0
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")
-def net(S, scratch, relation, rows, signs, verdict):
-    """What a list of inserts and deletes comes to: the last one per row counts, and only if it changes anything.
+def net_operations(S, scratch, relation, rows, signs, verdict):
+    """Reduces inserts and deletes to net operations: the last one of each row counts, and only if it changes the facts.
 
     `scratch` is the line of an empty store for rows of this width, with room for all. Writes +1, -1 or 0 per row into
-    `verdict`; returns the number of rows that are not 0.
+    `verdict`; returns how many are not 0.
     """
     columns = S[relation, k.COLUMNS]
     wide = S[scratch, k.WIDE]

@@ -1,8 +1,8 @@
-"""The index on whole rows: open addressing with linear probing, one word a slot: hash << 32 | line + 1.
+"""The index on whole rows: open addressing with linear probing, one word per slot: hash << 32 | line + 1.
 
-A look-up touches the slot and the row. Slots are in the order of the hash, so threads that share out the rows by the
-upper bits of the hash share out the slots too, whatever the size of the index. Deletion shifts later slots back, so
-there are no tombstones and a relation that shrinks and grows for years probes no further than a fresh one.
+A look-up touches the slot and the row. Slots are in the order of the hash: threads that divide the rows by the upper
+bits of the hash divide the slots too, whatever the size of the index. A deletion shifts later slots back, so there are
+no tombstones, and probes stay short in a relation that shrinks and grows for years.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, total
 
 @kernel
 def hash_row(address, columns):
-    """The hash of `columns` words at an address."""
+    """Returns the hash of `columns` words at an address."""
     state = HASH_START
     for i in range(columns):
         state = hash_word(state, load64(address, i))
@@ -41,43 +41,44 @@ def same_words(left, right, columns):
 
 @kernel
 def home_slot(hashed, size):
-    """Where the search for a hash begins in an index of so many slots."""
+    """Returns the slot where the search for a hash starts in an index of `size` slots."""
     return (hashed * size) >> k.HASH_SHIFT
 
 
 @kernel
 def slot_after(at, size):
-    """The next slot; behind the last one comes the first."""
+    """Returns the next slot; the first slot follows the last one."""
     return at + 1 if at + 1 < size else 0
 
 
 @kernel
 def slots_between(first, at, size):
-    """How many slots `at` is behind `first`."""
+    """Returns how many slots `at` is behind `first`."""
     return at - first if at >= first else at - first + size
 
 
 @kernel
 def find_row(S, relation, address):
-    """The line of the row whose columns lie at the address, or -1."""
+    """Returns the line of the row with the columns at the address, or -1."""
     return find_hashed(S, relation, address, hash_row(address, S[relation, k.COLUMNS]))
 
 
 @kernel
 def find_hashed(S, relation, address, hashed):
-    """`find_row` for a row whose hash is known."""
+    """Finds a row whose hash is known; see `find_row`."""
     return find_from(S, relation, address, hashed, home_slot(hashed, S[relation, k.SLOT_COUNT]))
 
 
 @kernel
 def find_from(S, relation, address, hashed, at):
-    """`find_hashed` for a row that no slot before this one can have."""
+    """Finds a row whose hash is known, starting at a slot."""
     return (load64(S[relation, k.SLOTS], find_slot(S, relation, address, hashed, at)) & k.LOW_MASK) - 1
 
 
 @kernel
 def find_slot(S, relation, address, hashed, at):
-    """The slot of the row at the address, looked for from a slot on, or the empty one where it belongs."""
+    """Returns the slot of the row at the address, searched for from slot `at` on, or the empty slot where it
+    belongs."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
@@ -96,16 +97,16 @@ def find_slot(S, relation, address, hashed, at):
 
 @kernel
 def find_or_add(S, relation, address):
-    """The line of the row at the address; a new row gets a line, is indexed, and comes back as -1 - line.
+    """Returns the line of the row at the address; adds a new row to the index and returns -1 - line for it.
 
-    The caller has made room, and fills in total, count and meta of a new row.
+    The caller has made room, and writes total, count and meta of a new row.
     """
     return find_or_add_hashed(S, relation, address, hash_row(address, S[relation, k.COLUMNS]))
 
 
 @kernel
 def find_or_add_hashed(S, relation, address, hashed):
-    """`find_or_add` for a row whose hash is known."""
+    """Finds or adds a row whose hash is known; see `find_or_add`."""
     at = find_slot(S, relation, address, hashed, home_slot(hashed, S[relation, k.SLOT_COUNT]))
     slot = load64(S[relation, k.SLOTS], at)
     return (slot & k.LOW_MASK) - 1 if slot != 0 else -1 - add_row(S, relation, address, hashed, at)
@@ -113,7 +114,7 @@ def find_or_add_hashed(S, relation, address, hashed):
 
 @kernel
 def add_row(S, relation, address, hashed, at):
-    """The line of a new row, with the columns at the address, which is indexed in the empty slot given."""
+    """Adds a row with the columns at the address to the index, in the given empty slot; returns its line."""
     free = S[relation, k.FREE_COUNT]
     if free > 0:
         line = load64(S[relation, k.FREE], free - 1)
@@ -131,23 +132,23 @@ def add_row(S, relation, address, hashed, at):
 
 @kernel
 def hash_of(head, columns):
-    """The hash of an instance's head."""
+    """Returns the hash of an instance's head."""
     return load64(head, columns + k.INSTANCE_HASH) & k.LOW_MASK
 
 
 @kernel
 def search_from(head, columns):
-    """The slot from which an instance's head is looked for, as `fetch_ahead` left it."""
+    """Returns the slot where the search for an instance's head starts, as `fetch_ahead` stored it."""
     return (load64(head, columns + k.INSTANCE_HASH) >> k.HASH_SHIFT) & k.LOW_MASK
 
 
 @kernel
 def fetch_ahead(S, relation, buffer, count):
-    """For each instance of a buffer, fetches the slot of its head and then the row that the slot names.
+    """Prefetches, for each instance of a buffer, the slot of its head and then the row that the slot names.
 
-    The rows of a large relation are spread over memory: asked for one after the other, each costs a wait; asked for
-    together, the waits overlap. The instance then says where the search for its head goes on (`search_from`): at the
-    first slot with its hash, or the empty one behind those with others.
+    The rows of a large relation are spread over memory: read one after the other, each costs a wait; prefetched
+    together, the waits overlap. Stores in the instance where the search for its head starts (`search_from`): at the
+    first slot with its hash, or at the empty slot behind those with other hashes.
     """
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
@@ -173,7 +174,7 @@ def fetch_ahead(S, relation, buffer, count):
 
 @kernel
 def fetch_slots(S, relation, lines, count):
-    """Fetches some rows, given by their lines, and the slots in which they are."""
+    """Prefetches some rows, given by their lines, and their slots."""
     rows = S[relation, k.ROWS]
     width = S[relation, k.WIDTH]
     for i in range(count):
@@ -186,7 +187,7 @@ def fetch_slots(S, relation, lines, count):
 
 @kernel
 def remove_row(S, relation, line):
-    """Takes an indexed row out of the index and gives its line back."""
+    """Removes a row from the index and frees its line."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
@@ -215,7 +216,7 @@ def remove_row(S, relation, line):
 
 @kernel
 def rebuild_index(S, relation):
-    """Fills empty slots from the rows; for a relation that was loaded."""
+    """Fills empty slots from the rows of a relation that was loaded."""
     columns = S[relation, k.COLUMNS]
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
@@ -234,7 +235,7 @@ def rebuild_index(S, relation):
 
 @kernel
 def refill_index(S, relation, taken, count):
-    """Puts slots that were taken out of an index, or out of a smaller one, into it, without a look at the rows."""
+    """Puts slots that were taken out of an index, or out of a smaller one, into it, without reading the rows."""
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
     for i in range(count):
@@ -247,10 +248,10 @@ def refill_index(S, relation, taken, count):
 
 @kernel
 def move_slots(S, relation, first, end, late, room, late_count):
-    """Moves the slots of a stretch to where they belong in an index that has become larger; see `enlarge`.
+    """Moves the slots of a stretch to their places in an index that has become larger (`storage/resize_index`).
 
-    Other threads may move others at the same time; they meet only where their new places do. Slots that would go around
-    the end are kept in `late`. Returns how far it came: to the end unless they are more than it has room for.
+    Several threads may each move a stretch; they meet only where their new places do. Slots that would go around the
+    end are kept in `late`. Returns `end`, or the slot where `late` is full.
     """
     slots = S[relation, k.SLOTS]
     size = S[relation, k.SLOT_COUNT]
@@ -272,23 +273,23 @@ def move_slots(S, relation, first, end, late, room, late_count):
 
 @kernel
 def touch(S, relation, line, row, columns):
-    """Logs the row's numbers before the overlay changes them for the first time."""
+    """Logs total, count and meta of a row before the overlay changes them for the first time."""
     meta = load64(row, columns + k.META)
     if meta & k.TOUCHED_BIT == 0:
         wide = S[relation, k.WIDE]
         entry = S[relation, k.LOG] + S[relation, k.LOG_COUNT] * k.LOG_WIDTH * 8
-        store64(entry, 0, line)
-        store64(entry, 1, total_of(row, columns, wide))
-        store64(entry, 2, count_of(row, columns, wide))
-        store64(entry, 3, meta)
+        store64(entry, k.LOGGED_LINE, line)
+        store64(entry, k.LOGGED_TOTAL, total_of(row, columns, wide))
+        store64(entry, k.LOGGED_COUNT, count_of(row, columns, wide))
+        store64(entry, k.LOGGED_META, meta)
         S[relation, k.LOG_COUNT] += 1
         store64(row, columns + k.META, meta | k.TOUCHED_BIT)
 
 
 @kernel
 def log_created(S, relation, line):
-    """Logs a row that was not there before the epoch."""
+    """Logs a row that did not exist before the epoch."""
     entry = S[relation, k.LOG] + S[relation, k.LOG_COUNT] * k.LOG_WIDTH * 8
-    store64(entry, 0, line)
-    store64(entry, 1, -1)
+    store64(entry, k.LOGGED_LINE, line)
+    store64(entry, k.LOGGED_TOTAL, -1)
     S[relation, k.LOG_COUNT] += 1

@@ -1,15 +1,15 @@
-"""The join: runs a group of variants, an interpreter of iterators and tails, and writes what it finds to buffers.
+"""The join: an interpreter that runs the bytecode of a group of variants and writes the instances to buffers.
 
-A group is a tree of iterators: variants that begin alike share a path from its root. An iterator binds registers from a
-row (of the delta's batch, of a bucket, of a look-up), checks the overlay's stamp, checks equalities, and runs its tail:
-arithmetic, filters, absence of negated rows. Where a variant ends, the registers of its head are written, with the
-instance's level: the highest rank among the rows inside the stratum. All state of the tree is in arrays, so when a
-buffer is full the kernel returns and later goes on.
+A group is a tree of iterators: variants with a common prefix share a path from its root. An iterator binds registers
+from a row (of the delta's batch, of a bucket, of a look-up), checks the overlay's stamp, checks equalities, and runs
+its tail: arithmetic, filters, absence of negated rows. At the end of a variant the registers of its head are written,
+with the instance's level: the highest rank among the rows inside the stratum. All state of the tree is in arrays, so
+the kernel returns when a buffer is full, and continues later.
 
-The iterator of a leapfrog join (`lftj/leapfrog`) binds one register instead, from several tries at once.
+The iterator of a leapfrog join (`leapfrog/triejoin`) binds one register instead, from several tries at once.
 
-Threads that share a wave run the same code, each with its own registers and buffers; the rows of the first iterator
-that has many are taken in shares from a common cursor.
+Threads that share a wave run the same bytecode, each with its own registers and buffers; they take the rows of the
+first iterator with many rows in shares from a common cursor.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tidelog.engine.local.leapfrog.triejoin import leapfrog, shares
 
 @kernel
 def narrow(value, width, signed):
-    """The value brought into `width` bits: sign-extended, or zero-extended."""
+    """Returns the value in `width` bits: sign-extended, or zero-extended."""
     if width == 64:
         return value
     value = value & ((1 << width) - 1)
@@ -57,7 +57,7 @@ def narrow(value, width, signed):
 
 @kernel
 def below(a, b, signed):
-    """a < b, as signed or as unsigned words."""
+    """True if a < b, as signed or as unsigned words."""
     if signed != 0:
         return a < b
     flip = -9223372036854775808
@@ -66,7 +66,7 @@ def below(a, b, signed):
 
 @kernel
 def divide(a, b, signed):
-    """The quotient, toward zero; the divisor is not zero."""
+    """Returns the quotient, rounded toward zero; the divisor is not zero."""
     if signed != 0:
         if b == -1:
             return -a
@@ -86,7 +86,7 @@ def divide(a, b, signed):
 
 @kernel
 def absent(S, relation, keys, count, code, registers, before, phase, wave, scratch):
-    """Whether a negated literal holds in this pass: the row is not there, or the overlay says so."""
+    """True if a negated literal holds in this pass: its row is not there, or the overlay hides it."""
     for i in range(count):
         scratch[i] = registers[load64(code, keys + i)]
     line = find_row(S, relation, scratch.ctypes.data)
@@ -97,7 +97,7 @@ def absent(S, relation, keys, count, code, registers, before, phase, wave, scrat
     columns = S[relation, k.COLUMNS]
     stamp = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) >> k.STAMP_SHIFT
     if phase == k.RETRACT:
-        # Its arrival kills the instance, in wave 0; the instance is met at its first death.
+        # Its insertion kills the instance, in wave 0; the instance is found at its first death.
         return stamp == 1 and wave == 0 and before == 0
     # Its departure brings the instance, in wave 0; the instance is met at its last arrival.
     return stamp == -1 and (wave > 0 or before == 1)
@@ -105,15 +105,15 @@ def absent(S, relation, keys, count, code, registers, before, phase, wave, scrat
 
 @kernel
 def run_tail(S, code, at, count, registers, phase, wave, scratch):
-    """Runs a tail. 1: all filters passed; 0: one did not; -1: a division by zero."""
+    """Runs a tail. Returns 1 if all filters passed, 0 if one did not, -1 for a division by zero."""
     for step in range(count):
         p = at + step * k.TAIL_WIDTH
-        op = load64(code, p)
-        target = load64(code, p + 1)
-        a = load64(code, p + 2)
-        b = load64(code, p + 3)
-        width = load64(code, p + 4)
-        signed = load64(code, p + 5)
+        op = load64(code, p + k.TAIL_OP)
+        target = load64(code, p + k.TAIL_TARGET)
+        a = load64(code, p + k.TAIL_LEFT)
+        b = load64(code, p + k.TAIL_RIGHT)
+        width = load64(code, p + k.TAIL_BITS)
+        signed = load64(code, p + k.TAIL_SIGNED)
         if op == k.T_FILTER:
             if registers[a] == 0:
                 return 0
@@ -174,19 +174,19 @@ def run_tail(S, code, at, count, registers, phase, wave, scratch):
 
 @kernel
 def take_share(cursors, iterators, node, split, chunk):
-    """Takes the next rows of an iterator that threads share; False when there are none left."""
-    start = iterators[node, 4] + atomic_add(cursors.ctypes.data, split, chunk)
-    end = iterators[node, 5]
+    """Takes the next rows of an iterator that threads share; returns False if none are left."""
+    start = iterators[node, k.ITER_FIRST] + atomic_add(cursors.ctypes.data, split, chunk)
+    end = iterators[node, k.ITER_LAST]
     if start >= end:
         return False
-    iterators[node, 1] = start
-    iterators[node, 2] = min(start + chunk, end)
+    iterators[node, k.ITER_CURSOR] = start
+    iterators[node, k.ITER_END] = min(start + chunk, end)
     return True
 
 
 @kernel
 def emit_instances(code, emits, count, registers, level, threads, buffers, counts, tally):
-    """Writes an instance to the buffer of each head that got so far; whether one is full now."""
+    """Writes an instance to the buffer of each head of a block; returns True if a buffer is full now."""
     full = False
     for _ in range(count):
         columns = load64(code, emits + k.EMIT_COUNT)
@@ -213,8 +213,8 @@ def emit_instances(code, emits, count, registers, level, threads, buffers, count
 def enumerate_instances(
     control, S, A, code, kind, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
 ):
-    """Goes on enumerating one group until it is done (DONE), a buffer is full (FULL), many rows were looked at
-    (PAUSE), or a division fails."""
+    """Continues to enumerate one group; returns DONE, FULL (a buffer is full), PAUSE (many rows were read) or
+    DIVISION."""
     phase = control[k.PHASE]
     wave = control[k.WAVE]
     threads = control[k.THREADS]
@@ -236,52 +236,55 @@ def enumerate_instances(
         split = load64(code, block + k.SPLIT)
         share = 1 if op == k.ITERATE_LEAP and threads > 1 else chunk
         parent = load64(code, block + k.PARENT)
-        level = 0 if parent < 0 else iterators[parent, 3]
-        if iterators[node, 0] == 0:
-            iterators[node, 0] = 1
-            iterators[node, 1] = 0
+        level = 0 if parent < 0 else iterators[parent, k.ITER_LEVEL]
+        if iterators[node, k.ITER_STARTED] == 0:
+            iterators[node, k.ITER_STARTED] = 1
+            iterators[node, k.ITER_CURSOR] = 0
             if op == k.ITERATE_PROBE:
                 entry = probe(A, target, code, load64(code, block + k.KEY_AT), load64(code, block + k.KEY_N), registers)
                 if entry < 0:
-                    iterators[node, 2] = 0
+                    iterators[node, k.ITER_END] = 0
                 else:
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
-                    iterators[node, 1] = load64(address, k.ENTRY_START)
-                    iterators[node, 2] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
+                    iterators[node, k.ITER_CURSOR] = load64(address, k.ENTRY_START)
+                    iterators[node, k.ITER_END] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
                     if is_far(S, relation) and not is_ending(code, block):
-                        start, stop = iterators[node, 1], min(iterators[node, 2], iterators[node, 1] + 2 * FETCH_AHEAD)
+                        start, stop = (
+                            iterators[node, k.ITER_CURSOR],
+                            min(iterators[node, k.ITER_END], iterators[node, k.ITER_CURSOR] + 2 * FETCH_AHEAD),
+                        )
                         fetch_rows(S[relation, k.ROWS], S[relation, k.WIDTH], A[target, k.POOL], start, stop)
             elif op == k.ITERATE_BATCH:
                 if kind == k.KIND_INSIDE:
-                    iterators[node, 2] = S[relation, k.BATCH_COUNT]
+                    iterators[node, k.ITER_END] = S[relation, k.BATCH_COUNT]
                 elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
-                    iterators[node, 2] = S[relation, k.LEFT_COUNT]
+                    iterators[node, k.ITER_END] = S[relation, k.DELETED_COUNT]
                 else:
-                    iterators[node, 2] = S[relation, k.CAME_COUNT]
+                    iterators[node, k.ITER_END] = S[relation, k.INSERTED_COUNT]
             elif op == k.ITERATE_SCAN:
-                iterators[node, 2] = S[relation, k.USED]
+                iterators[node, k.ITER_END] = S[relation, k.USED]
             elif op == k.ITERATE_FIND:
                 keys = load64(code, block + k.KEY_AT)
                 for i in range(load64(code, block + k.KEY_N)):
                     scratch[i] = registers[load64(code, keys + i)]
                 line = find_row(S, relation, scratch.ctypes.data)
-                iterators[node, 1] = line
-                iterators[node, 2] = line + 1 if line >= 0 else line
+                iterators[node, k.ITER_CURSOR] = line
+                iterators[node, k.ITER_END] = line + 1 if line >= 0 else line
             elif op == k.ITERATE_INPUT:
-                iterators[node, 2] = control[k.INPUT_COUNT]
+                iterators[node, k.ITER_END] = control[k.INPUT_COUNT]
             elif op == k.ITERATE_LEAP:
-                iterators[node, 2] = shares(A, code, block)
+                iterators[node, k.ITER_END] = shares(A, code, block)
                 iterators[node, k.LEAP_OPEN] = 0
             else:
-                iterators[node, 2] = 1
+                iterators[node, k.ITER_END] = 1
             if split >= 0:
-                iterators[node, 4] = iterators[node, 1]
-                iterators[node, 5] = iterators[node, 2]
+                iterators[node, k.ITER_FIRST] = iterators[node, k.ITER_CURSOR]
+                iterators[node, k.ITER_LAST] = iterators[node, k.ITER_END]
                 if not take_share(cursors, iterators, node, split, share):
-                    iterators[node, 1] = iterators[node, 2]
-        cursor = iterators[node, 1]
-        end = iterators[node, 2]
-        # Read anew at every entry: memory may have moved since a buffer was last full.
+                    iterators[node, k.ITER_CURSOR] = iterators[node, k.ITER_END]
+        cursor = iterators[node, k.ITER_CURSOR]
+        end = iterators[node, k.ITER_END]
+        # Read again at every entry: memory may have moved since a buffer was last full.
         source = 0
         if op == k.ITERATE_PROBE:
             source = A[target, k.POOL]
@@ -289,9 +292,9 @@ def enumerate_instances(
             if kind == k.KIND_INSIDE:
                 source = S[relation, k.BATCH]
             elif (kind == k.KIND_NEGATED) == (phase == k.INSERT):
-                source = S[relation, k.LEFT]
+                source = S[relation, k.DELETED]
             else:
-                source = S[relation, k.CAME]
+                source = S[relation, k.INSERTED]
         inside = load64(code, block + k.INSIDE)
         check = load64(code, block + k.CHECK)
         if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:
@@ -386,19 +389,19 @@ def enumerate_instances(
                     code, emit_at, emit_count, registers, found_level, threads, buffers, counts, tally
                 )
             if child >= 0:
-                iterators[node, 3] = found_level
-                iterators[child, 0] = 0
+                iterators[node, k.ITER_LEVEL] = found_level
+                iterators[child, k.ITER_STARTED] = 0
                 descended = True
                 break
         looked_at += cursor + 1
-        iterators[node, 1] = cursor
+        iterators[node, k.ITER_CURSOR] = cursor
         if descended:
             node = child
         elif cursor >= end and not (split >= 0 and take_share(cursors, iterators, node, split, share)):
-            iterators[node, 0] = 0
+            iterators[node, k.ITER_STARTED] = 0
             sibling = load64(code, block + k.SIBLING)
             if sibling >= 0:
-                iterators[sibling, 0] = 0
+                iterators[sibling, k.ITER_STARTED] = 0
                 node = sibling
             else:
                 node = parent

@@ -21,26 +21,26 @@ from numba.core import cgutils
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
-# Functions that run only inside an entry point. Division by zero is checked where it can happen.
+# Functions that run only inside an entry point. They check for division by zero where it can happen.
 kernel = njit(nogil=True, error_model="numpy")
-# Those that are called so often that the call itself would count.
+# Functions that are called so often that the call itself would cost.
 inlined = njit(nogil=True, error_model="numpy", inline="always")
 
 
-# To read a kernel from the disk, these versions of Numba need no more than their runtime. `Dispatcher.compile` imports
-# all that Numba can compile before it looks there, which takes a third of the time to a small program's first commit.
+# These versions of Numba can read a kernel from the disk with their runtime alone. `Dispatcher.compile` imports the
+# whole compiler before it reads the cache, which takes a third of the time to a small program's first commit.
 _NUMBA_THAT_LOADS_ALONE = ("0.68.",)
 
 
 class EntryPoint:
     """A kernel that Python calls: compiled once for its only signature, cached on disk, loaded by its first call.
 
-    Numba's cache looks at the file of the entry point alone; ours is stamped with all kernels' sources, so that it is
-    fresh whenever one of them changes.
+    Numba stamps a cached kernel with the file of the entry point alone; this class stamps it with the sources of all
+    kernels, so that it is compiled again whenever one of them changes.
     """
 
     __slots__ = ("_compiled", "_function", "_signature")
-    seconds_loading = 0.0  # of all of them, in this process
+    seconds_loading = 0.0  # of all entry points, in this process
 
     def __init__(self, function: Callable[..., Any], signature: str) -> None:
         self._function = function
@@ -48,7 +48,7 @@ class EntryPoint:
         self._compiled: Callable[..., Any] | None = None
 
     def load(self) -> Callable[..., Any]:
-        """The compiled kernel; whoever comes first compiles it, or reads it from the disk."""
+        """Returns the compiled kernel; the first call compiles it or reads it from the disk."""
         if self._compiled is None:
             began = perf_counter()
             dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self._function)
@@ -61,7 +61,8 @@ class EntryPoint:
         return self._compiled
 
     def _read(self, dispatcher: Any) -> bool:
-        """Reads the kernel from the disk; False, and a word to whoever waits at a terminal, where it is not there."""
+        """Reads the kernel from the disk; returns False if it is not there, with a message if standard error is a
+        terminal."""
         kept = dispatcher._cache
         if kept._index_key(self._signature, dispatcher.targetctx.codegen()) not in kept._cache_file._load_index():
             _announce_compilation()
@@ -85,7 +86,7 @@ def _announce_compilation() -> None:
 
 
 def seconds_loading() -> float:
-    """The seconds that this process has spent so far on compiling kernels, or on reading them from the disk."""
+    """Returns the seconds that this process has spent so far on compiling kernels, or on reading them from the disk."""
     return EntryPoint.seconds_loading
 
 
@@ -105,10 +106,11 @@ def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
 
 @cache
 def sources_digest() -> str:
-    """A digest of the sources of all kernels."""
+    """Returns a digest of the sources of all kernels."""
     digest = hashlib.sha256()
     local = Path(__file__).parents[1]
-    rooms = ("kernels/*.py", "leapfrog/*.py", "strategies/*/kernel.py", "strategies/trace/*.py")
+    traced = (f"strategies/trace/{name}.py" for name in ("evaluate", "surgery", "sensitivity"))
+    rooms = ("kernels/*.py", "leapfrog/*.py", "strategies/*/kernel.py", *traced)
     for path in sorted(path for room in rooms for path in local.glob(room)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -121,7 +123,7 @@ _I16 = ir.IntType(16)
 
 @intrinsic
 def load64(typing_context: Any, address: Any, index: Any) -> Any:
-    """The word at address + 8 * index."""
+    """Returns the word at address + 8 * index."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
@@ -144,7 +146,7 @@ def store64(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def load32(typing_context: Any, address: Any, index: Any) -> Any:
-    """The 32-bit integer at address + 4 * index, sign-extended."""
+    """Returns the 32-bit integer at address + 4 * index, sign-extended."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I32.as_pointer())
@@ -167,7 +169,7 @@ def store32(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def load16(typing_context: Any, address: Any, index: Any) -> Any:
-    """The 16-bit number without a sign at address + 2 * index."""
+    """Returns the unsigned 16-bit integer at address + 2 * index."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I16.as_pointer())
@@ -202,19 +204,19 @@ def _prefetch(for_writing: int) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, address: Any, index: Any) -> Any:
-    """Asks for the cache line at address + 8 * index, which this thread will write to soon."""
+    """Prefetches the cache line at address + 8 * index, which this thread will write soon."""
     return _prefetch(for_writing=1)
 
 
 @intrinsic
 def prefetch_read(typing_context: Any, address: Any, index: Any) -> Any:
-    """Asks for the cache line at address + 8 * index, which will be read soon, and leaves it to other threads too."""
+    """Prefetches the cache line at address + 8 * index for reading, shared with other threads."""
     return _prefetch(for_writing=0)
 
 
 @intrinsic
 def atomic_load(typing_context: Any, address: Any, index: Any) -> Any:
-    """The word at address + 8 * index, which another thread may be writing; what it wrote before is seen too."""
+    """Loads the word at address + 8 * index (acquire): writes that another thread made before it are visible too."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
@@ -225,7 +227,7 @@ def atomic_load(typing_context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def atomic_add(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Adds to the word at address + 8 * index, at once for all threads; the word before."""
+    """Adds atomically to the word at address + 8 * index; returns the word before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
@@ -236,7 +238,7 @@ def atomic_add(typing_context: Any, address: Any, index: Any, value: Any) -> Any
 
 @intrinsic
 def claim(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Writes the word at address + 8 * index if it is 0, at once for all threads; the word before."""
+    """Writes the word at address + 8 * index atomically if it is 0; returns the word before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I64.as_pointer())
@@ -248,8 +250,8 @@ def claim(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def let_others_run(typing_context: Any) -> Any:
-    """Gives the processor to another thread, if one waits for it."""
+def yield_thread(typing_context: Any) -> Any:
+    """Yields the processor to another thread that waits for it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_I32, [])
@@ -262,8 +264,8 @@ def let_others_run(typing_context: Any) -> Any:
 
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:
-    """The same array without its count of references. Python holds it while a kernel runs, so nobody has to count; with
-    the count, every call with an array writes to a word that all threads share."""
+    """Returns the same array without its reference count. Python holds the array while a kernel runs, so the count is
+    not needed; with it, every call with an array writes to a word that all threads share."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = context.make_array(array)(context, builder, arguments[0])
@@ -279,13 +281,13 @@ HASH_STEP = -4417276706812531889
 
 @kernel
 def hash_word(state, word):
-    """One step of the hash: `state` starts as HASH_START and takes in the words in order."""
+    """Adds a word to the hash; `state` starts as HASH_START."""
     state = (state ^ word) * HASH_STEP
     return state ^ ((state >> 32) & 0xFFFFFFFF)
 
 
 @kernel
 def hash_end(state):
-    """The 32-bit hash of the words taken in."""
+    """Returns the 32-bit hash of the words added."""
     state = state * HASH_START
     return (state >> 32) & 0xFFFFFFFF

@@ -1,19 +1,20 @@
-"""A wave of a Bootstrap shared by several threads, without locks and without waiting for each other in step.
+"""A wave of a Bootstrap shared by several threads, without locks and without barriers between steps.
 
 Each thread enumerates its shares of the delta into a batch of its own: a buffer for each head relation and each thread
-that will apply it. When one is full it publishes the batch, applies what everybody has published for it, and goes on
-with its next batch, as soon as all have applied what that held. Each applies the heads whose hash is in its part.
+that will apply it. When a buffer is full, the thread publishes the batch, applies the instances that all threads have
+published for it, and continues with its next batch as soon as all threads have applied the old content of that batch.
+Each thread applies the heads whose hash is in its part.
 
-Enumerating may go on while others apply: it sees rows of earlier waves only, and of these applying changes nothing but
-their count and total, which it does not read. A row that is just being made is hidden by its stamp (see `take_lines`),
-which is there before anybody can find its line.
+A thread may enumerate while others apply: it sees only rows of earlier waves, and applying changes only their count and
+total, which enumerating does not read. A row that is being created is hidden by its stamp (see `reserve_lines`), which
+is written before any thread can find its line.
 
-Memory must not move meanwhile, so a thread books room for what it publishes; who finds none has all of them stop. The
-threads always leave together and with the same result, so Python finds all of them or none inside.
+Memory must not move meanwhile, so a thread books room for the instances it publishes; if there is none, all threads
+stop. The threads always return together and with the same result, so Python finds either all of them or none inside.
 
-Words of the team, each on a cache line of its own: why all stop, how many publish no more, how many instances were
-found; per thread what its enumeration said last, and the batches that it published; per pair of threads the batches
-that the one applied of the other's; per relation the instances that are published and not yet applied.
+Words of the pool, each on a cache line of its own: why all stop, how many threads publish no more, how many instances
+were found; per thread the last result of its enumeration, and the batches that it published; per pair of threads the
+batches of the second that the first has applied; per relation the instances that are published and not yet applied.
 """
 
 from __future__ import annotations
@@ -29,38 +30,39 @@ from tidelog.engine.local.kernels.memory import (
     claim,
     entry_point,
     kernel,
-    let_others_run,
+    yield_thread,
 )
 from tidelog.engine.local.kernels.waves import enumerate_variant, has_room, next_variant, start_variant
 
 LINE = 8  # words
 STOP, ARRIVALS, FOUND, FIRST_THREAD = 0, 1 * LINE, 2 * LINE, 3 * LINE
 SAID, PUBLISHED, PER_THREAD = 0, LINE, 2 * LINE
-TASK = 0  # the only word of a team that arranges
+NEXT_TASK = 0  # the only word of a pool that arranges
+TASK_RELATION, TASK_ARRANGEMENT = 0, 1
 PATIENCE = 2000
 BATCHES = 4
 
 
 @kernel
 def first_pair(threads):
-    """Where the words of pairs begin: (who applies, whose batches)."""
+    """Returns where the words of pairs start: (the thread that applies, the thread that published)."""
     return FIRST_THREAD + threads * PER_THREAD
 
 
 @kernel
 def first_booking(threads):
-    """Where the words of relations begin."""
+    """Returns where the words of relations start."""
     return first_pair(threads) + threads * threads * LINE
 
 
-def team_words(threads: int, relations: int) -> int:
-    """How many words a team has."""
+def pool_words(threads: int, relations: int) -> int:
+    """Returns how many words a pool has."""
     return FIRST_THREAD + threads * PER_THREAD + (threads * threads + relations) * LINE
 
 
 @kernel
 def enumerate_shares(control, S, A, V, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
-    """Enumerates until a buffer is full (FULL), much was looked at (PAUSE), nothing is left (DONE), or a division
+    """Enumerates until a buffer is full (FULL), many rows were read (PAUSE), nothing is left (DONE), or a division
     fails."""
     while True:
         if control[k.STATE] == k.STATE_NEXT:
@@ -80,7 +82,7 @@ def enumerate_shares(control, S, A, V, registers, iterators, buffers, counts, ta
 
 @kernel
 def is_applied(me, threads, words):
-    """Whether everybody has applied the oldest batch of this thread, which is the next to be filled."""
+    """True if all threads have applied the oldest batch of this thread, which is the next to be filled."""
     published = atomic_load(words, FIRST_THREAD + me * PER_THREAD + PUBLISHED)
     for other in range(threads):
         if atomic_load(words, first_pair(threads) + (other * threads + me) * LINE) < published - (BATCHES - 1):
@@ -90,7 +92,8 @@ def is_applied(me, threads, words):
 
 @kernel
 def book_room(control, S, words, inside, counts):
-    """Books room for a batch; the instances in it, or -1 if there is none (NEED says for what)."""
+    """Books room for a batch; returns how many instances it has, or -1 if there is no room (NEED says for which
+    relation)."""
     threads = control[k.THREADS]
     lines = instances = 0
     for slot in range(inside.size):
@@ -102,9 +105,9 @@ def book_room(control, S, words, inside, counts):
         with_repeats = count + counts[inside.size * threads + slot]
         at = first_booking(threads) + slot * LINE
         booked = atomic_add(words, at, count) + count
-        if not has_room(S, inside[slot], booked + threads * k.LINES_TAKEN, with_repeats, 0):
+        if not has_room(S, inside[slot], booked + threads * k.RESERVED_AT_A_TIME, with_repeats, 0):
             control[k.NEED] = inside[slot]
-            control[k.NEED_AT] = booked + threads * k.LINES_TAKEN
+            control[k.NEED_AT] = booked + threads * k.RESERVED_AT_A_TIME
             control[k.NEED_INSTANCES] = with_repeats
             atomic_add(words, at, -count)
             for earlier in range(slot):
@@ -120,15 +123,14 @@ def book_room(control, S, words, inside, counts):
 
 @kernel
 def stop_all(control, words, why):
-    """Has everybody publish no more, unless somebody did so before."""
+    """Makes all threads stop publishing, unless another thread did so before."""
     if claim(words, STOP, why) == 0:
         control[k.STOPPED] = 1
 
 
 @kernel
 def apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
-    """Applies the parts of this thread in all batches that are published and that it has not applied; if there were
-    any."""
+    """Applies this thread's parts of all published batches that it has not applied; returns True if there were any."""
     found = False
     for step in range(threads):
         other = (me + step) % threads
@@ -158,17 +160,18 @@ def apply_published(me, threads, words, S, inside, all_buffers, all_counts, rese
     " int64[::1])"
 )
 def share_wave(
-    me, team, control, S, A, V, inside, registers, iterators, all_buffers, all_counts, tally, cursors, reserve, inputs,
+    me, pool, control, S, A, V, inside, registers, iterators, all_buffers, all_counts, tally, cursors, reserve, inputs,
     scratch, fresh,
 ):  # fmt: skip
-    """One thread's part in a wave. DONE; or GROW, YIELD, DIVISION: all leave, and come back to go on."""
-    team, control, S, A, V = borrowed(team), borrowed(control), borrowed(S), borrowed(A), borrowed(V)
+    """Runs one thread's part of a wave; returns DONE, or GROW, YIELD, DIVISION: all threads return, and continue
+    later."""
+    pool, control, S, A, V = borrowed(pool), borrowed(control), borrowed(S), borrowed(A), borrowed(V)
     inside, registers, iterators = borrowed(inside), borrowed(registers), borrowed(iterators)
     all_buffers, all_counts, tally = borrowed(all_buffers), borrowed(all_counts), borrowed(tally)
     cursors, reserve, inputs = borrowed(cursors), borrowed(reserve), borrowed(inputs)
     scratch, fresh = borrowed(scratch), borrowed(fresh)
     threads = control[k.THREADS]
-    words = team.ctypes.data
+    words = pool.ctypes.data
     mine = FIRST_THREAD + me * PER_THREAD
     looks = 0
     while atomic_load(words, STOP) == 0:
@@ -178,17 +181,17 @@ def share_wave(
                 if not apply_published(me, threads, words, S, inside, all_buffers, all_counts, reserve, fresh):
                     looks += 1
                     if looks > PATIENCE:
-                        let_others_run()
+                        yield_thread()
                 continue
             looks = 0
             all_counts[me, batch] = 0
-            team[mine + SAID] = enumerate_shares(
+            pool[mine + SAID] = enumerate_shares(
                 control, S, A, V, registers, iterators, all_buffers[me, batch], all_counts[me, batch], tally, cursors,
                 inputs, scratch,
             )  # fmt: skip
             control[k.RESUME] = control[k.STATE]
             control[k.STATE] = k.STATE_APPLY
-        said = team[mine + SAID]
+        said = pool[mine + SAID]
         if said == k.DIVISION:
             stop_all(control, words, k.DIVISION)
             break
@@ -214,26 +217,26 @@ def share_wave(
             break
         looks += 1
         if looks > PATIENCE:
-            let_others_run()
+            yield_thread()
     control[k.INSTANCES] = atomic_load(words, FOUND)
     verdict = atomic_load(words, STOP)
     return k.DONE if verdict == 0 else verdict
 
 
 @entry_point("int64(int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1])")
-def share_arranging(team, control, S, A, tasks, scratch):
-    """One thread's part in arranging what a wave found: whole arrangements, as long as there are any to take.
+def share_arranging(pool, control, S, A, tasks, scratch):
+    """Runs one thread's part of arranging the rows that a wave found: takes whole arrangements until none is left.
 
-    DONE, or GROW_ARRANGEMENT with the one that must grow. A task is (relation, arrangement).
+    Returns DONE, or GROW_ARRANGEMENT with the arrangement that must grow in NEED. A task is (relation, arrangement).
     """
-    team, control, S, A = borrowed(team), borrowed(control), borrowed(S), borrowed(A)
+    pool, control, S, A = borrowed(pool), borrowed(control), borrowed(S), borrowed(A)
     tasks, scratch = borrowed(tasks), borrowed(scratch)
     while True:
-        task = atomic_add(team.ctypes.data, TASK, 1)
+        task = atomic_add(pool.ctypes.data, NEXT_TASK, 1)
         if task >= tasks.shape[0]:
             return k.DONE
-        relation = tasks[task, 0]
+        relation = tasks[task, TASK_RELATION]
         pending, count = S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT]
-        if not arrange_lines(S, A, tasks[task, 1], pending, count, scratch.ctypes.data):
-            control[k.NEED] = tasks[task, 1]
+        if not arrange_lines(S, A, tasks[task, TASK_ARRANGEMENT], pending, count, scratch.ctypes.data):
+            control[k.NEED] = tasks[task, TASK_ARRANGEMENT]
             return k.GROW_ARRANGEMENT

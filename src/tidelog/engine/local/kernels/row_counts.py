@@ -1,7 +1,7 @@
-"""Total and count of a row: 32 bits each in one word, or in a wide relation a word each.
+"""Total and count of a row: 32 bits each in one word, or a word each in a wide relation.
 
-How many instances a row has is bounded by how many were ever applied. So no instance is checked by itself: a relation
-has room for so many (`COUNT_ROOM`) until somebody has to look for the largest total, and make it wide if need be.
+A row has at most as many instances as were ever applied. So no instance is checked by itself: a relation has a budget
+of instances (`COUNT_ROOM`); when it is used up, the largest total is read, and the relation is made wide if needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tidelog.engine.local.kernels.memory import kernel, load32, load64, store32,
 
 @kernel
 def total_of(row, columns, wide):
-    """How many instances a row has."""
+    """Returns the total of a row: how many instances it has."""
     if wide != 0:
         return load64(row, columns + k.TOTAL)
     return load32(row, 2 * (columns + k.TOTAL))
@@ -20,7 +20,7 @@ def total_of(row, columns, wide):
 
 @kernel
 def count_of(row, columns, wide):
-    """How many instances over lower ranks a row has."""
+    """Returns the count of a row: how many instances it has over lower ranks."""
     if wide != 0:
         return load64(row, columns + k.COUNT)
     return load32(row, 2 * (columns + k.TOTAL) + 1)

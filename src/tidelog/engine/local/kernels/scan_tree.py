@@ -1,9 +1,9 @@
-"""A sequence of entries of one or two words each, in their order, with both ends and any place found in O(log n).
+"""A sorted sequence of entries of one or two words each; both ends and any place are found in O(log n).
 
 The entries lie in pages, one column of a page behind the other. The directory has the pages in order, each with the
-number of its entries. A page that is full is split in two; one that is empty leaves the directory and is used again.
-Equal entries may be there more than once. The arrays belong to Python (`aggregates.scan_tree`), which makes room when a
-kernel says that there is none.
+number of its entries. A full page is split in two; an empty page leaves the directory and is used again. Equal entries
+may be present more than once. Python owns the arrays (`aggregates.scan_tree`), and makes room when a kernel reports
+that there is none.
 
     header      pages in the directory │ pages ever taken │ first free page + 1, or 0 │ entries │ words of an entry
 """
@@ -21,7 +21,7 @@ FIRST, LAST, FROM = 0, 1, 2
 
 @kernel
 def is_before(words, width, page, offset, entries, at):
-    """Whether the entry at a place of a page comes before another one."""
+    """True if the entry at a place of a page comes before another one."""
     place = page * width * ROWS + offset
     for column in range(width):
         here, there = words[place + column * ROWS], entries[at * width + column]
@@ -32,7 +32,7 @@ def is_before(words, width, page, offset, entries, at):
 
 @kernel
 def find_page(header, words, directory, entries, at):
-    """The place of the last page that begins before the entry; 0 where none does."""
+    """Returns the place of the last page that begins before the entry; 0 if there is none."""
     low, high = 0, header[PAGES]
     while high - low > 1:
         middle = (low + high) >> 1
@@ -45,7 +45,7 @@ def find_page(header, words, directory, entries, at):
 
 @kernel
 def find_offset(header, words, directory, place, entries, at):
-    """The first offset in a page whose entry does not come before the entry."""
+    """Returns the first offset in a page whose entry does not come before the entry."""
     low, high = 0, directory[2 * place + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -58,7 +58,7 @@ def find_offset(header, words, directory, place, entries, at):
 
 @kernel
 def take_page(header, words, directory, place):
-    """Puts an empty page into the directory; False when there is no room for it."""
+    """Puts an empty page into the directory; returns False if there is no room for it."""
     count = header[PAGES]
     if 2 * count == directory.size:
         return False
@@ -81,7 +81,7 @@ def take_page(header, words, directory, place):
 
 @kernel
 def insert(header, words, directory, entries, at):
-    """Puts an entry into its place; False, and nothing changed, when there is no room for it."""
+    """Inserts an entry; returns False, and changes nothing, if there is no room for it."""
     if header[PAGES] == 0 and not take_page(header, words, directory, 0):
         return False
     width = header[WIDTH]
@@ -89,7 +89,7 @@ def insert(header, words, directory, entries, at):
     offset = find_offset(header, words, directory, place, entries, at)
     rows = directory[2 * place + 1]
     if rows == ROWS:
-        # Entries that come in order fill their pages.
+        # Entries that are inserted in order fill their pages.
         kept = ROWS if offset == ROWS else ROWS // 2
         if not take_page(header, words, directory, place + 1):
             return False
@@ -116,9 +116,9 @@ def insert(header, words, directory, entries, at):
 
 @kernel
 def locate(header, words, directory, entries, at):
-    """The place of the page, and the offset in it, of the first entry that does not come before this one.
+    """Returns the place of the page, and the offset in it, of the first entry that does not come before this one.
 
-    The place is that behind the last page where there is none.
+    If there is none, the place is the one behind the last page.
     """
     if header[PAGES] == 0:
         return 0, 0
@@ -131,7 +131,7 @@ def locate(header, words, directory, entries, at):
 
 @kernel
 def is_at(header, words, directory, place, offset, entries, at):
-    """Whether an entry is at the place at which it is to be found."""
+    """True if the entry is at this place and offset, where `locate` found it."""
     if place == header[PAGES]:
         return False
     width = header[WIDTH]
@@ -144,7 +144,7 @@ def is_at(header, words, directory, place, offset, entries, at):
 
 @kernel
 def remove(header, words, directory, entries, at):
-    """Takes an entry out, one of several equal ones; False where it is not there."""
+    """Removes an entry, one of several equal ones; returns False if there is none."""
     place, offset = locate(header, words, directory, entries, at)
     if not is_at(header, words, directory, place, offset, entries, at):
         return False
@@ -168,7 +168,8 @@ def remove(header, words, directory, entries, at):
 
 @entry_point("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def insert_all(header, words, directory, entries, first):
-    """Puts entries into their places, from the one numbered `first` on; the number of the one that found no room."""
+    """Inserts entries from number `first` on; returns the number of the entry that found no room, or how many there
+    are."""
     count = entries.size // header[WIDTH]
     for at in range(first, count):
         if not insert(header, words, directory, entries, at):
@@ -178,7 +179,7 @@ def insert_all(header, words, directory, entries, first):
 
 @entry_point("int64(int64[::1], int64[::1], int64[::1], int64[::1])")
 def remove_all(header, words, directory, entries):
-    """Takes entries out; how many of them were there."""
+    """Removes entries; returns how many of them were present."""
     found = 0
     for at in range(entries.size // header[WIDTH]):
         if remove(header, words, directory, entries, at):
@@ -188,7 +189,7 @@ def remove_all(header, words, directory, entries):
 
 @entry_point("void(int64[::1], int64[::1], int64[::1], int64[::1], boolean[::1])")
 def find_all(header, words, directory, entries, found):
-    """Says of each entry whether it is there."""
+    """Writes for each entry whether it is present."""
     for at in range(found.size):
         place, offset = locate(header, words, directory, entries, at)
         found[at] = is_at(header, words, directory, place, offset, entries, at)
@@ -196,7 +197,8 @@ def find_all(header, words, directory, entries, found):
 
 @entry_point("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def read(header, words, directory, entry, which):
-    """Writes the first entry, the last one, or the first from `entry` on over `entry`; 0 where there is none."""
+    """Overwrites `entry` with the first entry, the last one, or the first one from `entry` on; returns 0 if there is
+    none."""
     place, offset = 0, 0
     if which == LAST and header[PAGES]:
         place = header[PAGES] - 1

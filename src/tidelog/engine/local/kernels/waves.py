@@ -1,9 +1,9 @@
 """The waves of one stratum: RETRACT or INSERT until no batch is left, with no Python between rules or waves.
 
 `drive` is a state machine over the control words: choose the next group with a delta, enumerate into the buffers, apply
-them, and at the end of the wave mark the whole next batch before it is enumerated. A phase begins at the end of wave
--1, which makes wave 0 of the input facts that are pending. It returns when it is done, or when Python must do something
-first (memory, an expression, a look at the clock, a wave for several threads), and goes on where it was.
+them, and at the end of the wave mark the whole next batch before it is enumerated. A phase starts at the end of wave
+-1, which makes the pending input facts wave 0. It returns when it is done, or when Python must act first (memory, an
+expression, the deadline, a wave for several threads), and continues at the same point.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tidelog.engine.local.kernels.row_counts import set_count, total_of
 
 @kernel
 def has_delta(S, V, variant, phase, wave):
-    """Whether the variant has anything to do in this wave."""
+    """True if the variant has a delta in this wave."""
     if wave == 0:
-        bit = 1 if phase == k.RETRACT else 4
+        bit = k.RETRACT_FIRST if phase == k.RETRACT else k.INSERT_FIRST
     else:
-        bit = 2 if phase == k.RETRACT else 8
+        bit = k.RETRACT_LATER if phase == k.RETRACT else k.INSERT_LATER
     if V[variant, k.ACTIVE] & bit == 0:
         return False
     kind = V[variant, k.KIND]
@@ -38,13 +38,13 @@ def has_delta(S, V, variant, phase, wave):
     if kind == k.KIND_INSIDE:
         return S[V[variant, k.DELTA], k.BATCH_COUNT] > 0
     if (kind == k.KIND_NEGATED) == (phase == k.INSERT):
-        return S[V[variant, k.DELTA], k.LEFT_COUNT] > 0
-    return S[V[variant, k.DELTA], k.CAME_COUNT] > 0
+        return S[V[variant, k.DELTA], k.DELETED_COUNT] > 0
+    return S[V[variant, k.DELTA], k.INSERTED_COUNT] > 0
 
 
 @kernel
 def has_room(S, relation, rows, instances, logging):
-    """Whether `rows` more rows with so many instances fit everywhere; the index stays at most three quarters full."""
+    """True if `rows` more rows with so many instances fit everywhere; the index stays at most three quarters full."""
     if S[relation, k.USED] + rows > S[relation, k.CAPACITY] + S[relation, k.FREE_COUNT]:
         return False
     if (S[relation, k.LIVE] + rows) * 4 > S[relation, k.SLOT_COUNT] * 3:
@@ -59,13 +59,14 @@ def start_variant(control, V, variant, registers, iterators):
     """Sets the registers to the group's constants and its tree to the root."""
     for i in range(V[variant, k.REGISTERS]):
         registers[i] = load64(V[variant, k.CONSTANTS], i)
-    iterators[0, 0] = 0
+    iterators[0, k.ITER_STARTED] = 0
     control[k.NODE] = 0
 
 
 @kernel
 def next_variant(control, S, V):
-    """The next group that has anything to do in this wave, also in the control words; past the end if there is none."""
+    """Returns the next group with a delta in this wave, and writes it to the control words; V.shape[0] if there is
+    none."""
     variant = control[k.VARIANT]
     while variant < V.shape[0] and (
         V[variant, k.IN_PYTHON] != 0 or not has_delta(S, V, variant, control[k.PHASE], control[k.WAVE])
@@ -77,7 +78,7 @@ def next_variant(control, S, V):
 
 @kernel
 def enumerate_variant(control, S, A, V, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
-    """Goes on enumerating the group in the control words; see `join.enumerate_instances`."""
+    """Continues to enumerate the group in the control words; see `join.enumerate_instances`."""
     variant = control[k.VARIANT]
     code, kind = V[variant, k.CODE], V[variant, k.KIND]
     return enumerate_instances(
@@ -87,7 +88,8 @@ def enumerate_variant(control, S, A, V, registers, iterators, buffers, counts, t
 
 @kernel
 def apply_buffer(control, S, relation, buffer, count, repeats):
-    """Applies a buffer of instances, some of which repeat, to the head's relation. 0, GROW (nothing done), BROKEN."""
+    """Applies a buffer of instances, some of which repeat, to the head's relation; returns 0, GROW (nothing done) or
+    BROKEN."""
     instances = count + repeats
     if not has_room(S, relation, count, instances, control[k.LOGGING]):
         control[k.NEED] = relation
@@ -97,7 +99,7 @@ def apply_buffer(control, S, relation, buffer, count, repeats):
     S[relation, k.COUNT_ROOM] -= instances
     width = (S[relation, k.COLUMNS] + k.INSTANCE_EXTRA) * 8
     done = 0
-    # In pieces that the caches hold, so that what `fetch_ahead` fetched is still there.
+    # In pieces that fit in the caches, so that the memory that `fetch_ahead` fetched is still there.
     while done < count:
         piece = min(count - done, k.PIECE)
         if control[k.PHASE] == k.RETRACT:
@@ -112,7 +114,7 @@ def apply_buffer(control, S, relation, buffer, count, repeats):
 
 @kernel
 def end_retract(S, inside, wave):
-    """The pending rows die with the next wave; how many there are."""
+    """Makes the pending rows die with the next wave; returns how many there are."""
     batch = 0
     for i in range(inside.size):
         relation = inside[i]
@@ -127,7 +129,7 @@ def end_retract(S, inside, wave):
 
 @kernel
 def take_pending(S, relation):
-    """What was pending is now the batch."""
+    """Makes the pending rows the batch; returns how many there are."""
     pending = S[relation, k.PENDING_ROWS]
     count = S[relation, k.PENDING_COUNT]
     S[relation, k.PENDING_ROWS] = S[relation, k.BATCH]
@@ -139,7 +141,8 @@ def take_pending(S, relation):
 
 @kernel
 def end_insert(control, S, A, inside, wave, hashes):
-    """The pending rows enter with the next wave, into every arrangement first. Their number, or -1: grow `NEED`."""
+    """Makes the pending rows enter with the next wave, first in every arrangement; returns how many, or -1: grow
+    `NEED`."""
     for i in range(inside.size):
         relation = inside[i]
         full = arrange_queue(S, A, relation, S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], hashes)
@@ -164,7 +167,7 @@ def end_insert(control, S, A, inside, wave, hashes):
 
 @kernel
 def revive_dead(S, inside):
-    """After wave 0 of INSERT: each dead row that still has an instance returns, above everything that is there."""
+    """Revives, after wave 0 of INSERT, each dead row that still has an instance, with a rank above all others."""
     top = 0
     for i in range(inside.size):
         top = max(top, S[inside[i], k.TOP])
@@ -195,9 +198,9 @@ def room_to_revive(control, S, inside):
 
 
 @kernel
-def is_worth_sharing(control, S, inside):
-    """Whether the wave that begins is one for several threads."""
-    if control[k.THREADS_THERE] == 1 or control[k.LOGGING] != 0:
+def should_share_wave(control, S, inside):
+    """True if the wave that starts is large enough for several threads."""
+    if control[k.THREADS_AVAILABLE] == 1 or control[k.LOGGING] != 0:
         return False
     rows = control[k.BELOW] if control[k.WAVE] == 0 else 0
     for i in range(inside.size):
@@ -206,9 +209,9 @@ def is_worth_sharing(control, S, inside):
 
 
 @kernel
-def is_worth_sharing_end(control, S, inside):
-    """Whether what a wave found is arranged by several threads."""
-    if control[k.THREADS_THERE] == 1 or control[k.LOGGING] != 0:
+def should_share_arranging(control, S, inside):
+    """True if the rows that a wave found are enough to arrange them with several threads."""
+    if control[k.THREADS_AVAILABLE] == 1 or control[k.LOGGING] != 0:
         return False
     rows = 0
     for i in range(inside.size):
@@ -221,7 +224,7 @@ def is_worth_sharing_end(control, S, inside):
     " int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int64[::1])"
 )
 def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
-    """Runs the phase in the control words until it is DONE or Python is needed; the other results say for what."""
+    """Runs the phase in the control words until it is DONE or Python must act; the other results say why."""
     control, S, A, V, inside = borrowed(control), borrowed(S), borrowed(A), borrowed(V), borrowed(inside)
     registers, iterators, buffers = borrowed(registers), borrowed(iterators), borrowed(buffers)
     counts, tally, cursors = borrowed(counts), borrowed(tally), borrowed(cursors)
@@ -231,7 +234,7 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
         if state == k.STATE_NEXT:
             if control[k.VARIANT] == 0:
                 cursors[:] = 0
-                if control[k.SHARED] == 0 and is_worth_sharing(control, S, inside):
+                if control[k.SHARED] == 0 and should_share_wave(control, S, inside):
                     return k.SHARE
             variant = next_variant(control, S, V)
             if variant < V.shape[0]:
@@ -279,9 +282,9 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
                     if not room_to_revive(control, S, inside):
                         return k.GROW
                     revive_dead(S, inside)
-                if state == k.STATE_END and is_worth_sharing_end(control, S, inside):
+                if state == k.STATE_END and should_share_arranging(control, S, inside):
                     control[k.STATE] = k.STATE_ARRANGE
-                    return k.SHARE_END
+                    return k.SHARE_ARRANGING
                 batch = end_insert(control, S, A, inside, wave + 1, scratch)
                 if batch < 0:
                     return k.GROW_ARRANGEMENT

@@ -1,4 +1,5 @@
-"""Rows → the pages of a new trie: the lines are sorted by radix, column by column from the last, and then copied."""
+"""Rows → the pages of a new trie: the lines are sorted by radix, column by column from the last, and the rows are
+copied."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from tidelog.engine.local.leapfrog.pages import COLUMN_BYTES, page_at, set_rows,
 
 DIGIT_BITS = 11
 DIGITS = 1 << DIGIT_BITS
-# New pages have room, so that the first rows that come do not split them all.
+# New pages have room, so that the first inserted rows do not split all of them.
 FILLED = k.PAGE_ROWS * 7 // 8
 
 
 @kernel
 def sort_by_word(words, lines, other_words, other_lines, counts):
-    """Sorts lines by the words beside them; lines with equal words stay in their order. Uses as much room again."""
+    """Sorts lines by the words beside them; lines with equal words keep their order. Needs as much memory again."""
     count = lines.size
     least = words[0]
     most = words[0]
@@ -48,7 +49,7 @@ def sort_by_word(words, lines, other_words, other_lines, counts):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def build_trie(S, A, trie, lines, words, other_lines, other_words, counts):
-    """Fills the empty pages of a trie with the rows at these lines, which come out sorted; the caller has made room.
+    """Fills the empty pages of a trie with the rows at these lines, and sorts the lines; the caller has made room.
 
     `words`, `other_lines` and `other_words` are scratch as long as `lines`, `counts` for DIGITS words.
     """

@@ -1,8 +1,8 @@
 """The end of most triejoins: two tries meet at their last level, and each word is an instance.
 
-The iterator of one word at a time (`leapfrog`) finds the first one. From there on the words of the two pages are gone
-through side by side and emitted, without going through registers and code for each; where one of the pages ends, the
-iterators are left where the next step of `leapfrog` goes on.
+`triejoin.leapfrog` finds the first word. From there on the words of the two pages are merged and emitted without
+reading registers and code for each word; at the end of one of the pages, the iterators are set so that the next step of
+`leapfrog` continues there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidelog.engine.local.leapfrog.triejoin import MUCH_LONGER, leap, sees_all
 
 @kernel
 def is_plain(S, code, block, phase, wave):
-    """Whether a leap is the end of a rule where nothing but the words of two tries counts."""
+    """True if a leap is the end of a rule where only the words of two tries count."""
     parts = load64(code, block + k.KEY_AT)
     if (
         load64(code, block + k.KEY_N) != 2
@@ -38,9 +38,9 @@ def is_plain(S, code, block, phase, wave):
 
 @kernel
 def emit_meets(A, code, block, registers, places, level, threads, buffers, counts, tally):
-    """Emits the word at which both parts are and those that follow in their pages.
+    """Emits the word at which both parts are and the common words that follow in their pages.
 
-    Returns how many they were, and whether a buffer is full.
+    Returns how many words there were, and whether a buffer is full.
     """
     emit = load64(code, block + k.EMIT_AT)
     n = load64(code, emit + k.EMIT_COUNT)
@@ -98,7 +98,7 @@ def emit_meets(A, code, block, registers, places, level, threads, buffers, count
         other_word = load64(right, other)
         if MUCH_LONGER * (end - at) > other_end - other and MUCH_LONGER * (other_end - other) > end - at:
             while word != other_word:
-                # Both at once, as no processor foresees which is the smaller one.
+                # Without a branch: no processor can predict which word is smaller.
                 at += 1 if word < other_word else 0
                 other += 1 if other_word < word else 0
                 if at == end or other == other_end:
@@ -121,7 +121,7 @@ def emit_meets(A, code, block, registers, places, level, threads, buffers, count
                     other_word = load64(right, other)
         if at == end or other == other_end:
             break
-    # Whoever goes on steps to the next vertex of the first part, and seeks it in the other.
+    # The next step of `leapfrog` moves the first part to its next vertex, and seeks that in the other.
     places[left_slot, OFFSET] = at - 1
     places[right_slot, OFFSET] = min(other, other_end - 1)
     tally[load64(code, emit + k.EMIT_TALLY)] += found

@@ -1,9 +1,9 @@
 """Trie iterators: a place in a trie at one of its levels, moved by `open`, `next` and `seek_lub`.
 
-A place is a line of words: the page (its place in the directory), the offset in it, and where in this page the rows
-below the present vertex's parent end. The rows of one parent may go on in the next pages; that shows only when an
-iterator comes to the end of a page. Seeks gallop: first within the page, then over the directory, so that their cost is
-logarithmic in the distance that they go. `up` costs nothing: each level has a place of its own.
+A place is a line of words: the page (its place in the directory), the offset in it, and the end, in this page, of the
+rows below the present vertex's parent. The rows of one parent may continue in the next pages; an iterator finds out
+only at the end of a page. Seeks gallop: first within the page, then over the directory, so that their cost is
+logarithmic in the distance. `up` costs nothing: each level has a place of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LARGEST = 9223372036854775807
 
 @kernel
 def gallop(column, offset, end, word):
-    """The first offset from `offset` on, which is before `end`, whose word is not below `word`; or `end`."""
+    """Returns the first offset from `offset` on, before `end`, whose word is not below `word`; or `end`."""
     if load64(column, offset) >= word:
         return offset
     low = offset
@@ -39,7 +39,7 @@ def gallop(column, offset, end, word):
 
 @kernel
 def same_prefix(left, left_offset, right, right_offset, level):
-    """Whether two rows are below the same parent of a level."""
+    """True if two rows are below the same parent of a level."""
     for column in range(level):
         if load64(left + column * COLUMN_BYTES, left_offset) != load64(right + column * COLUMN_BYTES, right_offset):
             return False
@@ -48,7 +48,7 @@ def same_prefix(left, left_offset, right, right_offset, level):
 
 @kernel
 def parent_end(page, rows, level):
-    """Where the rows of a page end that are below the parent of its first row."""
+    """Returns the end of the rows of a page that are below the parent of its first row."""
     if same_prefix(page, 0, page, rows - 1, level):
         return rows
     low = 0
@@ -64,20 +64,20 @@ def parent_end(page, rows, level):
 
 @kernel
 def key(A, trie, level, places, slot):
-    """The word of the vertex at which the iterator is."""
+    """Returns the word of the iterator's vertex."""
     return load64(page_at(A, trie, places[slot, PLACE]) + level * COLUMN_BYTES, places[slot, OFFSET])
 
 
 @kernel
 def line_at(A, trie, places, slot):
-    """The line of the row at which an iterator of the last level is."""
+    """Returns the line of the row at an iterator of the last level."""
     page = page_at(A, trie, places[slot, PLACE])
     return load64(page + A[trie, k.KEY_COUNT] * COLUMN_BYTES, places[slot, OFFSET])
 
 
 @kernel
 def open_root(A, trie, places, slot):
-    """To the first vertex of the first level; False when there is none."""
+    """Moves to the first vertex of the first level; returns False if there is none."""
     if A[trie, k.PAGE_COUNT] == 0:
         return False
     places[slot, PLACE] = 0
@@ -88,7 +88,7 @@ def open_root(A, trie, places, slot):
 
 @kernel
 def open_below(A, trie, level, places, parent, slot):
-    """To the first vertex of a level below the vertex at which the iterator `parent`, of the level above, is."""
+    """Moves to the first vertex of a level below the vertex of the iterator `parent`, which is one level above."""
     place = places[parent, PLACE]
     offset = places[parent, OFFSET]
     column = page_at(A, trie, place) + (level - 1) * COLUMN_BYTES
@@ -101,7 +101,7 @@ def open_below(A, trie, level, places, parent, slot):
 
 @kernel
 def begins_before(A, trie, level, place, page, offset, word):
-    """Whether a page begins below the same parent as a row, with a vertex below `word`."""
+    """True if a page begins below the same parent as a row, with a vertex below `word`."""
     if level == 0:
         return first_word(A, trie, place) < word
     if first_word(A, trie, place) != load64(page, offset):
@@ -112,7 +112,8 @@ def begins_before(A, trie, level, place, page, offset, word):
 
 @kernel
 def seek_lub(A, trie, level, places, slot, word):
-    """To the first vertex that is not below `word`, from here on; False when there is none, and the place is lost."""
+    """Moves to the first vertex, from here on, that is not below `word`; returns False, and loses the place, if there
+    is none."""
     place = places[slot, PLACE]
     end = places[slot, END]
     page = page_at(A, trie, place)
@@ -160,6 +161,6 @@ def seek_lub(A, trie, level, places, slot, word):
 
 @kernel
 def next_vertex(A, trie, level, places, slot):
-    """To the next vertex below the same parent; False when there is none, and the place is lost."""
+    """Moves to the next vertex below the same parent; returns False, and loses the place, if there is none."""
     word = key(A, trie, level, places, slot)
     return word != LARGEST and seek_lub(A, trie, level, places, slot, word + 1)

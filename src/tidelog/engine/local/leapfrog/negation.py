@@ -1,13 +1,13 @@
-"""What a negated literal leaves of a leapfrog join: the words that it covers are passed over run by run (003, 3.1.2).
+r"""Negation in a leapfrog join: the words that a negated literal covers are skipped run by run (003, 3.1.2).
 
-The paper iterates T \\ S, S being a subset of T, by counts: where an interval has as many keys of S as of T, nothing of
-the complement is there. Here T is the interval itself, all words in it, so that no relation has to be contained in
-another: a run of the negated relation's trie is covered where it has as many rows as there are words from its first to
-its last. The end of a run is galloped for, in a page by its words, over pages by the scan tree of counts. So k words
-that are left of n cost about k log n where the covered words are close together, as numbers and interned values are.
-Where they are not, each word is sought by itself, which costs what a look-up does.
+The paper iterates T \ S, S being a subset of T, by counts: an interval with as many keys of S as of T has nothing of
+the complement. Here T is the interval itself, all words in it, so that no relation has to be contained in another: a
+run of the negated relation's trie is covered if it has as many rows as there are words from its first to its last. A
+search gallops for the end of a run, in a page by its words, over pages by the scan tree of counts. So k uncovered words
+of n cost about k log n where the covered words are close together, as numbers and interned values are. Where they are
+not, each word is sought by itself, which costs as much as a look-up.
 
-Rows that the overlay hides from a pass end a run. There are few of them, or runs are not looked for.
+Rows that the overlay hides from a pass end a run. If there are many of them, runs are not looked for.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from tidelog.engine.local.leapfrog.iterators import (
 from tidelog.engine.local.leapfrog.page_counts import rows_before
 from tidelog.engine.local.leapfrog.pages import COLUMN_BYTES, page_at, rows_at
 
-# Which rows a pass does not see: none, those that came, those that left.
-ALL_SEEN, CAME_HIDDEN, LEFT_HIDDEN = 0, 1, 2
-# Whether the negated relation has rows from here on; a field of its place.
+# The rows that a pass does not see: none, the inserted ones, the deleted ones.
+ALL_SEEN, INSERTED_HIDDEN, DELETED_HIDDEN = 0, 1, 2
+# A field of a place: 1 if the negated relation has rows from here on.
 IS_OPEN = 3
-# Up to so many hidden rows are compared with a run.
+# Runs are looked for only while at most so many rows are hidden.
 FEW_HIDDEN = 64
 
 
 @kernel
 def is_seen(S, relation, line, hidden):
-    """Whether a pass sees the row at a line."""
+    """True if a pass sees the row at a line."""
     if hidden == ALL_SEEN or S[relation, k.CHANGED] == 0:
         return True
     meta = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, S[relation, k.COLUMNS] + k.META)
-    return meta >> k.STAMP_SHIFT != (1 if hidden == CAME_HIDDEN else -1)
+    return meta >> k.STAMP_SHIFT != (1 if hidden == INSERTED_HIDDEN else -1)
 
 
 @kernel
 def run_in_page(column, offset, end):
-    """The last offset before `end` up to which words follow one another without a gap."""
+    """Returns the last offset before `end` up to which the words have no gap."""
     word = load64(column, offset)
     low = offset
     step = 1
@@ -66,7 +66,7 @@ def run_in_page(column, offset, end):
 
 @kernel
 def is_reached(A, trie, level, page, offset, before, place):
-    """Whether a run from a row, before which so many are, covers all words up to the first row of a page."""
+    """True if a run from a row, with `before` rows before it, covers all words up to the first row of a page."""
     first = page_at(A, trie, place)
     if not same_prefix(page, offset, first, 0, level):
         return False
@@ -76,7 +76,7 @@ def is_reached(A, trie, level, page, offset, before, place):
 
 @kernel
 def end_of_run(A, trie, level, places, slot):
-    """The last word of the run of words without a gap that begins where an iterator of the last level is."""
+    """Returns the last word of the run without a gap that begins at an iterator of the last level."""
     place = places[slot, PLACE]
     offset = places[slot, OFFSET]
     end = places[slot, END]
@@ -108,12 +108,12 @@ def end_of_run(A, trie, level, places, slot):
 
 @kernel
 def covered_until(S, A, trie, relation, level, places, slot, hidden):
-    """The last word up to which the row where an iterator is, and those behind it, cover all that a pass sees."""
+    """Returns the last word up to which the iterator's row and those behind it cover all words that a pass sees."""
     word = key(A, trie, level, places, slot)
     lines = changes = 0
     if hidden != ALL_SEEN and S[relation, k.CHANGED] != 0:
-        lines = S[relation, k.CAME] if hidden == CAME_HIDDEN else S[relation, k.LEFT]
-        changes = S[relation, k.CAME_COUNT] if hidden == CAME_HIDDEN else S[relation, k.LEFT_COUNT]
+        lines = S[relation, k.INSERTED] if hidden == INSERTED_HIDDEN else S[relation, k.DELETED]
+        changes = S[relation, k.INSERTED_COUNT] if hidden == INSERTED_HIDDEN else S[relation, k.DELETED_COUNT]
     if changes > FEW_HIDDEN:
         return word
     last = end_of_run(A, trie, level, places, slot)
@@ -135,9 +135,10 @@ def covered_until(S, A, trie, relation, level, places, slot, hidden):
 
 @kernel
 def past_covered(S, A, code, parts, count, places, word, phase, wave):
-    """The first word from `word` on that no negated part of a leapfrog join covers, and True; or False: all are.
+    """Returns the first word from `word` on that no negated part of a leapfrog join covers, and True; or False: all
+    are.
 
-    What a part hides from a pass is what `join.absent` says of single rows.
+    A part hides the same rows from a pass as `join.absent`.
     """
     i = 0
     while i < count:
@@ -158,15 +159,15 @@ def past_covered(S, A, code, parts, count, places, word, phase, wave):
         hidden = ALL_SEEN
         if phase == k.RETRACT:
             if wave == 0 and not is_before:
-                hidden = CAME_HIDDEN
+                hidden = INSERTED_HIDDEN
         elif wave > 0 or is_before:
-            hidden = LEFT_HIDDEN
+            hidden = DELETED_HIDDEN
         if not is_seen(S, relation, line_at(A, trie, places, slot), hidden):
             continue
         last = covered_until(S, A, trie, relation, level, places, slot, hidden)
         if last == LARGEST:
             return LARGEST, False
         word = last + 1
-        # The parts before this one have not been asked about it.
+        # The parts before this one have not seen the new word.
         i = 0
     return word, True

@@ -1,21 +1,21 @@
-"""A trie's memory: the rows of a relation sorted by all their columns, in pages, kept up to date row by row.
+"""The memory of a trie: the rows of a relation sorted by all their columns, in pages, maintained row by row.
 
 A page has a column of words for each column of the relation, in the trie's order, and one of lines; its rows lie side
-by side at the front. The directory has the pages in order, each with the first word of its first row: to find a row is
-to search the directory, which the caches hold, and then a page. A page that is full is split in two; one that is empty
-leaves the directory. To insert or to remove a row moves at most one page's rows, and now and then the directory.
+by side at the front. The directory has the pages in order, each with the first word of its first row: a search reads
+the directory, which the caches hold, and then a page. A full page is split in two; an empty page leaves the directory.
+Inserting or removing a row moves at most one page's rows, and now and then the directory.
 
     order (src, dst):   directory │ page 7: 210 rows │ page 2: 256 rows │ …
                         page 7      src 1 1 1 4 …   dst 2 5 9 1 …   line 40 3 17 8 …
 
-The level l of a trie is the column l of this order: the vertices below a prefix are the different words behind it.
+Level l of a trie is column l of this order: the vertices below a prefix are the different words behind it.
 """
 
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import kernel, load64, store64
-from tidelog.engine.local.leapfrog.page_counts import count_anew, count_rows
+from tidelog.engine.local.leapfrog.page_counts import count_rows, recount
 
 COLUMN_BYTES = k.PAGE_ROWS * 8
 ENTRY = k.DIRECTORY_ENTRY
@@ -23,34 +23,34 @@ ENTRY = k.DIRECTORY_ENTRY
 
 @kernel
 def page_at(A, trie, place):
-    """The address of the page at a place of the directory."""
-    page = load64(A[trie, k.DIRECTORY], ENTRY * place)
+    """Returns the address of the page at a place of the directory."""
+    page = load64(A[trie, k.DIRECTORY], ENTRY * place + k.DIRECTORY_PAGE)
     return A[trie, k.PAGES] + page * (A[trie, k.KEY_COUNT] + 1) * COLUMN_BYTES
 
 
 @kernel
 def rows_at(A, trie, place):
-    """How many rows the page at a place of the directory has."""
-    return load64(A[trie, k.DIRECTORY], ENTRY * place + 1)
+    """Returns how many rows the page at a place of the directory has."""
+    return load64(A[trie, k.DIRECTORY], ENTRY * place + k.DIRECTORY_ROWS)
 
 
 @kernel
 def first_word(A, trie, place):
-    """The word in the first column of the first row of the page at a place of the directory."""
-    return load64(A[trie, k.DIRECTORY], ENTRY * place + 2)
+    """Returns the word in the first column of the first row of the page at a place of the directory."""
+    return load64(A[trie, k.DIRECTORY], ENTRY * place + k.DIRECTORY_FIRST)
 
 
 @kernel
 def set_rows(A, trie, place, rows):
-    """The page at a place of the directory has so many rows now, at least one."""
+    """Sets how many rows the page at a place of the directory has, at least one."""
     count_rows(A, trie, place, rows - rows_at(A, trie, place))
-    store64(A[trie, k.DIRECTORY], ENTRY * place + 1, rows)
-    store64(A[trie, k.DIRECTORY], ENTRY * place + 2, load64(page_at(A, trie, place), 0))
+    store64(A[trie, k.DIRECTORY], ENTRY * place + k.DIRECTORY_ROWS, rows)
+    store64(A[trie, k.DIRECTORY], ENTRY * place + k.DIRECTORY_FIRST, load64(page_at(A, trie, place), 0))
 
 
 @kernel
 def compare(A, trie, page, offset, row):
-    """Below 0 where the page's row comes before the row at an address, 0 where they are equal, else above 0."""
+    """Returns -1 if the page's row comes before the row at an address, 0 if they are equal, else 1."""
     keys = A[trie, k.KEYS]
     for i in range(A[trie, k.KEY_COUNT]):
         here = load64(page + i * COLUMN_BYTES, offset)
@@ -62,7 +62,7 @@ def compare(A, trie, page, offset, row):
 
 @kernel
 def find_page(A, trie, row):
-    """The place of the last page that does not begin behind the row; 0 where all do."""
+    """Returns the place of the last page that does not begin behind the row; 0 if all do."""
     low = 0
     high = A[trie, k.PAGE_COUNT]
     word = load64(row, load64(A[trie, k.KEYS], 0))
@@ -78,7 +78,7 @@ def find_page(A, trie, row):
 
 @kernel
 def find_offset(A, trie, page, rows, row):
-    """The first offset in a page whose row does not come before the row."""
+    """Returns the first offset in a page whose row does not come before the row."""
     low = 0
     high = rows
     while low < high:
@@ -92,7 +92,7 @@ def find_offset(A, trie, page, rows, row):
 
 @kernel
 def take_page(A, trie, place):
-    """Puts an unused page, without rows, into the directory; False when there is no room for it."""
+    """Puts an unused page, without rows, into the directory; returns False if there is no room for it."""
     count = A[trie, k.PAGE_COUNT]
     if count == A[trie, k.DIRECTORY_CAPACITY]:
         return False
@@ -108,16 +108,16 @@ def take_page(A, trie, place):
     directory = A[trie, k.DIRECTORY]
     for at in range(ENTRY * count - 1, ENTRY * place - 1, -1):
         store64(directory, at + ENTRY, load64(directory, at))
-    store64(directory, ENTRY * place, page)
-    store64(directory, ENTRY * place + 1, 0)
+    store64(directory, ENTRY * place + k.DIRECTORY_PAGE, page)
+    store64(directory, ENTRY * place + k.DIRECTORY_ROWS, 0)
     A[trie, k.PAGE_COUNT] = count + 1
-    count_anew(A, trie, place)
+    recount(A, trie, place)
     return True
 
 
 @kernel
 def split_page(A, trie, place, kept):
-    """Moves the rows of a page from `kept` on to a new page behind it; False when there is no room for it."""
+    """Moves the rows of a page from `kept` on to a new page behind it; returns False if there is no room for it."""
     rows = rows_at(A, trie, place)
     if not take_page(A, trie, place + 1):
         return False
@@ -134,7 +134,7 @@ def split_page(A, trie, place, kept):
 
 @kernel
 def arrange_sorted(S, A, trie, line):
-    """Puts a row into its place, unless it is there. False, and nothing changed, when the trie must grow."""
+    """Inserts a row, unless it is there; returns False, and changes nothing, if the trie must grow."""
     relation = A[trie, k.RELATION]
     row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
     columns = A[trie, k.KEY_COUNT]
@@ -147,7 +147,7 @@ def arrange_sorted(S, A, trie, line):
     if offset < rows and compare(A, trie, page, offset, row) == 0:
         return True
     if rows == k.PAGE_ROWS:
-        # Rows that come in order fill their pages.
+        # Rows that are inserted in order fill their pages.
         kept = rows if offset == rows else rows // 2
         if not split_page(A, trie, place, kept):
             return False
@@ -169,7 +169,7 @@ def arrange_sorted(S, A, trie, line):
 
 @kernel
 def unarrange_sorted(S, A, trie, line):
-    """Takes a row out, if it is there. The row's columns are still in place."""
+    """Removes a row, if it is there. The row's columns are still in place."""
     if A[trie, k.PAGE_COUNT] == 0:
         return
     relation = A[trie, k.RELATION]
@@ -190,8 +190,8 @@ def unarrange_sorted(S, A, trie, line):
         return
     directory = A[trie, k.DIRECTORY]
     store64(page, 0, A[trie, k.FREE_PAGE])
-    A[trie, k.FREE_PAGE] = load64(directory, ENTRY * place) + 1
+    A[trie, k.FREE_PAGE] = load64(directory, ENTRY * place + k.DIRECTORY_PAGE) + 1
     for at in range(ENTRY * place, ENTRY * (A[trie, k.PAGE_COUNT] - 1)):
         store64(directory, at, load64(directory, at + ENTRY))
     A[trie, k.PAGE_COUNT] -= 1
-    count_anew(A, trie, place)
+    recount(A, trie, place)

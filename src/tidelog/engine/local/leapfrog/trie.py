@@ -1,4 +1,4 @@
-"""The memory of a trie, owned by Python; the kernels that fill and read it are in `pages`, `build` and `iterators`."""
+"""The memory of a trie, owned by Python; kernels fill and read it (`pages`, `build_trie`, `iterators`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Words = npt.NDArray[np.int64]
 
 
 class Trie:
-    """One arrangement that is sorted, and its line of A; where it `is_counted`, with a scan tree of counts."""
+    """One sorted arrangement and its line of A; with a scan tree of counts if it `is_counted`."""
 
     def __init__(self, order: tuple[int, ...], *, is_counted: bool = True) -> None:
         self.is_counted = is_counted
@@ -25,7 +25,7 @@ class Trie:
         self.counts = Growing(np.int64)
 
     def build(self, S: Words, A: Words, number: int, relation: int, lines: Words) -> None:
-        """Fills the trie, which is the arrangement with this number, from the rows at these lines."""
+        """Fills the trie, the arrangement with this number, from the rows at these lines."""
         line = A[number]
         line[k.RELATION], line[k.KEYS], line[k.KEY_COUNT] = relation, self.keys.ctypes.data, self.key_count
         line[k.SHAPE], line[k.PAGE_COUNT], line[k.PAGES_TAKEN], line[k.FREE_PAGE] = k.SORTED, 0, 0, 0
@@ -34,7 +34,7 @@ class Trie:
         build_trie(S, A, number, lines, *scratch, np.empty(DIGITS, dtype=np.int64))
 
     def make_room(self, line: Words, pages: int) -> None:
-        """Room for so many pages, in its line of A too."""
+        """Makes room for so many pages, and updates the trie's line of A."""
         self.pages.make_room(max(pages, 1))
         self.directory.make_room(len(self.pages))
         line[k.PAGES], line[k.PAGE_CAPACITY] = self.pages.address, len(self.pages)
@@ -44,6 +44,6 @@ class Trie:
             line[k.COUNTS] = self.counts.address
 
     def bytes(self, line: Words) -> int:
-        """The memory that it takes."""
+        """Returns the bytes of memory in use."""
         words = int(line[k.PAGES_TAKEN]) * (self.key_count + 1) * k.PAGE_ROWS
         return 8 * (words + (k.DIRECTORY_ENTRY + int(self.is_counted)) * int(line[k.PAGE_COUNT]))

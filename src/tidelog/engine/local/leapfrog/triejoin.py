@@ -1,13 +1,13 @@
 """The leapfrog join of one variable, as an iterator of the join kernel: a triejoin is one such iterator below another.
 
 The parts are tries, each at the level of the variable. They leap in rounds: the word at which the last one landed is
-the candidate; in turn, each part that is not there seeks it, until one lands behind it, and that is the next candidate.
-Where all are there, the word is bound, and the iterators below go on. The first part then goes to its next vertex.
+the candidate; in turn, each part that is not there seeks it, until one lands behind it, which is the next candidate.
+Where all parts meet, the word is bound, and the iterators below continue. The first part then moves to its next vertex.
 
-Negated parts are asked where all have met: what they cover is passed over, run by run (`complement`).
+Negated parts are read where all others have met: the words that they cover are skipped, run by run (`negation`).
 
 A part at the last level of its trie is at a row: the overlay's stamp is checked there, and the row's rank counts for
-the level of the instance. A vertex whose rows are all hidden by the overlay is met in vain, which does no harm.
+the level of the instance. A vertex whose rows are all hidden by the overlay finds no instances, which does no harm.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tidelog.engine.local.leapfrog.iterators import (
 from tidelog.engine.local.leapfrog.negation import IS_OPEN, past_covered
 from tidelog.engine.local.leapfrog.pages import COLUMN_BYTES, first_word, page_at
 
-# Where one range is not so many times as long as the other, they are gone through side by side.
+# Ranges are merged word by word, unless one is at least so many times as long as the other.
 MUCH_LONGER = 8
 
 
 @kernel
 def open_part(A, code, part, registers, places):
-    """Opens a part at its level, through the words that are known above it; False when nothing is there."""
+    """Opens a part at its level, through the known words above it; returns False if nothing is there."""
     trie = load64(code, part + k.PART_TRIE)
     level = load64(code, part + k.PART_LEVEL)
     slot = load64(code, part + k.PART_SLOT)
@@ -58,9 +58,9 @@ def open_part(A, code, part, registers, places):
 
 @kernel
 def open_leap(A, code, block, registers, iterators, node):
-    """Opens all parts for the share of the first one's pages that is taken; the first candidate, or LARGEST and False.
+    """Opens all parts for a share of the first one's pages; returns the first candidate and True, or LARGEST and False.
 
-    Where the first part starts at its root, a share is a range of its pages: the words from the first one's first row
+    Where the first part starts at its root, a share is a range of its pages: the words from the first page's first row
     up to that of the page behind them.
     """
     parts = load64(code, block + k.KEY_AT)
@@ -69,11 +69,11 @@ def open_leap(A, code, block, registers, iterators, node):
     candidate = -LARGEST - 1
     trie = load64(code, parts + k.PART_TRIE)
     if load64(code, parts + k.PART_LEVEL) == 0:
-        if iterators[node, 1] > 0:
-            candidate = first_word(A, trie, iterators[node, 1])
-        if iterators[node, 2] < A[trie, k.PAGE_COUNT]:
+        if iterators[node, k.ITER_CURSOR] > 0:
+            candidate = first_word(A, trie, iterators[node, k.ITER_CURSOR])
+        if iterators[node, k.ITER_END] < A[trie, k.PAGE_COUNT]:
             iterators[node, k.LEAP_OPEN] = 2
-            iterators[node, k.LEAP_BOUND] = first_word(A, trie, iterators[node, 2])
+            iterators[node, k.LEAP_BOUND] = first_word(A, trie, iterators[node, k.ITER_END])
     for i in range(count):
         part = parts + i * k.PART_WIDTH
         if not open_part(A, code, part, registers, iterators):
@@ -92,16 +92,16 @@ def open_leap(A, code, block, registers, iterators, node):
 
 @kernel
 def shares(A, code, block):
-    """How many shares of a leapfrog join there are."""
+    """Returns how many shares a leapfrog join has."""
     part = load64(code, block + k.KEY_AT)
     return A[load64(code, part + k.PART_TRIE), k.PAGE_COUNT] if load64(code, part + k.PART_LEVEL) == 0 else 1
 
 
 @kernel
 def meet_two(A, code, parts, places, candidate):
-    """The next word from the candidate on at which two parts meet; or LARGEST and False.
+    """Returns the next word from the candidate on at which two parts meet, and True; or LARGEST and False.
 
-    The same leaps as those of `meet`, without a look at the code in between.
+    Makes the same leaps as `meet`, without reading the code in between.
     """
     left = load64(code, parts + k.PART_TRIE)
     left_level = load64(code, parts + k.PART_LEVEL)
@@ -111,7 +111,7 @@ def meet_two(A, code, parts, places, candidate):
     right_level = load64(code, parts + k.PART_LEVEL)
     right_slot = load64(code, parts + k.PART_SLOT)
     while True:
-        # Within the pages where the two are.
+        # Within the present pages of both parts.
         column = page_at(A, left, places[left_slot, PLACE]) + left_level * COLUMN_BYTES
         end = places[left_slot, END]
         at = places[left_slot, OFFSET]
@@ -126,7 +126,7 @@ def meet_two(A, code, parts, places, candidate):
             and MUCH_LONGER * (other_end - other) > end - at
         ):
             while word != other_word:
-                # Both at once, as no processor foresees which is the smaller one.
+                # Without a branch: no processor can predict which word is smaller.
                 at += 1 if word < other_word else 0
                 other += 1 if other_word < word else 0
                 if at == end or other == other_end:
@@ -168,7 +168,7 @@ def meet_two(A, code, parts, places, candidate):
 
 @kernel
 def leap(column, offset, end, word):
-    """`gallop` to a word that is there or before a larger one: the last word of the range is not below it."""
+    """Gallops to the first word that is not below `word`; the last word of the range is not below it."""
     if load64(column, offset) >= word:
         return offset
     step = 1
@@ -188,7 +188,7 @@ def leap(column, offset, end, word):
 
 @kernel
 def meet(A, code, parts, count, places, candidate):
-    """The next word from the candidate on at which all parts meet; or LARGEST and False."""
+    """Returns the next word from the candidate on at which all parts meet, and True; or LARGEST and False."""
     i = 0
     while i < count:
         part = parts + i * k.PART_WIDTH
@@ -201,25 +201,25 @@ def meet(A, code, parts, count, places, candidate):
         i += 1
         if word != candidate:
             candidate = word
-            # It is there; the others are not. (To seek what one is at costs a comparison.)
+            # This part is at the candidate, the others are not. (To seek the present word costs a comparison.)
             i = 0
     return candidate, True
 
 
 @kernel
 def sees_all(S, code, part, phase, wave):
-    """Whether the overlay hides no row of a part from this pass: then its rows need not be looked at."""
+    """True if the overlay hides no row of a part from this pass: then its rows need not be read."""
     relation = load64(code, part + k.PART_RELATION)
     if S[relation, k.CHANGED] == 0:
         return True
-    if phase == k.RETRACT or load64(code, part + k.PART_INSIDE) != 0 or S[relation, k.LEFT_COUNT] > 0:
+    if phase == k.RETRACT or load64(code, part + k.PART_INSIDE) != 0 or S[relation, k.DELETED_COUNT] > 0:
         return False
     return wave > 0 or load64(code, part + k.PART_CHECK) == k.CHECK_BEFORE
 
 
 @kernel
 def rows_level(S, A, code, parts, count, places, level, phase, wave):
-    """The level of the instance with the rows at which parts are at their last level; -1 where one is hidden."""
+    """Returns the level of the instance with the rows of the parts at their last level; -1 if one is hidden."""
     for i in range(count):
         part = parts + i * k.PART_WIDTH
         if load64(code, part + k.PART_LAST) == 0:
@@ -246,7 +246,8 @@ def rows_level(S, A, code, parts, count, places, level, phase, wave):
 
 @kernel
 def leapfrog(S, A, code, block, registers, iterators, node, level, phase, wave):
-    """Goes on to the next word at which all parts meet: its level, or -1 when there is none; and the leaps it took."""
+    """Moves to the next word at which all parts meet; returns its level, or -1 if there is none, and how many leaps it
+    took."""
     parts = load64(code, block + k.KEY_AT)
     count = load64(code, block + k.KEY_N)
     trie = load64(code, parts + k.PART_TRIE)

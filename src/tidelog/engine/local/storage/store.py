@@ -19,18 +19,18 @@ from tidelog.engine.local.kernels import entry_points, finish_epoch
 from tidelog.engine.local.kernels.layout import (
     BATCH,
     BATCH_COUNT,
-    CAME,
-    CAME_COUNT,
     CAPACITY,
     COLUMNS,
     COUNT_ROOM,
+    DELETED,
+    DELETED_COUNT,
     FIRST_ARRANGEMENT,
     FREE,
     FREE_CAPACITY,
     FREE_COUNT,
     FREED,
-    LEFT,
-    LEFT_COUNT,
+    INSERTED,
+    INSERTED_COUNT,
     LIVE,
     LOG,
     LOG_CAPACITY,
@@ -94,8 +94,8 @@ class Store:
         self._free = Growing(np.int64)
         self._queues = [Growing(np.int32), Growing(np.int32)]
         self._log = Growing(np.int64, width=LOG_WIDTH)
-        self._came = NO_LINES
-        self._left = NO_LINES
+        self._inserted = NO_LINES
+        self._deleted = NO_LINES
         self._is_stamped = True
         self.arrangements: dict[int, Arrangement | Trie] = {}
         self.beside: Beside | None = None
@@ -306,13 +306,13 @@ class Store:
 
     # The overlay
 
-    def settle(self) -> bool:
+    def finish_stratum(self) -> bool:
         """After the stratum's waves: what came and what left, for the strata above. False: the state is broken."""
         count = int(self.line[LOG_COUNT])
         self._make_change_room(count, count)
-        return bool(finish_epoch.settle(self.catalog.S, self.relation, self._came, self._left) == 0)
+        return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
 
-    def compare(self, old: Store, *, is_read: bool) -> None:
+    def compare_with(self, old: Store, *, is_read: bool) -> None:
         """After a Bootstrap into this fresh store: what came and what left against the store that it replaces.
 
         `is_read` says that rules above read the relation, and will want to know from the rows themselves.
@@ -321,40 +321,42 @@ class Store:
         if not gone and not is_read:
             # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
-            finish_epoch.welcome(self.catalog.S, self.relation)
+            finish_epoch.mark_all_inserted(self.catalog.S, self.relation)
             return
         before = self.catalog.shadow(self.relation)
         self._make_change_room(int(self.line[USED]), gone)
         kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
         scratch = np.empty(PIECE, dtype=np.int64)
-        gone -= int(finish_epoch.compare(self.catalog.S, before, self.relation, kept, scratch))
+        gone -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
         if gone:
             self.make_row_room(gone)
-            while (full := int(finish_epoch.mourn(self.catalog.S, self.catalog.A, before, self.relation, kept))) >= 0:
+            while (
+                full := int(finish_epoch.add_deleted(self.catalog.S, self.catalog.A, before, self.relation, kept))
+            ) >= 0:
                 self.grow_arrangement(full)
 
-    def _make_change_room(self, came: int, left: int) -> None:
-        self._came, self._left = np.empty(came, dtype=np.int32), np.empty(left, dtype=np.int32)
-        self.line[CAME], self.line[LEFT] = self._came.ctypes.data, self._left.ctypes.data
+    def _make_change_room(self, inserted: int, deleted: int) -> None:
+        self._inserted, self._deleted = np.empty(inserted, dtype=np.int32), np.empty(deleted, dtype=np.int32)
+        self.line[INSERTED], self.line[DELETED] = self._inserted.ctypes.data, self._deleted.ctypes.data
 
     def has_overlay(self) -> bool:
         """Whether the epoch has changed anything here."""
         line = self.line
-        return bool(line[LOG_COUNT] or line[CAME_COUNT] or line[LEFT_COUNT] or line[PENDING_COUNT])
+        return bool(line[LOG_COUNT] or line[INSERTED_COUNT] or line[DELETED_COUNT] or line[PENDING_COUNT])
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """The overlay becomes the state."""
-        self.make_free_room(int(self.line[LEFT_COUNT]))
+        self.make_free_room(int(self.line[DELETED_COUNT]))
         if not self._is_stamped:
-            self.line[CAME_COUNT] = 0
+            self.line[INSERTED_COUNT] = 0
             self._is_stamped = True
-        finish_epoch.keep(self.catalog.S, self.catalog.A, self.relation)
+        finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
-    def drop(self) -> None:
+    def roll_back(self) -> None:
         """The overlay is undone."""
         self.make_free_room(int(self.line[LOG_COUNT]))
-        finish_epoch.drop(self.catalog.S, self.catalog.A, self.relation)
+        finish_epoch.roll_back(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
     def _shrink_log(self) -> None:
@@ -365,24 +367,24 @@ class Store:
         if len(self._queues[0]) > 1 << 16:
             self._queues = [Growing(np.int32), Growing(np.int32)]
             self.line[PENDING_ROWS] = self.line[BATCH] = self.line[PENDING_CAPACITY] = 0
-        self._came = self._left = NO_LINES
+        self._inserted = self._deleted = NO_LINES
 
     # Reading
 
-    def lines_that_came(self) -> Lines:
+    def inserted_lines(self) -> Lines:
         if self._is_stamped:
-            return self._came[: int(self.line[CAME_COUNT])]
+            return self._inserted[: int(self.line[INSERTED_COUNT])]
         return self.lines().astype(np.int32)
 
     def inserted_rows(self) -> InsertedRows:
         """The rows that came, not copied yet."""
         rows = self.rows[:, : self.columns]
         if self._is_stamped:
-            return InsertedRows(rows, self.lines_that_came())
+            return InsertedRows(rows, self.inserted_lines())
         return InsertedRows.all_of(rows[: int(self.line[USED])], self.free_lines())
 
-    def lines_that_left(self) -> Lines:
-        return self._left[: int(self.line[LEFT_COUNT])]
+    def deleted_lines(self) -> Lines:
+        return self._deleted[: int(self.line[DELETED_COUNT])]
 
     def batch_lines(self) -> Lines:
         """The lines that died or entered with the present wave. Not to be kept."""

@@ -163,10 +163,10 @@ class Tables(Mapping[str, Table]):
 
 def _changes(store: Store) -> Bag:
     """What an epoch changed in a store that has settled."""
-    if not store.line[k.CAME_COUNT] and not store.line[k.LEFT_COUNT]:
+    if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return {}
-    came = store.columns_of(store.lines_that_came()).tolist()
-    left = store.columns_of(store.lines_that_left()).tolist()
+    came = store.columns_of(store.inserted_lines()).tolist()
+    left = store.columns_of(store.deleted_lines()).tolist()
     return {**{tuple(row): 1 for row in came}, **{tuple(row): -1 for row in left}}
 
 

@@ -113,7 +113,7 @@ class GroupStratum(HeldStratum):
 
     def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
         members = self.catalog.stores[self.numbers[group.atom.relation]]
-        changed = np.concatenate([members.lines_that_came(), members.lines_that_left()])
+        changed = np.concatenate([members.inserted_lines(), members.deleted_lines()])
         if self.is_new:
             changed = members.present_lines()
         touched: Words = np.unique(members.columns_of(changed)[:, : len(keys)], axis=0)

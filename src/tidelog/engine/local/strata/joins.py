@@ -103,7 +103,7 @@ class LocalStratum(PlannedStratum):
         facts = sum(len(inserted) - len(deleted) for inserted, deleted in self.facts.values())
         self.instances += born - killed + facts
         for store in self.stores():
-            if not store.settle():
+            if not store.finish_stratum():
                 raise self._broken()
             self._mark_changed(store)
         return True
@@ -111,15 +111,15 @@ class LocalStratum(PlannedStratum):
     def exchanged_rows(self) -> tuple[int, int]:
         """How many rows came and how many left, once the stratum is done."""
         lines = self.catalog.S[self._inside]
-        return int(lines[:, k.CAME_COUNT].sum()), int(lines[:, k.LEFT_COUNT].sum())
+        return int(lines[:, k.INSERTED_COUNT].sum()), int(lines[:, k.DELETED_COUNT].sum())
 
     def _may_kill(self) -> bool:
         """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
         if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
             return True
         lines = self.catalog.S
-        return any(lines[each, k.LEFT_COUNT] for each in self._below) or any(
-            lines[each, k.CAME_COUNT] for each in self._negated
+        return any(lines[each, k.DELETED_COUNT] for each in self._below) or any(
+            lines[each, k.INSERTED_COUNT] for each in self._negated
         )
 
     def bootstrap(self) -> None:
@@ -143,7 +143,7 @@ class LocalStratum(PlannedStratum):
         self.instances = born + facts
         for relation, old in self.replaced.items():
             fresh = self.catalog.stores[relation]
-            fresh.compare(old, is_read=relation in self.read_above)
+            fresh.compare_with(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
 
     def _insert_facts(self, relation: int, rows: Words) -> None:
@@ -171,7 +171,7 @@ class LocalStratum(PlannedStratum):
         """Makes the overlay the state."""
         for store in self.stores():
             if store.relation in self.replaced or store.has_overlay():
-                store.keep()
+                store.commit()
             store.line[k.CHANGED] = 0
         self.replaced.clear()
         self.facts = {}
@@ -186,7 +186,7 @@ class LocalStratum(PlannedStratum):
         else:
             for store in self.stores():
                 if store.has_overlay():
-                    store.drop()
+                    store.roll_back()
         for store in self.stores():
             store.line[k.CHANGED] = 0
         self.instances = self._committed_instances
@@ -200,7 +200,7 @@ class LocalStratum(PlannedStratum):
         return self
 
     def _mark_changed(self, store: Store) -> None:
-        store.line[k.CHANGED] = 1 if store.line[k.CAME_COUNT] or store.line[k.LEFT_COUNT] else 0
+        store.line[k.CHANGED] = 1 if store.line[k.INSERTED_COUNT] or store.line[k.DELETED_COUNT] else 0
 
     def _broken(self) -> InternalError:
         names = ", ".join(self.relations)
@@ -225,7 +225,7 @@ class LocalStratum(PlannedStratum):
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
         control[k.PYTHON_VARIANTS] = self._in_python
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
-        control[k.THREADS_THERE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
+        control[k.THREADS_AVAILABLE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
         control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self._below)
         catalog = self.catalog
         executor = self._executor
@@ -314,7 +314,7 @@ class LocalStratum(PlannedStratum):
     def _look_at_settled_rows(self) -> None:
         """Raises when a relation has more rows than it may, once the stratum is done."""
         for name, store in zip(self.relations, self.stores()):
-            count = len(store) - int(store.line[k.LEFT_COUNT])
+            count = len(store) - int(store.line[k.DELETED_COUNT])
             self.watch.rows(name, count, partial(self._deriving, name, None))
 
     def _rows_to_be(self, store: Store) -> int:

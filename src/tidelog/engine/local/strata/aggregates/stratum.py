@@ -108,8 +108,8 @@ class AggregateStratum(GroupStratum):
         """The members that came and left, by their keys."""
         store = self.catalog.stores[self.numbers[group.atom.relation]]
         count = len(self._grouping.keys)
-        came = _split(store.columns_of(store.lines_that_came()), count)
-        left = _split(store.columns_of(store.lines_that_left()), count)
+        came = _split(store.columns_of(store.inserted_lines()), count)
+        left = _split(store.columns_of(store.deleted_lines()), count)
         none = np.empty((0, store.columns), dtype=np.int64)
         return {key: _Change(came.get(key, none), left.get(key, none)) for key in {*came, *left}}
 

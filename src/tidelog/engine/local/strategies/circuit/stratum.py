@@ -141,7 +141,7 @@ class CircuitStratum(LocalStratum):
         if wave == 0:
             for relation in self._below:
                 store = self.catalog.stores[relation]
-                came, left = store.lines_that_came, store.lines_that_left
+                came, left = store.inserted_lines, store.deleted_lines
                 if relation in self._positive:
                     parts.append((store, (left if retracts else came)(), False, sign, False))
                 if relation in self._negated:

@@ -1,15 +1,14 @@
-"""A count per row and iteration: the state of the strategy `counting`, and the steps that move it.
+"""A count per row and iteration: the state of the strategy `counting`, and the steps that update it.
 
 Beside the rows of a relation lie, for each line, the iterations in which the row has rule instances, with how many:
-entries (iteration, count, next) in a pool, in a ring ordered by iteration. What is kept per line is the ring's last
-entry, so the lowest iteration and the highest are both one step away. A ring has an iteration twice only where a count
-has outgrown its 32 bits.
+entries (iteration, count, next) in a pool, in a ring ordered by iteration. The word of a line is the ring's last entry,
+so the lowest iteration and the highest are both one step away. A ring has an iteration twice only if a count has
+outgrown its 32 bits.
 
 An instance of level l is an instance of iteration l + 1, an input fact one of iteration 0. A row is *valued* while the
 joins see it, with its rank; the other rows are hidden behind a negative stamp. Steps go through the iterations upwards.
-At step i every row whose lowest iteration is no longer its rank is dealt with: it leaves, it enters with rank i, or it
-moves. Whatever that changes has an iteration above i. Who is to be looked at when is in `BUCKETS`, a list of lines per
-iteration.
+Step i processes every row whose lowest iteration is no longer its rank: the row is hidden, enters with rank i, or
+moves. All changes that follow have an iteration above i. `BUCKETS` has a list of lines to process per iteration.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ from tidelog.engine.local.kernels.row_counts import set_count, set_numbers, set_
 from tidelog.engine.local.kernels.waves import has_room, take_pending
 
 # The words of a relation's counts.
-LAST, LAST_CAPACITY = 0, 1  # per line: the last entry of its ring, from 1; 0: it has none
+LAST, LAST_CAPACITY = 0, 1  # per line: the last entry of its ring, from 1; 0: no ring
 ENTRIES, ENTRY_COUNT, ENTRY_CAPACITY, ENTRY_FREE, ENTRY_FREE_COUNT = 2, 3, 4, 5, 6
-BUCKETS, BUCKET_CAPACITY = 7, 8  # per iteration: its first event, from 1; 0: it has none
+BUCKETS, BUCKET_CAPACITY = 7, 8  # per iteration: its first event, from 1; 0: no event
 EVENTS, EVENT_COUNT, EVENT_CAPACITY, EVENT_FREE, EVENT_FREE_COUNT = 9, 10, 11, 12, 13
 UNDO, UNDO_COUNT, UNDO_CAPACITY = 14, 15, 16  # line << 32 | iteration << 1 | (1 where an instance was added)
-COUNT_LIMIT = 17  # what one entry counts up to
+COUNT_LIMIT = 17  # the largest number of one entry
 COUNTS_FIELDS = 18
 
 ITERATION, NUMBER, NEXT, ENTRY_WORDS = 0, 1, 2, 3  # an entry, in 32-bit words
 EVENT_LINE, EVENT_NEXT, EVENT_WORDS = 0, 1, 2
 
 # Stamps of the rows of a stratum while its steps run; 0: valued.
-HIDDEN, CHOSEN, MOVING = -1, -2, 2  # CHOSEN: hidden, and enters in this step. MOVING: enters or leaves right now.
+HIDDEN, CHOSEN, MOVING = -1, -2, 2  # CHOSEN: hidden, and enters in this step. MOVING: in the batch.
 NEVER = 1 << 40
 
 
@@ -59,7 +58,7 @@ def row_at(S, relation, line):
 
 @kernel
 def new_entry(c, iteration, following):
-    """An entry that counts one; the caller has made room."""
+    """Adds an entry that counts one; the caller has made room."""
     entry = c[ENTRY_FREE]
     if entry >= 0:
         c[ENTRY_FREE] = load32(c[ENTRIES], entry * ENTRY_WORDS + NEXT)
@@ -75,7 +74,7 @@ def new_entry(c, iteration, following):
 
 @kernel
 def lowest(c, line):
-    """The lowest iteration in which the row has an instance, or NEVER."""
+    """Returns the lowest iteration in which the row has an instance, or NEVER."""
     last = load32(c[LAST], line) - 1
     if last < 0:
         return NEVER
@@ -84,7 +83,7 @@ def lowest(c, line):
 
 @kernel
 def number_of_lowest(c, line):
-    """How many instances the row has in its lowest iteration."""
+    """Returns how many instances the row has in its lowest iteration."""
     entries = c[ENTRIES]
     last = load32(c[LAST], line) - 1
     entry = load32(entries, last * ENTRY_WORDS + NEXT)
@@ -100,7 +99,7 @@ def number_of_lowest(c, line):
 
 @kernel
 def add_one(c, line, iteration):
-    """One instance more; whether a new lowest entry came with it."""
+    """Adds one instance; returns True if it needed a new lowest entry."""
     entries = c[ENTRIES]
     last = load32(c[LAST], line) - 1
     if last < 0:
@@ -129,7 +128,7 @@ def add_one(c, line, iteration):
 
 @kernel
 def take_one(c, line, iteration):
-    """One instance less. 1: an entry went with it; 0: none did; -1: there was no such instance."""
+    """Removes one instance. Returns 1 if its entry was removed too, 0 if not, -1 if there was no such instance."""
     entries = c[ENTRIES]
     last = load32(c[LAST], line) - 1
     if last < 0 or load32(entries, last * ENTRY_WORDS + ITERATION) < iteration:
@@ -162,7 +161,7 @@ def take_one(c, line, iteration):
 
 @kernel
 def schedule(c, line, iteration):
-    """The row is to be looked at in this step; the caller has made room."""
+    """Schedules the row for a step; the caller has made room."""
     event = c[EVENT_FREE]
     if event >= 0:
         c[EVENT_FREE] = load32(c[EVENTS], event * EVENT_WORDS + EVENT_NEXT)
@@ -177,7 +176,7 @@ def schedule(c, line, iteration):
 
 @entry_point("int64(int64[::1], int64)")
 def next_step(c, start):
-    """The lowest iteration from `start` on for which there are events, or -1."""
+    """Returns the lowest iteration from `start` on with events, or -1."""
     if c[EVENT_COUNT] == c[EVENT_FREE_COUNT]:
         return -1
     for iteration in range(start, c[BUCKET_CAPACITY]):
@@ -188,7 +187,7 @@ def next_step(c, start):
 
 @entry_point("int64(int64[::1], int64)")
 def events_of(c, step):
-    """How many events a step has."""
+    """Returns how many events a step has."""
     count = 0
     event = load32(c[BUCKETS], step) - 1
     while event >= 0:
@@ -197,12 +196,12 @@ def events_of(c, step):
     return count
 
 
-# Instances born and killed
+# Instances
 
 
 @kernel
 def has_room_for(S, c, relation, count, logging):
-    """Whether as many instances fit everywhere. (An iteration is at most one above the highest rank: BUCKETS.)"""
+    """True if as many instances fit everywhere. (An iteration is at most one above the highest rank: BUCKETS.)"""
     if not has_room(S, relation, count, count, logging) or c[LAST_CAPACITY] < S[relation, k.CAPACITY]:
         return False
     if c[ENTRY_COUNT] - c[ENTRY_FREE_COUNT] + count > c[ENTRY_CAPACITY]:
@@ -213,8 +212,8 @@ def has_room_for(S, c, relation, count, logging):
 
 
 @kernel
-def born(S, c, relation, line, iteration, logging):
-    """An instance of a row that is in the index."""
+def add_instance(S, c, relation, line, iteration, logging):
+    """Adds an instance of a row that is in the index."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
@@ -229,8 +228,8 @@ def born(S, c, relation, line, iteration, logging):
 
 
 @kernel
-def created(S, relation, line, bits, logging):
-    """A row that is new in the index: hidden, until a step lets it in."""
+def init_row(S, relation, line, bits, logging):
+    """Initializes a row that is new in the index: hidden until a step shows it."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
@@ -241,8 +240,8 @@ def created(S, relation, line, bits, logging):
 
 
 @kernel
-def killed(S, c, relation, line, iteration):
-    """The end of an instance; False if there is none (the state is broken)."""
+def remove_instance(S, c, relation, line, iteration):
+    """Removes an instance; returns False if there is none (the state is broken)."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     row = row_at(S, relation, line)
@@ -261,10 +260,8 @@ def killed(S, c, relation, line, iteration):
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64, int64)")
 def count_instances(S, c, relation, out, count, sign, logging):
-    """Brings the instances (head, level) of a buffer to life (`sign` 1) or to their end (-1).
-
-    0, GROW (nothing done), or BROKEN.
-    """
+    """Adds (`sign` 1) or removes (-1) the instances (head, level) of a buffer; returns 0, GROW (nothing done) or
+    BROKEN."""
     if not has_room_for(S, c, relation, count, logging):
         return k.GROW
     S[relation, k.COUNT_ROOM] -= count
@@ -280,23 +277,23 @@ def count_instances(S, c, relation, out, count, sign, logging):
             hashed = hash_of(head, columns)
             if sign < 0:
                 line = find_hashed(S, relation, head, hashed)
-                if line < 0 or not killed(S, c, relation, line, iteration):
+                if line < 0 or not remove_instance(S, c, relation, line, iteration):
                     return k.BROKEN
                 continue
             line = find_or_add_hashed(S, relation, head, hashed)
             if line < 0:
                 line = -1 - line
-                created(S, relation, line, 0, logging)
+                init_row(S, relation, line, 0, logging)
             elif logging != 0:
                 touch(S, relation, line, row_at(S, relation, line), columns)
-            born(S, c, relation, line, iteration, logging)
+            add_instance(S, c, relation, line, iteration, logging)
         done += piece
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[:,::1], int64, int64)")
 def count_facts(S, c, relation, facts, sign, logging):
-    """Inserts (`sign` 1) or deletes (-1) input facts, each an instance of iteration 0. 0, GROW, or BROKEN."""
+    """Inserts (`sign` 1) or deletes (-1) input facts, each an instance of iteration 0; returns 0, GROW or BROKEN."""
     if not has_room_for(S, c, relation, facts.shape[0], logging):
         return k.GROW
     S[relation, k.COUNT_ROOM] -= facts.shape[0]
@@ -305,7 +302,7 @@ def count_facts(S, c, relation, facts, sign, logging):
         fact = facts.ctypes.data + i * facts.shape[1] * 8
         if sign < 0:
             line = find_row(S, relation, fact)
-            if line < 0 or not killed(S, c, relation, line, 0):
+            if line < 0 or not remove_instance(S, c, relation, line, 0):
                 return k.BROKEN
             row = row_at(S, relation, line)
             store64(row, columns + k.META, load64(row, columns + k.META) & ~k.INPUT_BIT)
@@ -313,13 +310,13 @@ def count_facts(S, c, relation, facts, sign, logging):
         line = find_or_add(S, relation, fact)
         if line < 0:
             line = -1 - line
-            created(S, relation, line, k.INPUT_BIT, logging)
+            init_row(S, relation, line, k.INPUT_BIT, logging)
         else:
             row = row_at(S, relation, line)
             if logging != 0:
                 touch(S, relation, line, row, columns)
             store64(row, columns + k.META, load64(row, columns + k.META) | k.INPUT_BIT)
-        born(S, c, relation, line, 0, logging)
+        add_instance(S, c, relation, line, 0, logging)
     return 0
 
 
@@ -327,11 +324,11 @@ def count_facts(S, c, relation, facts, sign, logging):
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64)")
-def choose(S, c, relation, step):
-    """Looks at the rows that this step is about: those that leave become the batch, those that enter are pending.
+def choose_rows(S, c, relation, step):
+    """Chooses the rows of this step: rows to hide become the batch, rows that enter are pending.
 
     A row that moves is both. The caller has made room for all events of the step in the queues. Returns how many rows
-    leave.
+    are in the batch.
     """
     columns = S[relation, k.COLUMNS]
     event = load32(c[BUCKETS], step) - 1
@@ -363,15 +360,15 @@ def choose(S, c, relation, step):
                 if first == step:
                     add_pending(S, relation, line)
             elif rank > step and first < rank:
-                # What it was to be looked at for is gone, but another iteration before its rank has come.
+                # The iteration of this event has no instances any more, but another one before its rank has.
                 schedule(c, line, first)
     S[relation, k.BATCH_COUNT] = leaving
     return leaving
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64)")
-def leave(S, c, relation, step):
-    """The batch, whose instances are gone, is hidden; a row with instances in later iterations is looked at there."""
+def hide_batch(S, c, relation, step):
+    """Hides the batch, whose instances are removed; schedules rows that have instances in later iterations."""
     columns = S[relation, k.COLUMNS]
     for place in range(S[relation, k.BATCH_COUNT]):
         line = load32(S[relation, k.BATCH], place)
@@ -386,13 +383,14 @@ def leave(S, c, relation, step):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
 def arrange_pending(S, A, relation, hashes):
-    """Puts the pending rows into every arrangement. The number of one that must grow first, or -1."""
+    """Puts the pending rows into every arrangement; returns the number of an arrangement that must grow first, or
+    -1."""
     return arrange_queue(S, A, relation, S[relation, k.PENDING_ROWS], S[relation, k.PENDING_COUNT], hashes)
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64)")
-def enter(S, c, relation, step):
-    """The pending rows become the batch, valued with this rank; how many there are."""
+def show_pending(S, c, relation, step):
+    """Makes the pending rows the batch, valued with this rank; returns how many there are."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for place in range(S[relation, k.PENDING_COUNT]):
@@ -406,8 +404,8 @@ def enter(S, c, relation, step):
 
 
 @entry_point("int64(int64[:,::1], int64)")
-def stay(S, relation):
-    """The batch, whose instances are counted, is valued like all other rows."""
+def end_batch(S, relation):
+    """Marks the batch, whose instances are counted, as valued like all other rows."""
     columns = S[relation, k.COLUMNS]
     for place in range(S[relation, k.BATCH_COUNT]):
         row = row_at(S, relation, load32(S[relation, k.BATCH], place))
@@ -421,16 +419,16 @@ def stay(S, relation):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64[::1], int64)")
 def finish(S, A, c, relation):
-    """After the last step: sets the count of every logged row, and removes rows that came and went within the epoch.
+    """Sets, after the last step, the count of every logged row; removes rows inserted and deleted within the epoch.
 
-    The caller has made room among the free lines. -1 if the numbers contradict each other.
+    The caller has made room among the free lines. Returns -1 if the numbers contradict each other.
     """
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     kept = 0
     for place in range(S[relation, k.LOG_COUNT]):
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
-        line = load64(entry, 0)
+        line = load64(entry, k.LOGGED_LINE)
         row = row_at(S, relation, line)
         meta = load64(row, columns + k.META)
         first = lowest(c, line)
@@ -440,7 +438,7 @@ def finish(S, A, c, relation):
             set_count(row, columns, wide, number_of_lowest(c, line))
         elif first != NEVER or total_of(row, columns, wide) != 0:
             return -1
-        elif load64(entry, 1) < 0:
+        elif load64(entry, k.LOGGED_TOTAL) < 0:
             arrangement = S[relation, k.FIRST_ARRANGEMENT]
             while arrangement >= 0:
                 unarrange_row(S, A, arrangement, line)
@@ -455,8 +453,8 @@ def finish(S, A, c, relation):
 
 
 @entry_point("int64(int64[::1])")
-def undo(c):
-    """Takes back every change of the counts since the last commit, the last one first."""
+def roll_back(c):
+    """Undoes every change of the counts since the last commit, the last one first."""
     place = c[UNDO_COUNT]
     while place > 0:
         place -= 1

@@ -62,7 +62,7 @@ class Counts:
 
     def drop(self) -> None:
         """The changes since the last commit, and the events that were waiting, are taken back."""
-        c.undo(self.line)
+        c.roll_back(self.line)
         self._buckets.array.fill(0)
         self.line[c.EVENT_COUNT] = self.line[c.EVENT_FREE_COUNT] = 0
         self.line[c.EVENT_FREE] = -1

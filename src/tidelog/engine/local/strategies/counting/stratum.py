@@ -60,7 +60,7 @@ class CountingStratum(LocalStratum):
             store.make_free_room(int(store.line[k.LOG_COUNT]))
             if (
                 c.finish(self.catalog.S, self.catalog.A, self._counts(store).line, store.relation) < 0
-                or not store.settle()
+                or not store.finish_stratum()
             ):
                 raise self._broken()
             self._mark_changed(store)
@@ -186,23 +186,23 @@ class CountingStratum(LocalStratum):
             counts = self._counts(store)
             counts.make_step_room(step + 1)
             store.make_queue_room(int(c.events_of(counts.line, step)))
-            leaving += int(c.choose(catalog.S, counts.line, store.relation, step))
+            leaving += int(c.choose_rows(catalog.S, counts.line, store.relation, step))
         # The batch and its partners, the rows below as they are now: instances with the batch before or at the delta.
         if leaving:
             self._join(k.INSERT, 1, -1)
         for store in self.stores():
             counts = self._counts(store)
             counts.make_event_room(int(store.line[k.BATCH_COUNT]))
-            c.leave(catalog.S, counts.line, store.relation, step)
+            c.hide_batch(catalog.S, counts.line, store.relation, step)
         entering = 0
         for store in self.stores():
             while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, self._executor.scratch))) >= 0:
                 store.grow_arrangement(full)
-            entering += int(c.enter(catalog.S, self._counts(store).line, store.relation, step))
+            entering += int(c.show_pending(catalog.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):
             self.waves += 1
             self.watch.rounds(self.waves, partial(self._running, self._control))
         if entering:
             self._join(k.INSERT, 1, +1)
         for store in self.stores():
-            c.stay(catalog.S, store.relation)
+            c.end_batch(catalog.S, store.relation)

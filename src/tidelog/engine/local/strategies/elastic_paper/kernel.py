@@ -1,12 +1,13 @@
-"""One round of the elastic paper's Update (Algorithm 3, corrected): what instances found by its three terms do to rows.
+"""One round of the elastic paper's Update (Algorithm 3, corrected): instances found by its three terms → changes of
+rows.
 
-Each row that the epoch has touched is in the log, and beside the log lie its iteration in the old epoch and, once it is
+Each row that the epoch has touched is in the log; beside the log lie its iteration in the old epoch and, once it is
 known, in the new one (NEVER: none). While the epoch runs, `total` of a touched row is its place in the log, and `count`
-belongs to the new epoch. Round k looks only at instances of level k - 1:
+belongs to the new epoch. Round k reads only instances of level k - 1:
 
-    DELETED       over a row that is gone: one less for a head of iteration k that has not come earlier
-    INSERTED      over a row that is new: one more for a head that has not come yet
-    REDISCOVERED  over rows of both epochs: one more for a head that was there before round k, and is gone so far
+    DELETED       over a deleted row: one less for a head of iteration k that has no earlier one in the new epoch
+    INSERTED      over an inserted row: one more for a head that has no iteration in the new epoch yet
+    REDISCOVERED  over rows of both epochs: one more for a head of the old epoch, before round k, not in the new one yet
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def row_at(S, relation, line):
 
 
 @kernel
-def take_place(S, p, relation, line, row, columns):
+def log_row(S, p, relation, line, row, columns):
     """Logs a row that the epoch has not touched yet; its count stays, its new iteration is open."""
     wide = S[relation, k.WIDE]
     place = S[relation, k.LOG_COUNT]
@@ -52,8 +53,8 @@ def take_place(S, p, relation, line, row, columns):
 
 
 @kernel
-def create(S, p, relation, line, row, columns, bits):
-    """Fills in a row that is new in the index: no epoch has it yet."""
+def log_new_row(S, p, relation, line, row, columns, bits):
+    """Initializes and logs a row that is new in the index: it has no iteration in either epoch yet."""
     wide = S[relation, k.WIDE]
     place = S[relation, k.LOG_COUNT]
     store64(p[OLD], place, NEVER)
@@ -70,7 +71,7 @@ def has_places(S, p, relation, count):
 
 @kernel
 def delete_one(S, p, relation, head, hashed, round_):
-    """1 when the instance counts, 0 when it does not, -1 when the state is broken."""
+    """Counts an instance of DELETED. Returns 1 if it counts, 0 if not, -1 if the state is broken."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     line = find_hashed(S, relation, head, hashed)
@@ -81,7 +82,7 @@ def delete_one(S, p, relation, head, hashed, round_):
     if meta & k.TOUCHED_BIT == 0:
         if (meta >> k.RANK_SHIFT) & k.RANK_MASK != round_:
             return 0
-        take_place(S, p, relation, line, row, columns)
+        log_row(S, p, relation, line, row, columns)
     else:
         place = total_of(row, columns, wide)
         if load64(p[OLD], place) != round_ or load64(p[NEW], place) != NEVER:
@@ -93,22 +94,22 @@ def delete_one(S, p, relation, head, hashed, round_):
 
 @kernel
 def insert_one(S, p, relation, head, hashed, round_):
-    """1 when the instance counts, 0 when it does not."""
+    """Counts an instance of INSERTED. Returns 1 if it counts, 0 if not."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     line = find_or_add_hashed(S, relation, head, hashed)
     if line < 0:
         line = -1 - line
-        create(S, p, relation, line, row_at(S, relation, line), columns, 0)
+        log_new_row(S, p, relation, line, row_at(S, relation, line), columns, 0)
     row = row_at(S, relation, line)
     meta = load64(row, columns + k.META)
     if meta & k.TOUCHED_BIT == 0:
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
         if rank < round_:
             return 0
-        take_place(S, p, relation, line, row, columns)
+        log_row(S, p, relation, line, row, columns)
         if rank > round_:
-            # It comes earlier than it did; what it had in its old iteration does not matter any more.
+            # The row has an earlier iteration now; the instances of its old iteration do not count.
             set_count(row, columns, wide, 0)
     elif load64(p[NEW], total_of(row, columns, wide)) != NEVER:
         return 0
@@ -118,7 +119,7 @@ def insert_one(S, p, relation, head, hashed, round_):
 
 @kernel
 def rediscover_one(S, p, relation, head, hashed, round_):
-    """1 when the instance counts, 0 when it does not, -1 when the state is broken."""
+    """Counts an instance of REDISCOVERED. Returns 1 if it counts, 0 if not, -1 if the state is broken."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     line = find_hashed(S, relation, head, hashed)
@@ -136,7 +137,8 @@ def rediscover_one(S, p, relation, head, hashed, round_):
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1], int64, int64, int64)")
 def count_round(S, p, relation, out, count, round_, term):
-    """Counts the instances (head, level) of a buffer. How many of them mattered, NO_ROOM (nothing done), or BROKEN."""
+    """Counts the instances (head, level) of a buffer; returns how many of them counted, NO_ROOM (nothing done) or
+    BROKEN."""
     if not has_places(S, p, relation, count):
         return NO_ROOM
     S[relation, k.COUNT_ROOM] -= count
@@ -167,7 +169,7 @@ def count_round(S, p, relation, out, count, round_, term):
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[:,::1])")
 def delete_facts(S, p, relation, facts):
-    """Round 0: rows that are no facts any more. The caller has made room. -1 if one is not there."""
+    """Deletes facts, in round 0. The caller has made room. Returns -1 if one is not there."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(facts.shape[0]):
@@ -175,7 +177,7 @@ def delete_facts(S, p, relation, facts):
         if line < 0:
             return -1
         row = row_at(S, relation, line)
-        take_place(S, p, relation, line, row, columns)
+        log_row(S, p, relation, line, row, columns)
         set_count(row, columns, wide, 0)
         store64(row, columns + k.META, load64(row, columns + k.META) & ~k.INPUT_BIT)
     return 0
@@ -183,7 +185,7 @@ def delete_facts(S, p, relation, facts):
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[:,::1])")
 def insert_facts(S, p, relation, facts):
-    """Round 0: new facts, rows of iteration 0 whatever derives them. The caller has made room."""
+    """Inserts facts, in round 0: rows of iteration 0 even if rules derive them. The caller has made room."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(facts.shape[0]):
@@ -191,30 +193,30 @@ def insert_facts(S, p, relation, facts):
         if line < 0:
             line = -1 - line
             row = row_at(S, relation, line)
-            create(S, p, relation, line, row, columns, k.INPUT_BIT)
+            log_new_row(S, p, relation, line, row, columns, k.INPUT_BIT)
         else:
             row = row_at(S, relation, line)
-            take_place(S, p, relation, line, row, columns)
+            log_row(S, p, relation, line, row, columns)
             store64(row, columns + k.META, load64(row, columns + k.META) | k.INPUT_BIT)
         set_count(row, columns, wide, 1)
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64[::1], int64, int64[::1])")
-def give_up(S, p, relation, lines):
-    """Rows of old iterations that the new epoch does not reach. The caller has made room."""
+def log_unreached(S, p, relation, lines):
+    """Logs rows of old iterations that the new epoch does not reach. The caller has made room."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(lines.size):
         row = row_at(S, relation, lines[i])
-        take_place(S, p, relation, lines[i], row, columns)
+        log_row(S, p, relation, lines[i], row, columns)
         set_count(row, columns, wide, 0)
     return 0
 
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
 def make_batch(S, relation, lines):
-    """These lines are the batch. The caller has made room for them in the queues."""
+    """Makes these lines the batch. The caller has made room for them in the queues."""
     for i in range(lines.size):
         store32(S[relation, k.BATCH], i, lines[i])
     S[relation, k.BATCH_COUNT] = lines.size
@@ -223,5 +225,6 @@ def make_batch(S, relation, lines):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1])")
 def arrange_batch(S, A, relation, hashes):
-    """Puts the rows of the batch into every arrangement. The number of one that must grow first, or -1."""
+    """Puts the rows of the batch into every arrangement; returns the number of an arrangement that must grow first, or
+    -1."""
     return arrange_queue(S, A, relation, S[relation, k.BATCH], S[relation, k.BATCH_COUNT], hashes)

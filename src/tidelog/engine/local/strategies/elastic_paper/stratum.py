@@ -339,7 +339,7 @@ class PaperStratum(LocalStratum):
         if np.any(rounds.sizes[self._round + 1 :]):
             late = rounds.untouched(self._round, above=True)
             rounds.make_room(len(late))
-            p.give_up(self.catalog.S, rounds.line, store.relation, late)
+            p.log_unreached(self.catalog.S, rounds.line, store.relation, late)
         store.line[k.BATCH_COUNT] = 0
         lines, is_there = store.touched_lines(), rounds.new != p.NEVER
         self._show(store, np.where(is_there, 0, GONE), np.where(is_there, rounds.new, 0))
@@ -348,7 +348,7 @@ class PaperStratum(LocalStratum):
         store.set_numbers(lines, after, after)
         self.instances += int(after.sum()) - int(before.sum())
         rounds.settle()
-        if not store.settle():
+        if not store.finish_stratum():
             raise self._broken()
         self._mark_changed(store)
 

@@ -1,16 +1,16 @@
 """The trace of a leapfrog triejoin: evaluated, recorded, and maintained where it changes (paper 003, section 4).
 
 The body is evaluated key variable by key variable. At a node (values of the variables before) the parts of a level leap
-in rounds, each seek, next and open leaving the interval to which the trace is sensitive; look-ups of rows whose
-variables are all known leave a point, and a negated part its interval of values that it covers (`complement`). What an
-epoch changes in the tries is matched with these intervals: that gives regions of nodes, and only there the old and the
-new body are evaluated and compared.
+in rounds; each seek, next and open leaves the interval to which the trace is sensitive. A look-up of a row whose
+variables are all known leaves a point, and a negated part the interval of values that it covers (`leapfrog/negation`).
+The changes of an epoch in the tries are matched with these intervals: that gives regions of nodes, and only there the
+old and the new body are evaluated and compared.
 
-Both versions are read from the same tries, by the overlay's stamps: OLD has the rows that leave, NEW those that come.
+Both versions are read from the same tries, by the overlay's stamps: OLD has the deleted rows, NEW the inserted ones.
 
-Invariant, for each node that is reached and each value at it: where all parts have the value, it is covered by an
-interval of every part that has an index; where one has not, it is covered by an interval of such a part, or that part
-has no index. A part has none where the variables before it are all its own: a change tells where it matters by itself.
+Invariant, for each node that is reached and each value at it: if all parts have the value, it is covered by an interval
+of every part that has an index; if a part has not, it is covered by an interval of such a part, or that part has no
+index. A part has no index if the variables before it are all its own: then a change itself names its node.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tidelog.engine.local.leapfrog.iterators import (
     same_prefix,
     seek_lub,
 )
-from tidelog.engine.local.leapfrog.negation import CAME_HIDDEN, LEFT_HIDDEN, covered_until, is_seen
+from tidelog.engine.local.leapfrog.negation import DELETED_HIDDEN, INSERTED_HIDDEN, covered_until, is_seen
 from tidelog.engine.local.leapfrog.pages import COLUMN_BYTES, page_at, rows_at
 from tidelog.engine.local.strategies.trace.sensitivity import SMALLEST_WORD
 
@@ -45,27 +45,29 @@ OLD, NEW = 0, 1
 # A line of `levels`: a key variable.
 PARTS_AT, PARTS_N, TAIL_AT, TAIL_N, LOOKS_AT, LOOKS_N, KEY_REGISTER = 0, 1, 2, 3, 4, 5, 6
 LEVEL_FIELDS = 7
-# A line of `parts`, first those of tries and then look-ups, which have no TRIE (-1), and negated tries: the registers
-# of the columns before (a look-up: of all), of the variables known beside them, and, without an index, the columns
-# where the variables before stand.
+# A line of `parts`: first those of tries, then look-ups, which have no TRIE (-1), and negated tries. KNOWN: registers
+# of the columns before (of a look-up: of all columns). OTHERS: registers of the other known variables. COLUMNS: without
+# an index, the columns of the variables before.
 TRIE, TRIE_LEVEL, PART_RELATION, KNOWN_AT, KNOWN_N, INDEX, OTHERS_AT, OTHERS_N = 0, 1, 2, 3, 4, 5, 6, 7
 PART_LEVEL, NEGATED, COLUMNS_AT, ORDER_AT = 8, 9, 10, 11
 PART_FIELDS = 12
 # The control words of an evaluation.
 VERSION, RECORDING, WHOLE, LEVEL, REGION, STARTED, OUT_COUNT, RECORD_COUNT = 0, 1, 2, 3, 4, 5, 6, 7
 OPERATIONS, VISITED, COVERED = 8, 9, 10  # COVERED: the last of the values that a negated part is known to have
-PAUSE_AT = 11  # after so many operations Python looks at the clock
+PAUSE_AT = 11  # after so many operations Python checks the deadline
 CONTROL_FIELDS = 12
-# What lies at a level while it is evaluated: the candidate, the end of the region, what comes next.
+# The state of a level while it is evaluated: the candidate, the end of the region, the next step.
 CANDIDATE, UP_TO, TURN = 0, 1, 2
-OPENING, LEAPING, MET = 0, 1, 2  # whose turn it is
+OPENING, LEAPING, MET = 0, 1, 2  # steps
 NO_MATCH, MATCH, CROWDED = 0, 1, 2
 DONE, FULL = 0, 1
+REGION_LEVEL, REGION_VALUES = 0, 1  # behind the values of all key variables: from, to
+RECORD_INDEX, RECORD_SIGN, RECORD_WORDS = 0, 1, 2
 
 
 @kernel
 def is_visible(S, relation, line, version):
-    """Whether the version has the row at a line."""
+    """True if the version has the row at a line."""
     meta = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, S[relation, k.COLUMNS] + k.META)
     stamp = meta >> k.STAMP_SHIFT
     return stamp == 0 or stamp == (1 if version == NEW else -1)
@@ -73,7 +75,7 @@ def is_visible(S, relation, line, version):
 
 @kernel
 def has_vertex(S, A, parts, part, places, slot, version):
-    """Whether the version has a row below the vertex at which an iterator is."""
+    """True if the version has a row below the vertex of an iterator."""
     relation = parts[part, PART_RELATION]
     if S[relation, k.CHANGED] == 0:
         return True
@@ -97,7 +99,7 @@ def has_vertex(S, A, parts, part, places, slot, version):
 
 @kernel
 def seek(S, A, parts, part, places, slot, word, version):
-    """To the first vertex of the version that is not below a word: the vertex and True, or LARGEST and False."""
+    """Moves to the first vertex of the version that is not below a word; returns it and True, or LARGEST and False."""
     trie = parts[part, TRIE]
     level = parts[part, TRIE_LEVEL]
     while seek_lub(A, trie, level, places, slot, word):
@@ -112,7 +114,7 @@ def seek(S, A, parts, part, places, slot, word, version):
 
 @kernel
 def open_at(A, parts, part, words, registers, places, slot):
-    """Opens a part below the words that are known; False when nothing is there."""
+    """Opens a part below the known words; returns False if nothing is there."""
     trie = parts[part, TRIE]
     if not open_root(A, trie, places, slot):
         return False
@@ -126,14 +128,14 @@ def open_at(A, parts, part, words, registers, places, slot):
 
 @kernel
 def record(control, parts, part, words, registers, first, last, records):
-    """Takes note of an interval: the index, the sign, and the record behind them."""
+    """Records an interval: the index, the sign, and the record behind them."""
     index = parts[part, INDEX]
     if control[RECORDING] == 0 or index < 0:
         return
     at = control[RECORD_COUNT]
-    records[at, 0] = index
-    records[at, 1] = control[RECORDING]
-    place = 2
+    records[at, RECORD_INDEX] = index
+    records[at, RECORD_SIGN] = control[RECORDING]
+    place = RECORD_WORDS
     for i in range(parts[part, KNOWN_N]):
         records[at, place] = registers[load64(words, parts[part, KNOWN_AT] + i)]
         place += 1
@@ -148,15 +150,14 @@ def record(control, parts, part, words, registers, first, last, records):
 
 @kernel
 def is_covered(S, A, parts, look, words, registers, places, word, version, control, records):
-    """Whether a version has the value in a negated part: then so it has all up to COVERED, and one interval is noted.
-
-    That is enough for these values: each of them fails because of this part.
+    """True if a version has the value in a negated part: then it has all values up to COVERED too, and one interval is
+    recorded. That is enough for these values: each of them fails because of this part.
     """
     control[OPERATIONS] += 1
     trie = parts[look, TRIE]
     level = parts[look, TRIE_LEVEL]
     relation = parts[look, PART_RELATION]
-    hidden = CAME_HIDDEN if version == OLD else LEFT_HIDDEN
+    hidden = INSERTED_HIDDEN if version == OLD else DELETED_HIDDEN
     last = word
     covered = False
     if (
@@ -174,8 +175,8 @@ def is_covered(S, A, parts, look, words, registers, places, word, version, contr
 
 @kernel
 def passes(S, A, levels, parts, words, level, registers, places, version, control, records, scratch):
-    """Whether conditions and look-ups of a level hold in a version, once its variable has a value; where they do not,
-    they do not up to COVERED either."""
+    """True if conditions and look-ups of a level hold in a version, once its variable has a value. If they do not, they
+    do not up to COVERED either."""
     control[COVERED] = registers[levels[level, KEY_REGISTER]]
     tail, count = levels[level, TAIL_AT], levels[level, TAIL_N]
     if count > 0 and run_tail(S, words, tail, count, registers, k.INSERT, 0, scratch) != 1:
@@ -201,7 +202,7 @@ def passes(S, A, levels, parts, words, level, registers, places, version, contro
 
 @kernel
 def matches(S, A, levels, parts, words, level, word, registers, places, version, control, records, scratch):
-    """Whether a value is one at which all parts of a level meet in a version, and its conditions hold; unrecorded."""
+    """True if all parts of a level meet at a value in a version, and its conditions hold. Records nothing."""
     recording = control[RECORDING]
     control[RECORDING] = 0
     slot = places.shape[0] - 1
@@ -224,7 +225,7 @@ def matches(S, A, levels, parts, words, level, word, registers, places, version,
 
 @kernel
 def start_level(A, levels, parts, words, level, registers, places, states, lowest, up_to):
-    """Begins to evaluate a level at a node, from a value on; False when a part has nothing there."""
+    """Starts to evaluate a level at a node, from a value on; returns False if a part has nothing there."""
     states[level, CANDIDATE] = lowest
     states[level, UP_TO] = up_to
     states[level, TURN] = OPENING
@@ -237,12 +238,12 @@ def start_level(A, levels, parts, words, level, registers, places, states, lowes
 
 @kernel
 def next_match(S, A, levels, parts, words, level, registers, places, states, control, records):
-    """To the next value of a level at which its parts meet: MATCH; NO_MATCH when there is none up to the region's end;
-    CROWDED when the records must be taken away first, or it is time for a pause.
+    """Moves to the next value of a level at which its parts meet. Returns MATCH; NO_MATCH if there is none up to the
+    region's end; CROWDED if the records must be emptied first, or a pause is due.
 
     The rounds of the paper: in the first, each part is opened, or seeks the beginning of the region; then those that
-    are behind the candidate seek it, in turn, until one lands behind it. Where all are at it they have met, and the
-    first part goes on.
+    are behind the candidate seek it, in turn, until one lands behind it. When all are at it they have met, and the
+    first part continues.
     """
     version = control[VERSION]
     first = levels[level, PARTS_AT]
@@ -312,7 +313,7 @@ def emit(words, head_at, columns, registers, out, control):
 
 @kernel
 def is_live(S, A, levels, parts, words, depth, registers, places, version, control, records, scratch):
-    """Whether a version comes to the node whose values are in the registers of the first `depth` levels."""
+    """True if a version reaches the node whose values are in the registers of the first `depth` levels."""
     for level in range(depth):
         word = registers[levels[level, KEY_REGISTER]]
         if not matches(S, A, levels, parts, words, level, word, registers, places, version, control, records, scratch):
@@ -327,11 +328,11 @@ def is_live(S, A, levels, parts, words, depth, registers, places, version, contr
 def evaluate(
     control, S, A, levels, parts, code, registers, places, states, regions, out, head_at, columns, records, scratch
 ):
-    """Evaluates the regions (level, values before it, from, to) in one version; DONE, or FULL: empty the buffers, which
-    may be empty where it was time for a pause, and go on.
+    """Evaluates the regions (level, values before it, from, to) in one version; returns DONE, or FULL: the caller
+    empties the buffers, which may be empty if a pause was due, and calls again.
 
-    What is below a value of a region's own level that the other version has, too, is left alone: it has regions of its
-    own. With RECORDING the intervals are noted with that sign; those of a region's own level only if it is positive.
+    Values of a region's own level that the other version has too are not evaluated further: they have regions of their
+    own. With RECORDING the intervals are recorded with that sign; those of a region's own level only if it is positive.
     """
     words = code.ctypes.data
     version = control[VERSION]
@@ -343,10 +344,10 @@ def evaluate(
         if control[OPERATIONS] >= control[PAUSE_AT]:
             return FULL
         region = control[REGION]
-        first = regions[region, 0]
+        first = regions[region, REGION_LEVEL]
         if control[STARTED] == 0:
             for level in range(first):
-                registers[levels[level, KEY_REGISTER]] = regions[region, 1 + level]
+                registers[levels[level, KEY_REGISTER]] = regions[region, REGION_VALUES + level]
             whole = control[WHOLE] != 0
             if not whole:
                 control[RECORDING] = 0
@@ -359,9 +360,18 @@ def evaluate(
                     control[REGION] += 1
                     continue
             control[VISITED] += 1
-            lowest = regions[region, 1 + depth]
+            lowest = regions[region, REGION_VALUES + depth]
             if not start_level(
-                A, levels, parts, words, first, registers, places, states, lowest, regions[region, 2 + depth]
+                A,
+                levels,
+                parts,
+                words,
+                first,
+                registers,
+                places,
+                states,
+                lowest,
+                regions[region, REGION_VALUES + depth + 1],
             ):
                 note_missing(A, levels, parts, words, first, registers, places, control, records, lowest)
                 control[REGION] += 1
@@ -408,7 +418,8 @@ def evaluate(
 
 @kernel
 def note_missing(A, levels, parts, words, level, registers, places, control, records, lowest):
-    """A part that has no such prefix is sensitive to everything below it: the certificate that nothing is there."""
+    """Records the interval of a part that has no such prefix: it is sensitive to everything below it, the certificate
+    that nothing is there."""
     for i in range(levels[level, PARTS_N]):
         part = levels[level, PARTS_AT] + i
         control[OPERATIONS] += 1

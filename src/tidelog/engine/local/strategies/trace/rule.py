@@ -275,7 +275,7 @@ class TracedRule:
             count = 0
             for part in range(len(plan.parts)):
                 line = self.catalog.S[plan.parts[part, evaluate.PART_RELATION]]
-                if not line[k.CAME_COUNT] and not line[k.LEFT_COUNT]:
+                if not line[k.INSERTED_COUNT] and not line[k.DELETED_COUNT]:
                     continue
                 found = surgery.find_regions(
                     self.catalog.S,

@@ -1,11 +1,11 @@
 """Sensitivity indices: intervals below prefixes, and which of them contain a word (paper 003, sections 3.2 and 4.2).
 
-A record is (α …, a, γ …, b): evaluating a rule depended on what lies in [a, b] below the prefix α of a trie, while the
-other variables had the values γ. Records are kept in sorted pages like the rows of a trie (`pages`); each page is a
-scan-tree's leaf with the largest b in it, so a query passes over pages whose intervals all end too early.
+A record is (α …, a, γ …, b): evaluating a rule depended on the content of [a, b] below the prefix α of a trie, while
+the other variables had the values γ. Records lie in sorted pages like the rows of a trie (`leapfrog/pages`); each page
+is a leaf of a scan tree with the largest b in it, so a query skips pages whose intervals all end too early.
 
-`X` has a line for each index, as `A` has for tries; its field MAXIMA is where the largest ends lie, by page. `R` has
-the address and the width of a buffer of records for each, in the fields that a relation's rows have in `S`.
+`X` has a line for each index, as `A` has for tries; its field MAXIMA has the address of the largest ends, by page. `R`
+has the address and the width of a buffer of records for each, in the fields that a relation's rows have in `S`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAXIMA = k.MARKS
 
 @kernel
 def largest_end(X, index, place):
-    """The largest end among the intervals of a page."""
+    """Returns the largest end among the intervals of a page."""
     column = page_at(X, index, place) + (X[index, k.KEY_COUNT] - 1) * COLUMN_BYTES
     largest = SMALLEST_WORD
     for i in range(rows_at(X, index, place)):
@@ -38,14 +38,14 @@ def largest_end(X, index, place):
 
 @kernel
 def note_end(X, index, place):
-    """Takes note of the largest end of a page."""
-    number = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place)
+    """Writes the largest end of a page."""
+    number = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place + k.DIRECTORY_PAGE)
     store64(X[index, MAXIMA], number, largest_end(X, index, place))
 
 
 @entry_point("int64(int64[:,::1], int64)")
 def note_ends(X, index):
-    """Takes note of the largest ends of all pages."""
+    """Writes the largest ends of all pages."""
     for place in range(X[index, k.PAGE_COUNT]):
         note_end(X, index, place)
     return 0
@@ -53,7 +53,7 @@ def note_ends(X, index):
 
 @kernel
 def add_record(R, X, index, line):
-    """Adds the record at a line of R's buffer, unless it is there; False when there must be room for more pages."""
+    """Adds the record at a line of R's buffer, unless it is there; returns False if more pages are needed."""
     before = X[index, k.PAGE_COUNT]
     if not arrange_sorted(R, X, index, line):
         return False
@@ -63,7 +63,7 @@ def add_record(R, X, index, line):
         for each in range(max(place - 1, 0), min(place + 2, X[index, k.PAGE_COUNT])):
             note_end(X, index, each)
     else:
-        page = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place)
+        page = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place + k.DIRECTORY_PAGE)
         end = max(load64(X[index, MAXIMA], page), load64(row, X[index, k.KEY_COUNT] - 1))
         store64(X[index, MAXIMA], page, end)
     return True
@@ -76,7 +76,7 @@ def remove_record(R, X, index, line):
         return
     row = R[index, k.ROWS] + line * R[index, k.WIDTH] * 8
     place = find_page(X, index, row)
-    page = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place)
+    page = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place + k.DIRECTORY_PAGE)
     before = X[index, k.PAGE_COUNT]
     unarrange_sorted(R, X, index, line)
     if X[index, k.PAGE_COUNT] == before and load64(row, X[index, k.KEY_COUNT] - 1) == load64(X[index, MAXIMA], page):
@@ -85,8 +85,8 @@ def remove_record(R, X, index, line):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1], int64)")
 def change_records(R, X, index, signs, first):
-    """Adds (sign > 0) or removes the records of R's buffer from line `first` on; the line where it needs room first,
-    or the number of lines."""
+    """Adds (sign > 0) or removes the records of R's buffer from line `first` on; returns the line that needs room
+    first, or the number of lines."""
     for line in range(first, signs.size):
         if signs[line] < 0:
             remove_record(R, X, index, line)
@@ -97,7 +97,7 @@ def change_records(R, X, index, signs, first):
 
 @kernel
 def below_prefix(X, index, page, offset, key, count):
-    """Whether a record has these words in its first columns."""
+    """True if a record has these words in its first columns."""
     for i in range(count):
         if load64(page + i * COLUMN_BYTES, offset) != load64(key, i):
             return False
@@ -108,8 +108,8 @@ def below_prefix(X, index, page, offset, key, count):
 def find_intervals(X, index, key, count, word, anywhere, out, found):
     """Writes the records below a prefix of `count` words whose intervals contain a word (or all), behind those found.
 
-    `key` is the address of a whole record: the prefix, then the smallest words. They begin in the second column of
-    `out`. Returns how many there are now, or -1 when `out` is too small.
+    `key` is the address of a whole record: the prefix, then the smallest words. Records start in the second column of
+    `out`. Returns how many there are now, or -1 if `out` is too small.
     """
     width = X[index, k.KEY_COUNT]
     pages = X[index, k.PAGE_COUNT]
@@ -125,7 +125,7 @@ def find_intervals(X, index, key, count, word, anywhere, out, found):
                 return found
             if not anywhere and load64(page + count * COLUMN_BYTES, offset) > word:
                 return found
-            number = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place)
+            number = load64(X[index, k.DIRECTORY], k.DIRECTORY_ENTRY * place + k.DIRECTORY_PAGE)
             if anywhere or load64(X[index, MAXIMA], number) >= word:
                 for i in range(offset, rows):
                     if not below_prefix(X, index, page, i, key, count):
@@ -146,5 +146,5 @@ def find_intervals(X, index, key, count, word, anywhere, out, found):
 
 @entry_point("int64(int64[:,::1], int64, int64[::1], int64, int64, int64[:,::1])")
 def query(X, index, key, count, word, out):
-    """See `find_intervals`; by itself."""
+    """Calls `find_intervals` by itself."""
     return find_intervals(X, index, key.ctypes.data, count, word, False, out, 0)

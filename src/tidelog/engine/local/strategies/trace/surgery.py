@@ -1,9 +1,10 @@
-"""Tree surgery and the change oracle: what an epoch changed in tries → the regions where a trace may change with it.
+"""Tree surgery and the change oracle: the changes of an epoch in tries → the regions where a trace may change with
+them.
 
-A row that comes or goes is a change at each level of a trie where a vertex comes or goes with it (paper 003, section
-4.2.1). Such a change is matched with the intervals of the index there: each gives the region of a node, and leaves the
-index. Without an index the change itself says which node it is, and the region is the one value. The regions are the
-change oracle: an evaluation goes from one to the next, and their values are never listed.
+An inserted or deleted row is a change at each level of a trie where a vertex is inserted or deleted with it (paper 003,
+section 4.2.1). Such a change is matched with the intervals of the index there: each gives the region of a node, and is
+removed from the index. Without an index the change itself names its node, and the region is one value. The regions are
+the change oracle: an evaluation goes from one to the next, and their values are never listed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tidelog.engine.local.strategies.trace.evaluate import (
     ORDER_AT,
     PART_LEVEL,
     PART_RELATION,
+    REGION_LEVEL,
+    REGION_VALUES,
     TRIE,
     TRIE_LEVEL,
     has_vertex,
@@ -29,14 +32,16 @@ from tidelog.engine.local.strategies.trace.sensitivity import SMALLEST_WORD, fin
 
 @kernel
 def add_region(levels, parts, part, words, record, line, lowest, up_to, regions, count):
-    """Adds the region of a node whose variables stand in a record, or in the path of a change."""
+    """Adds the region of a node whose variables are in a record, or in the path of a change."""
     depth = levels.shape[0]
     level = parts[part, PART_LEVEL]
-    regions[count, 0] = level
+    regions[count, REGION_LEVEL] = level
     for i in range(depth):
-        regions[count, 1 + i] = record[line, 1 + load64(words, parts[part, COLUMNS_AT] + i)] if i < level else 0
-    regions[count, 1 + depth] = lowest
-    regions[count, 2 + depth] = up_to
+        regions[count, REGION_VALUES + i] = (
+            record[line, 1 + load64(words, parts[part, COLUMNS_AT] + i)] if i < level else 0
+        )
+    regions[count, REGION_VALUES + depth] = lowest
+    regions[count, REGION_VALUES + depth + 1] = up_to
 
 
 @entry_point(
@@ -44,11 +49,11 @@ def add_region(levels, parts, part, words, record, line, lowest, up_to, regions,
     " int64, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1])"
 )
 def find_regions(S, A, X, levels, parts, code, places, part, count, regions, matched, scratch, path):
-    """Matches what changed in the trie of a part, or in a relation that is looked up, with the part's index.
+    """Matches the changes in the trie of a part, or in a relation that is looked up, with the part's index.
 
-    Tree surgery: a change of a row counts at the part's level only where a vertex comes or goes with it. Adds to the
-    `count` regions that there are, with the records that were matched beside them (the index first, or -1); how many
-    there are then, or -1 when there is no room. `path` is scratch for one line.
+    Tree surgery: a change of a row counts at the part's level only if a vertex is inserted or deleted with it. Adds to
+    the `count` regions, with the matched records beside them (the index first, or -1); returns how many there are then,
+    or -1 if there is no room. `path` is scratch for one line.
     """
     words = code.ctypes.data
     relation = parts[part, PART_RELATION]
@@ -59,8 +64,8 @@ def find_regions(S, A, X, levels, parts, code, places, part, count, regions, mat
     slot = places.shape[0] - 1
     columns = S[relation, k.COLUMNS]
     for direction in range(2):
-        lines = S[relation, k.CAME] if direction == 0 else S[relation, k.LEFT]
-        changes = S[relation, k.CAME_COUNT] if direction == 0 else S[relation, k.LEFT_COUNT]
+        lines = S[relation, k.INSERTED] if direction == 0 else S[relation, k.DELETED]
+        changes = S[relation, k.INSERTED_COUNT] if direction == 0 else S[relation, k.DELETED_COUNT]
         for i in range(changes):
             row = S[relation, k.ROWS] + load32(lines, i) * S[relation, k.WIDTH] * 8
             for column in range(columns):
@@ -97,7 +102,7 @@ def find_regions(S, A, X, levels, parts, code, places, part, count, regions, mat
 
 @entry_point("int64(int64[:,::1], int64[:,::1])")
 def unite_regions(regions, united):
-    """Regions in order → those that overlap as one; how many there are."""
+    """Unites overlapping regions of a sorted list; returns how many are left."""
     count = 0
     width = regions.shape[1]
     for i in range(regions.shape[0]):
