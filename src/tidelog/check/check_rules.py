@@ -1,8 +1,8 @@
-"""Rules that come or go at run time, and the program that they change → their typed forms.
+"""Rules added or removed at run time, and the program that they change → their typed forms.
 
-A text of rules is checked like more of the main module, with everything that the program declares in sight; the program
-itself is not checked again. It may declare types, functions and relations of its own: then the program that comes back
-has them, and the one that was given is as it was.
+A text of rules is checked like more of the main module, with all declarations of the program in sight; the program
+itself is not checked again. The text may declare types, functions and relations: the returned program has them, and the
+given one does not change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The typed program: what `check` hands on.
+"""The typed program, the result of `check`.
 
 Names are resolved and fully qualified (`net::Host`; without a module in the main one), arguments stand in the order of
 the columns (an omitted one is a wildcard), every expression is typed, and every variable is bound. The body of a rule
@@ -6,7 +6,7 @@ keeps its written order, except that a condition or a negated literal that stand
 moved to behind the literal that binds the last of them. Imperative rules are plain rules here, `Aggregate` is a
 `GroupBy`, and `group_by` inside an expression is a `GroupBy` before the literal that it stood in.
 
-`relations`, `types`, `functions` and the rest also hold what imported modules declare.
+`relations`, `types`, `functions` and the rest also hold the declarations of imported modules.
 """
 
 from __future__ import annotations

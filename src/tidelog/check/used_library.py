@@ -1,7 +1,7 @@
-"""What was checked → the typed program: what of the library is used comes in, and nothing else of it.
+"""Checked declarations → the typed program, with those functions and types of the library that it uses.
 
-A function of the library is checked when something calls it. Its typed form depends on nothing but the library, so it
-is kept for all programs of the process.
+A function of the library is checked when something calls it. Its typed form depends only on the library, so it is kept
+for all programs of the process.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def compile_functions(
 
 
 class CompiledFunctions:
-    """What is compiled so far, and what there is to compile. `context` is what extern functions are given."""
+    """The functions compiled so far, and those still to compile. `context` is passed to extern functions that ask for
+    it."""
 
     def __init__(
         self,

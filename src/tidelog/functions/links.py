@@ -1,6 +1,6 @@
-"""What generated source refers to but does not contain, and the unit of source that is compiled at once.
+"""Names that generated source refers to but does not contain, and the unit of source that is compiled at once.
 
-Source is text that can be sent to another process; a link says what one of its names stands for, and is resolved where
+Source is text that can be sent to another process. A link says what one of its names stands for, and is resolved where
 the source is built.
 """
 
@@ -28,7 +28,7 @@ class ExternLink:
 
 @dataclass(frozen=True, slots=True)
 class ContextLink:
-    """What extern functions may ask for beside their arguments."""
+    """The `ExternContext` that extern functions may ask for beside their arguments."""
 
 
 @dataclass(frozen=True, slots=True)

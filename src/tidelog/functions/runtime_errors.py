@@ -1,7 +1,7 @@
-"""What goes wrong inside a function of the program → an error that says so.
+"""Exceptions inside functions of the program → errors for the user.
 
-A function that does not get by with Python's stack is run again with a deeper one; only where that is not enough either
-is it an error. Division by zero stays what it is: whoever evaluates a rule says which rule it was.
+A function that overflows Python's stack runs again on a deeper one; only if that overflows too is it an error. Division
+by zero passes unchanged: the evaluator of the rule reports which rule it was.
 """
 
 from __future__ import annotations

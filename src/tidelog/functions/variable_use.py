@@ -1,4 +1,4 @@
-"""Which variables of a function or an expression are read, and which are changed after they are declared."""
+"""Expressions → the variables that they read, and those that they change after their declaration."""
 
 from __future__ import annotations
 

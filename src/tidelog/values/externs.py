@@ -23,10 +23,10 @@ from tidelog.values.vec import Vec
 
 
 class ExternKind(Enum):
-    """How an extern type is held.
+    """The representation of an extern type.
 
     TRANSPARENT: a value is a value of the inner type. SEQUENCE: it iterates as values of the inner type, in order, and
-    is made again from those. OTHER: it is turned into one value of the inner type, and back.
+    is made again from those. OTHER: it is converted to one value of the inner type, and back.
     """
 
     TRANSPARENT = "transparent"

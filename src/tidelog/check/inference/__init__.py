@@ -1,6 +1,6 @@
-"""Types of expressions, found from both sides: from what they are made of, and from what their place wants.
+"""Type inference of expressions, from both sides: from their parts, and from the type that their place expects.
 
-`state` holds what is known and what waits; each kind of expression has its rule in one of the other files.
+`state` holds the drafts and everything that waits; each kind of expression has its rule in one of the other files.
 """
 
 from __future__ import annotations

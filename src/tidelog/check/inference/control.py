@@ -1,4 +1,4 @@
-"""Blocks, branches, loops, assignments, and what leaves them."""
+"""Type inference of blocks, branches, loops, assignments, `return`, `break` and `?`."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class Inference:
         self.drain()
         while any(not pending.is_done for pending in self._pending):
             self._pending = [pending for pending in self._pending if not pending.is_done]
-            if not (self._guess() or self._settle_numbers() or self._settle_literals()):
+            if not (self._guess() or self._default_numbers() or self._default_literals()):
                 break
         for pending in self._pending:
             if not pending.is_done and not self.errors:
@@ -300,7 +300,7 @@ class Inference:
                 self.drain()
         return has_guessed
 
-    def _settle_numbers(self) -> bool:
+    def _default_numbers(self) -> bool:
         """Gives numbers that something waits for their defaults; False when there are none."""
         has_settled = False
         for pending in self._pending:
@@ -312,7 +312,7 @@ class Inference:
                 self.drain()
         return has_settled
 
-    def _settle_literals(self) -> bool:
+    def _default_literals(self) -> bool:
         """Gives the first open literal its default; False when there is none."""
         literal = next((each for each in self._literals if isinstance(current(each.draft), Unknown)), None)
         if literal is not None:

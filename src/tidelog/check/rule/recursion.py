@@ -1,8 +1,7 @@
-"""Rules → which relations depend on themselves, and what may not stand on such a circle.
+"""Rules → the relations that depend on themselves, and the errors for literals that must not be on such a cycle.
 
-A relation depends on those that the bodies of its rules mention, except delayed ones: those are what they were in an
-earlier epoch. On a circle there may be no negation, no stream, no `'` and no transformer; a `group_by` may stand there,
-but it is worth a warning.
+A relation depends on those that the bodies of its rules mention, except delayed ones, which hold rows of an earlier
+epoch. On a cycle there may be no negation, no stream, no `'` and no transformer; a `group_by` there gets a warning.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Tree = tuple[ast.Rule, Module]  # a rule as it was parsed, and where its names a
 
 
 class Recursion:
-    """The dependencies of all relations, and their circles. It never changes: other rules make another one."""
+    """The dependencies of all relations, and their cycles. Immutable: other rules make another one."""
 
     def __init__(self, rules: Sequence[Tree], applications: Sequence[tuple[ast.Apply, Module]] = ()) -> None:
         self._trees = {id(tree[0]): tree for tree in rules}
@@ -102,11 +101,11 @@ class Recursion:
         self._warnings: list[Diagnostic] | None = None
 
     def _closes_circle(self, step: Step) -> bool:
-        """True if it leads from one relation to another on the same circle."""
+        """True if the step leads from one relation to another on the same cycle."""
         return step.head != step.body and self._circle[step.head] == self._circle[step.body]
 
     def _joins_circles(self, step: Step) -> bool:
-        """True if a step that has come makes a circle of relations that were on none, or on others."""
+        """True if an added step makes a cycle of relations that were on none, or on others."""
         if step.head == step.body:
             return False
         here = self._circle.get(step.head)
@@ -134,7 +133,7 @@ class Recursion:
         )
 
     def report(self, diagnostics: list[Diagnostic]) -> None:
-        """Reports what stands on a circle and must not; the rules that others were added to are taken to be right."""
+        """Reports literals that must not be on a cycle; the rules that others were added to are taken to be right."""
         streams: set[int] = set()
         for step in self._all_steps() if self._new_steps is None else self._new_steps:
             circle = self._circle[step.head]

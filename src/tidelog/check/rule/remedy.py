@@ -1,4 +1,4 @@
-"""Help that can be pasted: what would repair a rule whose variable is not bound."""
+"""A rule whose variable is not bound → a help that can be pasted."""
 
 from __future__ import annotations
 

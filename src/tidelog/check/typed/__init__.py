@@ -1,7 +1,7 @@
 """Typed expressions: what `check` makes of the expressions of functions and rules, and what `functions` compiles.
 
 Every node carries its type and its span. Names, overloads, literal widths, implicit conversions and implicit `Ref`s are
-settled here, so that a compiler of expressions only reads. What it may rely on:
+resolved here, so that a compiler of expressions only reads. What it may rely on:
 
 - **Variables.** Inside one function or one rule every name is declared once: by a parameter, a `Declare`, a pattern of
   a `Match` or `For`, or a parameter of a `Closure`. What shadows something is renamed (`x#1`), so blocks need no

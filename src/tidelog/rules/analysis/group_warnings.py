@@ -28,14 +28,14 @@ _NOTE = "a recursion that reads only a `min` or `max` that never gets worse is u
 
 
 def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
-    """Returns the program with the warnings that still stand."""
+    """Returns the program with the warnings that still hold."""
     if not any(warning.code is Code.GROUP_IN_CYCLE for warning in typed.warnings):
         return typed
     return replace(typed, warnings=tuple(_judged(typed.warnings, rules)))
 
 
 def group_warnings_of_typed(typed: TypedProgram) -> TypedProgram:
-    """Returns the same for a program that may lack what it needs to run."""
+    """Does the same for a program that may lack extern functions."""
     if not typed.warnings:
         return typed
     try:

@@ -264,7 +264,8 @@ class _Search:
             raise NotMonotoneError(literal.atom.span, "the key of this group is made of a value that gets better")
 
     def _refuse_mixtures(self, found: list[Directions]) -> None:
-        """Beside a sum of fixed width, nothing else may be done to costs: nobody would know how far they go."""
+        """Raises NotMonotoneError where costs pass through anything beside a sum of fixed width: overflow could not be
+        bounded."""
         sums = [each for directions in found for each in directions.sums if isinstance(each.type, BitType | SignedType)]
         others = [span for directions in found for span in directions.others]
         if sums and others:

@@ -29,7 +29,7 @@ _LOOK_BACK = 200  # how far before something an empty line is looked for
 
 
 class Page:
-    """A page for one program. Nodes are written in the order of the text: each takes its comments off the page."""
+    """A page for one program. Nodes are written in the order of the text; each takes its comments off the page."""
 
     def __init__(self, source: Source | None = None) -> None:
         self._text = source.text if source else ""
