@@ -33,7 +33,7 @@ class Settings:
     threads: int | None = None
 
     def pick(self, tiny: int, small: int, full: int) -> int:
-        """The number for this scale."""
+        """Returns the number for this scale."""
         return {Scale.TINY: tiny, Scale.SMALL: small, Scale.FULL: full}[self.scale]
 
 

@@ -135,7 +135,7 @@ KINDS = {
 
 
 def program(blocks: Sequence[str], lines: int) -> str:
-    """The blocks over and over, numbered, until the program has as many lines."""
+    """Returns the blocks over and over, numbered, until the program has as many lines."""
     return "".join(_pieces(blocks, lines))
 
 

@@ -58,7 +58,7 @@ def peak_memory(into: dict[str, dict[str, float]], name: str) -> Iterator[None]:
 
 
 def _status(field: str) -> float:
-    """A field of the process's status, in KB."""
+    """Returns a field of the process's status, in KB."""
     lines = [line for line in _STATUS.read_text().splitlines() if line.startswith(field + ":")]
     return float(lines[0].split()[1])
 

@@ -114,7 +114,7 @@ class Subject:
 
     @property
     def all_bytes(self) -> int:
-        """The same with the relations that rules need and nobody has declared."""
+        """Returns the same with the relations that rules need and nobody has declared."""
         return sum(each.bytes for each in self._db.profile().relations)
 
     def count(self, relation: str) -> int:
@@ -147,7 +147,7 @@ def touch_memory(program: str, tables: Tables, threads: int | None) -> None:
 
 
 def take(table: pa.Table, places: npt.ArrayLike) -> pa.Table:
-    """The rows at these places."""
+    """Returns the rows at these places."""
     import numpy as np
 
     return table.take(np.asarray(places, dtype=np.int64))

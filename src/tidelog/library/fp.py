@@ -222,7 +222,7 @@ def _nearest(exact: Fraction) -> float:
 
 
 def _single_of(near: float, exact: Fraction | Decimal) -> float:
-    """The `float` nearest to an exact number, given the double nearest to it.
+    """Returns the `float` nearest to an exact number, given the double nearest to it.
 
     Rounding twice goes wrong where the double lies in the middle of two `float`s and the exact number does not.
     """

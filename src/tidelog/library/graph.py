@@ -67,7 +67,7 @@ def _neighbours(pairs: Iterable[tuple[Any, Any]]) -> _Graph:
 
 
 def _reached(graph: _Graph, start: Any, known: dict[Any, Any]) -> Iterator[Any]:
-    """The start and all nodes that can be reached from it without passing through a known one."""
+    """Returns the start and all nodes that can be reached from it without passing through a known one."""
     seen, waiting = {start}, [start]
     while waiting:
         node = waiting.pop()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-from tidelog.library._runtime.arg_min_max import first_least, last_most
+from tidelog.library._runtime.arg_min_max import arg_max, arg_min
 from tidelog.library._runtime.extern import extern
 from tidelog.library._runtime.option_result import at
 from tidelog.values.sets import SizedSet
@@ -83,9 +83,9 @@ def hashset_difference(left: SizedSet, right: SizedSet) -> SizedSet:
 
 @extern
 def hashset_arg_min(s: SizedSet, f: Callable[[Any], Any]) -> Struct:
-    return first_least(s, f)
+    return arg_min(s, f)
 
 
 @extern
 def hashset_arg_max(s: SizedSet, f: Callable[[Any], Any]) -> Struct:
-    return last_most(s, f)
+    return arg_max(s, f)

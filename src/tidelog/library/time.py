@@ -241,7 +241,7 @@ def _days(date: str) -> int:
 
 
 def _known(days: int) -> int:
-    """A day that is in a year that dates may have."""
+    """Returns a day that is in a year that dates may have."""
     if not calendar.FIRST_YEAR <= calendar.date_of(days)[0] <= calendar.LAST_YEAR:
         raise ValueError(f"there is no date {days} days from 1970")
     return days

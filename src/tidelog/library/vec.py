@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library._runtime.arg_min_max import first_least, last_most
+from tidelog.library._runtime.arg_min_max import arg_max, arg_min
 from tidelog.library._runtime.extern import extern
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
@@ -18,9 +18,9 @@ def vec_sort_by(v: Vec, f: Callable[[Any], Any]) -> tuple[tuple[()], Vec]:
 
 @extern
 def vec_arg_min(v: Vec, f: Callable[[Any], Any]) -> Struct:
-    return first_least(v, f)
+    return arg_min(v, f)
 
 
 @extern
 def vec_arg_max(v: Vec, f: Callable[[Any], Any]) -> Struct:
-    return last_most(v, f)
+    return arg_max(v, f)

@@ -54,7 +54,7 @@ def _words(before: list[Token], rows: Rows) -> Iterable[str]:
 
 
 def _last_command(text: str) -> list[Token] | None:
-    """The tokens of the command that the text ends in; None where it ends in a string, or makes no sense."""
+    """Returns the tokens of the command that the text ends in; None where it ends in a string, or makes no sense."""
     lines = iter(text.splitlines(keepends=True))
     scanner = Scanner(lambda: next(lines, None))
     found: list[Token] = []

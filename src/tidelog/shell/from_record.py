@@ -75,7 +75,7 @@ class ValueReader:
         self._context = context
 
     def value(self, record: Record, type_: Type) -> Any:
-        """The value that the record stands for. Raises MisfitError where it is none of the type."""
+        """Returns the value that the record stands for. Raises MisfitError where it is none of the type."""
         if isinstance(record, Serialized):
             return self._decoded(record, type_)
         match type_:
@@ -105,12 +105,12 @@ class ValueReader:
                 raise _misfit(record, type_)
 
     def items(self, record: Record, type_: Type) -> list[Any]:
-        """The items of a collection; a record that is no array is the only one."""
+        """Returns the items of a collection; a record that is no array is the only one."""
         records = record.items if isinstance(record, ArrayRecord) else (record,)
         return [self.value(each, type_) for each in records]
 
     def struct(self, record: StructRecord, variant: Variant, index: int, type_: Type) -> Any:
-        """A value of one constructor, whatever name the record has."""
+        """Returns a value of one constructor, whatever name the record has."""
         fields = variant.fields
         values: list[Any] = []
         if record.names is None:
@@ -153,7 +153,7 @@ class ValueReader:
         raise _misfit(record, type_)
 
     def _option(self, record: Record, type_: NamedType) -> Any:
-        """An Option that is not written with a constructor."""
+        """Returns an Option that is not written with a constructor."""
         none, some = self.definitions.variants(type_)
         inner = record
         if isinstance(record, ArrayRecord):

@@ -24,7 +24,7 @@ _SETS = ("ddlog_std::Set", "hashset::HashSet", "tinyset::Set64")
 
 
 def mutate(old: Any, record: Record, type_: Type, reader: ValueReader) -> Any:
-    """The changed value. Raises MisfitError where the record does not fit."""
+    """Returns the changed value. Raises MisfitError where the record does not fit."""
     if isinstance(record, Serialized) or not isinstance(type_, NamedType):
         return reader.value(record, type_)
     extern = reader.definitions.extern(type_)

@@ -30,7 +30,7 @@ class IncompleteError(DataError):
 
 
 def bad_command(place: Place, message: str, help: str | None = None) -> DataError:
-    """The error for text that is no command."""
+    """Returns the error for text that is no command."""
     return DataError(f"{place}: {message}", code=Code.BAD_COMMAND, help=help)
 
 

@@ -156,7 +156,7 @@ def _rule(make: Callable[[str, Place], Command]) -> Callable[[Scanner, Place], C
 
 
 def read_row(scanner: Scanner) -> tuple[str, Record]:
-    """A relation and one of its rows: `R(1, 2)` or `R[value]`."""
+    """Returns a relation and one of its rows: `R(1, 2)` or `R[value]`."""
     at = scanner.peek().place
     relation = read_name(scanner, "the name of a relation")
     if scanner.take_symbol("["):

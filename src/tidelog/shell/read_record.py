@@ -58,7 +58,7 @@ def read_list(scanner: Scanner, end: str) -> tuple[Record, ...]:
 
 
 def read_fields(scanner: Scanner, name: str, end: str, place: Place) -> StructRecord:
-    """The fields of a struct, all by position or all by name, and the symbol behind the last."""
+    """Returns the fields of a struct, all by position or all by name, and the symbol behind the last."""
     if not _is_dot(scanner.peek()):
         return StructRecord(name, read_list(scanner, end), None, place)
     names: list[str] = []
@@ -79,7 +79,7 @@ def read_fields(scanner: Scanner, name: str, end: str, place: Place) -> StructRe
 
 
 def read_name(scanner: Scanner, what: str) -> str:
-    """The text of a word. Raises DataError, which names what should be there."""
+    """Returns the text of a word. Raises DataError, which names what should be there."""
     token = scanner.take()
     if token.kind != "word":
         raise unexpected(token, what)
@@ -93,7 +93,7 @@ def expect(scanner: Scanner, symbol: str, what: str) -> None:
 
 
 def unexpected(token: Token, wanted: str) -> DataError:
-    """The error for a token in the wrong place."""
+    """Returns the error for a token in the wrong place."""
     if token.kind == "end":
         return IncompleteError(token.place)
     shown = "a string" if token.kind == "string" else f"`{token.text}`"
@@ -115,7 +115,7 @@ def _serialized(scanner: Scanner, place: Place) -> Serialized:
 
 
 def _file_text(token: Token) -> str:
-    """The content of the file that a string names."""
+    """Returns the content of the file that a string names."""
     if token.kind != "string":
         raise unexpected(token, "the name of a file in quotes")
     try:

@@ -43,17 +43,17 @@ class Rows:
         self._writers: dict[str, Callable[[Any], str]] = {}
 
     def names(self, role: Role) -> list[str]:
-        """The relations of a role in the order in which they are printed: that of ASCII."""
+        """Returns the relations of a role in the order in which they are printed: that of ASCII."""
         return sorted(name for name, relation in self.relations.items() if relation.role is role)
 
     def constructors(self) -> list[str]:
-        """The constructors of the declared types, without those of the rows of relations."""
+        """Returns the constructors of the declared types, without those of the rows of relations."""
         types = self._definitions.types.values()
         names = {constructor.name for type_ in types for constructor in type_.constructors or ()}
         return sorted(names - self.relations.keys())
 
     def input(self, name: str, place: Place) -> Relation:
-        """The input relation of this name; raises TransactionError where there is none."""
+        """Returns the input relation of this name; raises TransactionError where there is none."""
         relation = self.relations.get(name)
         if relation is None:
             raise TransactionError(
@@ -69,7 +69,7 @@ class Rows:
         return relation
 
     def output(self, name: str, place: Place) -> Relation:
-        """The output relation of this name; raises UsageError where there is none."""
+        """Returns the output relation of this name; raises UsageError where there is none."""
         relation = self.relations.get(name)
         if relation is None or relation.role is not Role.OUTPUT:
             raise UsageError(
@@ -80,7 +80,7 @@ class Rows:
         return relation
 
     def any(self, name: str, place: Place) -> Relation:
-        """The declared relation of this name; raises UsageError where there is none."""
+        """Returns the declared relation of this name; raises UsageError where there is none."""
         relation = self.relations.get(name)
         if relation is None:
             raise UsageError(
@@ -91,7 +91,7 @@ class Rows:
         return relation
 
     def index(self, name: str, place: Place) -> Index:
-        """The index of this name; raises UsageError where there is none."""
+        """Returns the index of this name; raises UsageError where there is none."""
         index = self.indexes.get(name)
         if index is None:
             raise UsageError(
@@ -102,7 +102,7 @@ class Rows:
         return index
 
     def row(self, relation: Relation, record: Record) -> Row:
-        """The row that a record stands for; raises DataError where it does not fit."""
+        """Returns the row that a record stands for; raises DataError where it does not fit."""
         assert relation.value is not None
         if isinstance(record, StructRecord) and record.names is None and not relation.explicit:
             self._check_count(relation, record)
@@ -119,7 +119,7 @@ class Rows:
         return _read(self._reader.value, record, key.expression.type, f"{_named(relation)}, primary key", "field")
 
     def change(self, relation: Relation, old: Any, record: Record) -> Any:
-        """The value of a row with the changes that a record makes; raises DataError where it does not fit."""
+        """Returns the value of a row with the changes that a record makes; raises DataError where it does not fit."""
         assert relation.value is not None
 
         def changed(record: Record, type_: Type) -> Any:
@@ -143,11 +143,11 @@ class Rows:
         )
 
     def value(self, relation: Relation, row: Row) -> Any:
-        """A row as one value."""
+        """Returns a row as one value."""
         return self._rules.row_value(relation, row)
 
     def text(self, relation: Relation, row: Row) -> str:
-        """The record of a row as the shell prints it."""
+        """Returns the record of a row as the shell prints it."""
         assert relation.value is not None
         write = self._writers.get(relation.name)
         if write is None:

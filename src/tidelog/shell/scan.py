@@ -84,7 +84,7 @@ class Scanner:
         return self._ahead[0]
 
     def take(self) -> Token:
-        """The next token, which is then behind."""
+        """Returns the next token, which is then behind."""
         token = self.peek()
         assert self._ahead is not None
         self._position, self._ahead = self._ahead[1], None
@@ -177,7 +177,7 @@ class Scanner:
             return Token(kind, text, place), end
 
     def _long_string(self, start: int, place: Place) -> tuple[str, int]:
-        """A string that goes on behind the end of its line; its text and the position behind it."""
+        """Returns a string that goes on behind the end of its line; its text and the position behind it."""
         pieces = [self._text[start:]]
         while self._next_line():
             found = _IN_STRING.match(self._text)

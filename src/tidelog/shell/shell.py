@@ -306,7 +306,7 @@ class Shell:
         self._out.writelines(f"{self.rows.text(relation, row)}\n" for row in found)
 
     def _query(self, text: str) -> str:
-        """A line for each row, with the columns as a record has its fields."""
+        """Returns a line for each row, with the columns as a record has its fields."""
         answer = self._database().query(text)
         if not answer.columns:
             return f"{answer}\n"

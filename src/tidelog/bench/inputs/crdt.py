@@ -19,7 +19,7 @@ Name = tuple[int, int]
 
 
 def crdt(settings: Settings) -> Dataset:
-    """The real edits at full scale, their beginning at a smaller one; generated without `crdt.zip`."""
+    """Returns the real edits at full scale, their beginning at a smaller one; generated without `crdt.zip`."""
     path = data_file(settings.data, "crdt.zip") if settings.data else None
     if path is None:
         return generated(settings.pick(200, 20_000, 180_000))
@@ -33,7 +33,7 @@ def crdt(settings: Settings) -> Dataset:
 
 
 def read_crdt(path: Path) -> tuple[Numbers, Numbers]:
-    """The inserts and the removes. Raises UsageError for an archive that has none."""
+    """Returns the inserts and the removes. Raises UsageError for an archive that has none."""
     try:
         with ZipFile(path) as archive:
             members = {Path(member).name: member for member in archive.namelist()}
@@ -73,7 +73,7 @@ def _dataset(
 
 
 def text_size(dataset: Dataset) -> int:
-    """The pairs of neighbours among the characters that are shown."""
+    """Returns the pairs of neighbours among the characters that are shown."""
     inserts, removes = (
         zip(*(column.to_pylist() for column in dataset.tables[name].columns)) for name in dataset.tables
     )

@@ -45,12 +45,12 @@ def number_table(numbers: npt.NDArray[Any], *columns: str) -> pa.Table:
 
 
 def distinct(numbers: npt.NDArray[Any]) -> Numbers:
-    """The lines without repetitions, in order."""
+    """Returns the lines without repetitions, in order."""
     return np.unique(numbers.astype(np.uint32), axis=0)
 
 
 def data_file(folder: Path, name: str) -> Path | None:
-    """The file of that name, or None where the folder does not have it."""
+    """Returns the file of that name, or None where the folder does not have it."""
     path = folder / name
     return path if path.exists() else None
 

@@ -54,7 +54,7 @@ _STEPS = 7
 
 
 def doop(settings: Settings) -> Dataset:
-    """The real facts, at the scale `tiny` with a fixed half of the allocations; generated without them."""
+    """Returns the real facts, at the scale `tiny` with a fixed half of the allocations; generated without them."""
     folder = settings.data / "doop" if settings.data else None
     if folder is None or not folder.is_dir():
         return generated(settings.pick(30, 400, 1_000))
@@ -140,7 +140,7 @@ def _table(columns: dict[str, pa.Array]) -> pa.Table:
 
 
 def generated(classes: int) -> Dataset:
-    """A program of so many classes, in which methods make, move, store, load, pass and return objects."""
+    """Returns a program of so many classes, in which methods make, move, store, load, pass and return objects."""
     generator = np.random.default_rng(SEED)
     columns = {name: list(described[2]) for name, described in FILES.items()}
     columns |= {"Concrete": ["method"], "Initialiser": ["class", "method"], "Entry": ["method"]}

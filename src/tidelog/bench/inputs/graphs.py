@@ -55,7 +55,7 @@ def named_graph(settings: Settings, name: str) -> Dataset:
 
 
 def closure_size(edges: Numbers) -> int:
-    """The rows of the transitive closure: components first, then sets of nodes as bits of whole numbers."""
+    """Returns the rows of the transitive closure: components first, then sets of nodes as bits of whole numbers."""
     successors: dict[int, list[int]] = {}
     for source, target in edges.tolist():
         successors.setdefault(source, []).append(target)

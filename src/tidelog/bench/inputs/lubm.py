@@ -17,7 +17,7 @@ _RANKS = ("FullProfessor", "AssociateProfessor", "AssistantProfessor", "Lecturer
 
 
 def lubm(settings: Settings) -> tuple[str, str, list[Triple]]:
-    """A name, where it is from, and the triples, each once, in a fixed order."""
+    """Returns a name, where it is from, and the triples, each once, in a fixed order."""
     path = data_file(settings.data, "lubm/lubm1.nt.gz") if settings.data else None
     if path is None:
         departments = settings.pick(1, 4, 15)

@@ -29,7 +29,7 @@ class PointsTo:
     fields: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def rows(self) -> dict[str, Iterator[tuple[str, ...]]]:
-        """The rows of each result."""
+        """Returns the rows of each result."""
         return {
             "Reachable": ((method,) for method in self.reachable),
             "Calls": iter(self.calls),
@@ -83,7 +83,7 @@ class _Types:
         self._supertypes: dict[str, frozenset[str]] = {}
 
     def supertypes(self, name: str) -> frozenset[str]:
-        """The class, and all above it."""
+        """Returns the class, and all above it."""
         known = self._supertypes.get(name)
         if known is None:
             found, waiting = {name}, [name]

@@ -61,7 +61,7 @@ def _bare_closure(starts: Any, targets: Any, nodes: int, slots: Any, keys: Any, 
 
 
 def bare_loop(edges: Numbers, nodes: int) -> Callable[[], int]:
-    """The bare loop over these edges, compiled; a call runs it and returns the rows."""
+    """Returns the bare loop over these edges, compiled; a call runs it and returns the rows."""
     ordered = edges[np.argsort(edges[:, 0], kind="stable")].astype(np.int64)
     starts = np.searchsorted(ordered[:, 0], np.arange(nodes + 1))
     targets = ordered[:, 1].copy()

@@ -58,7 +58,7 @@ class PeerRun:
 
 
 def check_peers(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, if all are known. Raises UsageError."""
+    """Returns the names, if all are known. Raises UsageError."""
     for name in names:
         if name not in PEERS:
             meant = suggest(name, PEERS)
@@ -77,7 +77,7 @@ def is_installed(name: str) -> bool:
 
 
 def version_of(name: str) -> str | None:
-    """The version of an installed peer, or None."""
+    """Returns the version of an installed peer, or None."""
     if not is_installed(name):
         return None
     if name == "souffle":

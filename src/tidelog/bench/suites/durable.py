@@ -110,7 +110,7 @@ def _opening(settings: Settings, out: Outcome, place: Path) -> None:
 
 
 def closure_size_of(edges: list[tuple[int, int]]) -> int:
-    """The rows that the closure of these edges has."""
+    """Returns the rows that the closure of these edges has."""
     import numpy as np
 
     return closure_size(np.array(edges))

@@ -25,7 +25,7 @@ _WAYS = {
 
 
 def levels(settings: Settings, out: Outcome) -> None:
-    """The times of loading and of single changes, and the memory of all relations."""
+    """Returns the times of loading and of single changes, and the memory of all relations."""
     data = _detail(settings.pick(2_000, 100_000, 1_000_000))
     rows = take(data.tables["D"], np.arange(settings.pick(2, 10, 20)))
     found, loads, changes, sizes = {}, {}, {}, {}
@@ -61,7 +61,7 @@ def _detail(size: int) -> Dataset:
 
 
 def _expected(data: Dataset, count: int) -> list[tuple[int, ...]]:
-    """The largest value and the number of different ones by so many of the keys, as Python says."""
+    """Returns the largest value and the number of different ones by so many of the keys, as Python says."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for row in zip(*(column.to_pylist() for column in data.tables["D"].columns)):
         groups.setdefault(row[:count], set()).add(row[3])

@@ -111,7 +111,7 @@ def _change_rules(
 
 
 def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, int]:
-    """A rule from the class with the fewest things to one that no rule reads, that class, and what it gains."""
+    """Returns a rule from the class with the fewest things to one that no rule reads, that class, and what it gains."""
     rules = [rule for stratum in compile(program).stages.rules.strata for rule in stratum.rules]
     read = {atom.relation for rule in rules for atom in rule.atoms}
     by_size = sorted(members, key=lambda name: (len(members[name]), name))

@@ -78,7 +78,7 @@ class Maintained:
         self._note(what, deletes, inserts)
 
     def memory_beside(self, strategy: str) -> None:
-        """The memory of the state after Bootstrap, as the database counts it, over that of another strategy."""
+        """Returns the memory of the state after Bootstrap, as the database counts it, over that of another strategy."""
         self._settings.say(f"{self._name}: Bootstrap, {strategy}")
         with peak_memory(self._out.memory_mb, f"{self._name}, {strategy}"):
             other = Subject(self._work.program, strategy)
@@ -113,7 +113,7 @@ class Maintained:
 
 
 def without(tables: Tables, part: Tables) -> dict[str, pa.Table]:
-    """The tables less the rows of the part."""
+    """Returns the tables less the rows of the part."""
     rest = dict(tables)
     for name, gone in part.items():
         rest[name] = tables[name].join(gone, keys=tables[name].column_names, join_type="left anti")
@@ -121,7 +121,7 @@ def without(tables: Tables, part: Tables) -> dict[str, pa.Table]:
 
 
 def share_of(table: pa.Table, share: float, seed: int) -> pa.Table:
-    """A random part of the rows, at least one."""
+    """Returns a random part of the rows, at least one."""
     count = max(1, int(share * table.num_rows))
     return take(table, np.random.default_rng(seed).permutation(table.num_rows)[:count])
 

@@ -74,7 +74,7 @@ def _weighted_graph(nodes: int, count: int) -> Dataset:
 
 
 def _search(lines: list[tuple[int, int, int]], without: int) -> tuple[dict[int, int], list[int]]:
-    """The distances from node 0 without one of the edges, and the places of the edges of the tree."""
+    """Returns the distances from node 0 without one of the edges, and the places of the edges of the tree."""
     successors: _Successors = {}
     for place, (source, _, _) in enumerate(lines):
         if place != without:

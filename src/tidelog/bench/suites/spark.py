@@ -256,7 +256,7 @@ def _jobs(session: Any) -> int:
 
 
 def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
-    """The table as a DataFrame over a file, which is what the loop would start from."""
+    """Returns the table as a DataFrame over a file, which is what the loop would start from."""
     import pyarrow.parquet as pq
 
     path = Path(folder, f"{len(table)}.parquet")

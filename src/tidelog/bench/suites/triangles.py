@@ -47,7 +47,7 @@ def triangles(settings: Settings) -> Outcome:
 
 
 def star_and_ring(nodes: int) -> Numbers:
-    """A hub that is connected with all others, both ways, and they in a ring."""
+    """Returns a hub that is connected with all others, both ways, and they in a ring."""
     others = np.arange(1, nodes)
     hub = np.zeros_like(others)
     ring = np.stack([others, np.roll(others, -1)], axis=1)

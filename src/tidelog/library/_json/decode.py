@@ -51,7 +51,7 @@ class Decoder:
         self._context = context
 
     def value(self, type_: Type, node: Node) -> Any:
-        """The value; raises JsonError."""
+        """Returns the value; raises JsonError."""
         match type_:
             case BoolType():
                 return node.value if node.kind == "bool" else _wrong_kind(node, "a boolean")
@@ -130,7 +130,7 @@ class Decoder:
         return Map(pairs)
 
     def _key(self, type_: Type, entry: Entry) -> Any:
-        """A key of a map, which JSON writes as a string; a number may be one."""
+        """Returns a key of a map, which JSON writes as a string; a number may be one."""
         name = type_.name if isinstance(type_, NamedType) else ""
         if name in ("ddlog_std::Ref", "internment::Intern", "intern::IObj") and isinstance(type_, NamedType):
             return self._key(type_.arguments[0], entry)
@@ -199,7 +199,7 @@ class Decoder:
             return _made(variant, index, self._fields(variant.fields, name, Node("object", others)))
 
     def _fields(self, fields: Sequence[FieldForm], name: str, node: Node) -> list[Any]:
-        """The values of the fields of a struct, from an object or, without flattened fields, from an array."""
+        """Returns the values of the fields of a struct, from an object or, without flattened fields, from an array."""
         if node.kind == "array" and not any(field.flatten for field in fields):
             count = len(fields)
             _check_length(node, count, f"{name} with {count} element{'' if count == 1 else 's'}")
@@ -218,7 +218,7 @@ class Decoder:
         return [found[index] for index in range(len(fields))]
 
     def _read_fields(self, fields: Sequence[FieldForm], node: Node) -> tuple[dict[int, Any], list[Entry]]:
-        """The fields that the object has by name, and its other entries."""
+        """Returns the fields that the object has by name, and its other entries."""
         places = {
             name: index
             for index, field in enumerate(fields)
@@ -290,7 +290,7 @@ class Decoder:
 
 
 def _integer(type_: BitType | SignedType, node: Node) -> int:
-    """A number in the range of a machine type."""
+    """Returns a number in the range of a machine type."""
     if node.kind != "int":
         _wrong_kind(node, integer_name(type_))
     low, high = integer_range(type_)
@@ -301,7 +301,7 @@ def _integer(type_: BitType | SignedType, node: Node) -> int:
 
 
 def _digits(node: Node) -> int:
-    """A number of any size, which is a string in JSON."""
+    """Returns a number of any size, which is a string in JSON."""
     if node.kind != "string":
         _wrong_kind(node, "a string")
     try:

@@ -40,7 +40,7 @@ class Encoder:
         self._context = context
 
     def tree(self, type_: Type, value: Any) -> Node:
-        """The tree of a value, without places; raises JsonError for a map with keys that have no text."""
+        """Returns the tree of a value, without places; raises JsonError for a map with keys that have no text."""
         match type_:
             case BoolType():
                 return Node("bool", value)
@@ -146,7 +146,7 @@ _KINDS = {
 
 
 def json_string(node: Node) -> str:
-    """The text of a tree, without blanks."""
+    """Returns the text of a tree, without blanks."""
     match node.kind:
         case "null":
             return "null"

@@ -54,7 +54,7 @@ class TypeForm:
 
 
 def form(context: ExternContext, type_: NamedType) -> TypeForm:
-    """The form of a struct or union, made once for each type."""
+    """Returns the form of a struct or union, made once for each type."""
     found = context.kept.get((form, type_))
     if not isinstance(found, TypeForm):
         found = context.kept[form, type_] = _form(context, type_)

@@ -21,13 +21,13 @@ _PLAIN = {64: (16, -5), 32: (13, -6)}
 
 
 def native(type_: BitType | SignedType) -> BitType | SignedType | None:
-    """The machine type that holds an integer type; None for what is wider than all of them."""
+    """Returns the machine type that holds an integer type; None for what is wider than all of them."""
     width = next((bits for bits in _NATIVE if type_.width <= bits), None)
     return None if width is None else type(type_)(width)
 
 
 def integer_name(type_: BitType | SignedType) -> str:
-    """A machine type as errors name it: `u8`, `i64`."""
+    """Returns a machine type as errors name it: `u8`, `i64`."""
     return f"{'u' if isinstance(type_, BitType) else 'i'}{type_.width}"
 
 
@@ -54,7 +54,7 @@ def float_json(value: float, width: int) -> str:
 
 
 def parse_scalar(type_: Type, text: str) -> Any:
-    """The value that a text is; raises JsonError without a place."""
+    """Returns the value that a text is; raises JsonError without a place."""
     match type_:
         case StringType():
             return text

@@ -30,7 +30,7 @@ class JsonError(Exception):
         self.place = place
 
     def text(self, source: str) -> str:
-        """The message with line and column."""
+        """Returns the message with line and column."""
         if self.place is None:
             return self.message
         before = source[: self.place]
@@ -72,7 +72,7 @@ class Entry:
 
 
 def parse_json(text: str) -> Node:
-    """The tree of a text that is one JSON value; raises JsonError."""
+    """Returns the tree of a text that is one JSON value; raises JsonError."""
     reader = _Reader(text)
     node = reader.value(_DEEPEST)
     reader.skip_blanks()
@@ -178,7 +178,7 @@ class _Reader:
                 self.fail_at("trailing comma" if self._peek() else "EOF while parsing a value")
 
     def _string(self) -> str:
-        """The text of a string whose opening quote has been read."""
+        """Returns the text of a string whose opening quote has been read."""
         parts = []
         while True:
             plain = _PLAIN.match(self._text, self.at)

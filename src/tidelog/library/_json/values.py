@@ -30,7 +30,7 @@ SMALLEST_INTEGER, LARGEST_INTEGER = -(1 << 63), (1 << 64) - 1
 
 
 def json_value(node: Node) -> Struct:
-    """The value of a tree; of two equal keys the later counts."""
+    """Returns the value of a tree; of two equal keys the later counts."""
     match node.kind:
         case "null":
             return JsonNull()

@@ -84,7 +84,7 @@ def symmetric_difference(left: Ranges, right: Ranges) -> Ranges:
 
 
 def in_any_case(ranges: Ranges) -> Ranges:
-    """The characters, and those that differ from them by case only."""
+    """Returns the characters, and those that differ from them by case only."""
     found = [
         (other, other)
         for code, others in _case_variants().items()
@@ -108,7 +108,7 @@ def letters_digits(name: str, *, unicode: bool) -> Ranges:
 
 
 def category(name: str) -> Ranges:
-    """The characters of a general category by its short name: `Lu`, or `L` for all that begin so."""
+    """Returns the characters of a general category by its short name: `Lu`, or `L` for all that begin so."""
     if name == "LC":
         return union(*(category(each) for each in ("Lu", "Ll", "Lt")))
     return union(*(ranges for own, ranges in _categories().items() if own.startswith(name)))
@@ -137,7 +137,7 @@ def property_named(name: str) -> Ranges | None:
 
 @cache
 def _categories() -> dict[str, Ranges]:
-    """The characters of every general category."""
+    """Returns the characters of every general category."""
     found: dict[str, list[tuple[int, int]]] = {}
     current, start = unicodedata.category("\0"), 0
     for code in range(1, LAST + 1):
@@ -167,7 +167,7 @@ def _case_variants() -> dict[int, tuple[int, ...]]:
 
 
 def python_class(ranges: Iterable[tuple[int, int]]) -> str:
-    """A class of Python's `re` with exactly these characters."""
+    """Returns a class of Python's `re` with exactly these characters."""
     parts = [_escaped(low) if low == high else f"{_escaped(low)}-{_escaped(high)}" for low, high in ranges]
     return f"[{''.join(parts)}]" if parts else "(?!)"
 

@@ -42,7 +42,7 @@ class _Flags:
 
 
 def translate(pattern: str) -> str:
-    """The pattern for Python's `re`; raises BadPatternError."""
+    """Returns the pattern for Python's `re`; raises BadPatternError."""
     return _Translation(pattern).whole()
 
 
@@ -155,7 +155,7 @@ class _Translation:
     # Repetition
 
     def _repeated(self, atom: str) -> str:
-        """The atom with all repetitions that follow it, each around the one before."""
+        """Returns the atom with all repetitions that follow it, each around the one before."""
         while True:
             self._skips_blanks()
             match self._peek():
@@ -210,7 +210,7 @@ class _Translation:
                 return classes.python_class(self._in_case(self._escaped_set()))
 
     def _escaped_set(self) -> Ranges:
-        """The characters that an escape stands for, in a class or outside."""
+        """Returns the characters that an escape stands for, in a class or outside."""
         start = self._at - 1
         char = self._take()
         if char in _CONTROL:
@@ -271,7 +271,7 @@ class _Translation:
         return classes.python_class(self._bracketed(opened))
 
     def _bracketed(self, opened: int) -> Ranges:
-        """The characters of a class whose `[` has been read."""
+        """Returns the characters of a class whose `[` has been read."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._bad(f"exceeded the maximum number of nested parentheses/brackets ({_DEEPEST})")
@@ -305,7 +305,7 @@ class _Translation:
         return classes.negate(found) if negated else found
 
     def _item(self, opened: int) -> Ranges:
-        """A nested class, an escape, a character or a range."""
+        """Returns a nested class, an escape, a character or a range."""
         start = self._at
         if self._pattern.startswith("[", start):
             self._at += 1
@@ -332,7 +332,7 @@ class _Translation:
         return ((ord(char), ord(char)),)
 
     def _posix(self) -> Ranges | None:
-        """The class of `[:name:]`, the first `[` of which has been read; None where it is something else."""
+        """Returns the class of `[:name:]`, the first `[` of which has been read; None where it is something else."""
         end = self._pattern.find(":]", self._at)
         if self._peek() != ":" or end < 0:
             return None

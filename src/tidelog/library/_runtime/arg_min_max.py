@@ -12,14 +12,14 @@ from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.values.structs import Struct
 
 
-def first_least(items: Iterable[Any], f: Callable[[Any], Any]) -> Struct:
-    """The item, if there are any; the function is called once for each."""
+def arg_min(items: Iterable[Any], f: Callable[[Any], Any]) -> Struct:
+    """Returns the first item with the smallest result, if there is one; calls the function once for each item."""
     found = [*items]
     return Some(min(found, key=f)) if found else NONE
 
 
-def last_most(items: Iterable[Any], f: Callable[[Any], Any]) -> Struct:
-    """The item, if there are any; the function is called once for each, from the first to the last."""
+def arg_max(items: Iterable[Any], f: Callable[[Any], Any]) -> Struct:
+    """Returns the last item with the largest result, if there is one; calls the function once for each, in order."""
     pairs = [(f(item), item) for item in items]
     return Some(max(reversed(pairs), key=_value)[1]) if pairs else NONE
 

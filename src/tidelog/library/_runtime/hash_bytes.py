@@ -105,7 +105,7 @@ def _text(value: str) -> bytes:
 
 
 def _digits(value: int) -> bytes:
-    """The digits of a natural number to the base 2**64, the lowest first."""
+    """Returns the digits of a natural number to the base 2**64, the lowest first."""
     count = -(-value.bit_length() // 64)
     return _length(count) + value.to_bytes(8 * count, "little")
 

@@ -15,5 +15,5 @@ NONE = _None()
 
 
 def at(items: Any, index: int) -> Struct:
-    """The item at an index, if there is one; the index is not negative."""
+    """Returns the item at an index, if there is one; the index is not negative."""
     return Some(items[index]) if index < len(items) else NONE

@@ -27,7 +27,7 @@ def library_externs() -> Mapping[str, Callable[..., Any]]:
 
 
 def library_modules() -> tuple[str, ...]:
-    """The names of the library's modules, as an `import` writes them."""
+    """Returns the names of the library's modules, as an `import` writes them."""
     paths = (path.relative_to(DIRECTORY).with_suffix("") for path in DIRECTORY.rglob("*.dl"))
     return tuple(sorted("::".join(path.parts) for path in paths))
 
@@ -54,7 +54,7 @@ class _Externs(Mapping[str, Callable[..., Any]]):
 
 @cache
 def _python_modules() -> frozenset[str]:
-    """The modules that have a Python side."""
+    """Returns the modules that have a Python side."""
     return frozenset(
         name for name in library_modules() if DIRECTORY.joinpath(*name.split("::")).with_suffix(".py").is_file()
     )

@@ -13,7 +13,7 @@ _DAYS_IN_400_YEARS = 146097
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """The number of a day."""
+    """Returns the number of a day."""
     # Years are counted from March, so that the day that leap years have more is the last.
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
@@ -23,7 +23,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """The date of a day by its number."""
+    """Returns the date of a day by its number."""
     era, day_of_era = divmod(days + 719468, _DAYS_IN_400_YEARS)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -39,7 +39,7 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 
 def ordinal_of(days: int) -> int:
-    """The day of its year, from 1."""
+    """Returns the day of its year, from 1."""
     return days - days_of(date_of(days)[0], 1, 1) + 1
 
 
@@ -49,13 +49,13 @@ def weekday_of(days: int) -> int:
 
 
 def iso_week_of(days: int) -> tuple[int, int]:
-    """The ISO year and week: a week belongs to the year that its Thursday is in."""
+    """Returns the ISO year and week: a week belongs to the year that its Thursday is in."""
     thursday = days - weekday_of(days) + 3
     return date_of(thursday)[0], (ordinal_of(thursday) - 1) // 7 + 1
 
 
 def from_iso_week(year: int, week: int, weekday: int) -> int | None:
-    """The number of the day, or None where the year has no such week."""
+    """Returns the number of the day, or None where the year has no such week."""
     fourth = days_of(year, 1, 4)
     days = fourth - weekday_of(fourth) + 7 * (week - 1) + weekday
     return days if week >= 1 and iso_week_of(days) == (year, week) else None

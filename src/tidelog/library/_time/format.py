@@ -48,7 +48,7 @@ class Item:
 
 
 def items_of(text: str) -> Iterator[Item]:
-    """The items of a format; raises BadFormatError when it comes to what is none."""
+    """Returns the items of a format; raises BadFormatError when it comes to what is none."""
     at = 0
     while at < len(text):
         if text[at] != "%":
@@ -80,7 +80,7 @@ def items_of(text: str) -> Iterator[Item]:
 
 
 def format_moment(moment: Moment, text: str) -> str:
-    """The text of a moment; raises BadFormatError where the format is bad or asks for what is not known."""
+    """Returns the text of a moment; raises BadFormatError where the format is bad or asks for what is not known."""
     return "".join(_item_text(item, moment) for item in items_of(text))
 
 

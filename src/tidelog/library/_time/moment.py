@@ -64,7 +64,7 @@ def date_text(moment: Moment) -> str:
 
 
 def fraction_text(nanosecond: int) -> str:
-    """A point and 3, 6 or 9 digits; nothing where there is no fraction."""
+    """Returns a point and 3, 6 or 9 digits; nothing where there is no fraction."""
     if nanosecond % 1_000_000 == 0:
         return f".{nanosecond // 1_000_000:03}" if nanosecond else ""
     return f".{nanosecond // 1_000:06}" if nanosecond % 1_000 == 0 else f".{nanosecond:09}"
@@ -76,7 +76,7 @@ def offset_text(seconds: int, colon: str = ":") -> str:
 
 
 def zoned_text(moment: Moment) -> str:
-    """The value for date, time and offset."""
+    """Returns the value for date, time and offset."""
     assert moment.offset is not None
     seconds = abs(moment.offset) % 60
     return rfc3339_text(moment) + (f":{seconds:02}" if seconds else "")
@@ -91,7 +91,7 @@ def rfc3339_text(moment: Moment) -> str:
 
 
 def read_time(text: str) -> Moment:
-    """The time of day that a value stands for; raises ValueError for another text."""
+    """Returns the time of day that a value stands for; raises ValueError for another text."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a time")
@@ -102,7 +102,7 @@ def read_time(text: str) -> Moment:
 
 
 def read_date(text: str) -> Moment:
-    """The day that a value stands for; raises ValueError for another text."""
+    """Returns the day that a value stands for; raises ValueError for another text."""
     found = _DATE.fullmatch(text)
     if found is not None:
         year, month, day = map(int, found.groups())
@@ -113,7 +113,7 @@ def read_date(text: str) -> Moment:
 
 
 def read_zoned(text: str) -> Moment:
-    """The date, time and offset that a value stands for; raises ValueError for another text."""
+    """Returns the date, time and offset that a value stands for; raises ValueError for another text."""
     found = _ZONED.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a date and time with an offset")

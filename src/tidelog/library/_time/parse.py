@@ -46,7 +46,7 @@ class BadTextError(Exception):
 
 
 def parse_moment(text: str, format_: str, *, date: bool, time: bool, offset: bool = False) -> Moment:
-    """The moment that a text says, with the parts that are asked for; raises BadTextError."""
+    """Returns the moment that a text says, with the parts that are asked for; raises BadTextError."""
     reader = _Reader(text)
     try:
         for item in items_of(format_):
@@ -149,7 +149,7 @@ class _Reader:
         return self._text[start : self.at]
 
     def _name(self, names: tuple[str, ...]) -> int:
-        """A name in short or in full."""
+        """Returns a name in short or in full."""
         index = self._choice(tuple(name[:3].lower() for name in names))
         rest = names[index][3:].lower()
         if self._text[self.at : self.at + len(rest)].lower() == rest:
@@ -234,7 +234,7 @@ def _days(fields: _Fields) -> int:
 
 
 def _year(numbers: dict[str, int], whole: str, hundreds: str, rest: str) -> int | None:
-    """A year from its parts; two digits alone are from 1970 to 2069."""
+    """Returns a year from its parts; two digits alone are from 1970 to 2069."""
     if whole in numbers:
         return numbers[whole]
     if rest not in numbers:
