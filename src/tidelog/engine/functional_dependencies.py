@@ -9,12 +9,12 @@ from tidelog.rules.ir import Relation, Rule
 
 
 def shown_row(row: Row, rule: Rule | None) -> str:
-    """A row, with the rule that derives it."""
+    """Formats a row, with the rule that derives it."""
     return f"{row} as a fact" if rule is None else f"{row} by `{' '.join(rule.text.split())}`"
 
 
 def two_values(relation: Relation, one: str, other: str) -> EvaluationError:
-    """The error for two rows of one key, as `shown_row` shows them."""
+    """Makes the error for two rows of one key, both formatted by `shown_row`."""
     key = ", ".join(column.name for column in relation.columns[: relation.functional])
     return EvaluationError(
         f"`{relation.name}` is a function of ({key}), and has two values for one key:"

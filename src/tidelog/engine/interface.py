@@ -59,7 +59,7 @@ class ChangeRows(Protocol):
     """The rows of one output relation that came and went in one epoch."""
 
     def weights(self) -> list[tuple[Row, int]]:
-        """Each row that changed, once, with what its weight changed by: +1 or -1 except in multisets and streams."""
+        """Returns each changed row once, with the change of its weight: +1 or -1 except in multisets and streams."""
 
     def inserted(self) -> pa.Table: ...
     def deleted(self) -> pa.Table: ...
@@ -97,13 +97,13 @@ class Queries(Protocol):
     """Answers questions about the committed state; what it is told and says are Python values."""
 
     def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
-        """A proof of a row; None where it is not there."""
+        """Returns a proof of a row; None if the row is absent."""
 
     def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
-        """How far each rule of the relation gets for a row that is not there; None where it is."""
+        """Returns how far each rule of the relation matches for an absent row; None if the row is present."""
 
     def evaluate(self, query: Query) -> list[Row]:
-        """The distinct rows that a query has, in no particular order."""
+        """Returns the distinct rows of a query, in no particular order."""
 
 
 class Engine(Protocol):
@@ -147,39 +147,39 @@ class Engine(Protocol):
         """Those that commits have set; in a durable database they last."""
 
     def table(self, relation: str) -> pa.Table:
-        """The committed rows, in no particular order."""
+        """Returns the committed rows, in no particular order."""
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        """The committed rows as Python values, each with its weight, in no particular order."""
+        """Returns the committed rows as Python values, each with its weight, in no particular order."""
 
     def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        """The committed rows that have these values in these columns, in no particular order."""
+        """Returns the committed rows with these values in these columns, in no particular order."""
 
     def frame(self, relation: str) -> Any:
-        """The committed rows as a Spark DataFrame."""
+        """Returns the committed rows as a Spark DataFrame."""
 
     def count(self, relation: str) -> int: ...
 
     def contains(self, relation: str, row: Row) -> bool: ...
 
     def queries(self) -> Queries:
-        """For questions, until the next epoch. Raises UsageError where the engine answers none."""
+        """Returns the queries of the committed state, until the next epoch. Raises UsageError if there are none."""
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
-        """The committed facts that transactions gave to an input relation, each with its weight."""
+        """Returns the committed facts that transactions gave to an input relation, each with its weight."""
 
     def check_writable(self) -> None:
         """Raises where the database can only be read."""
 
     def stored_rules(self) -> RuleSet | None:
-        """The rules of the last commit, where they are kept with the state."""
+        """Returns the rules of the last commit, if they are stored with the state."""
 
     def refresh(self) -> tuple[Engine, EpochReport] | None:
         """The engine with the last commit of the process that writes, this one or another that takes its place; None
         where that process is this one."""
 
     def profile(self) -> Profile:
-        """What epochs have cost, and what the state takes. Raises UsageError where the engine does not know."""
+        """Returns the costs of the epochs and the size of the state. Raises UsageError if the engine has no profile."""
 
     def cancel(self) -> bool:
         """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""

@@ -13,5 +13,5 @@ Marks = Mapping[str, Any]
 
 
 def marked(old: Marks, new: Marks) -> dict[str, Any]:
-    """The marks after a commit that set some of them."""
+    """Returns the marks after a commit that set some of them."""
     return {name: value for name, value in {**old, **new}.items() if value is not None}

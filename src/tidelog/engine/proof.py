@@ -26,7 +26,7 @@ class Origin(Enum):
     TRANSFORMER = "transformer"  # a transformer made it: nobody can look inside
     DELAYED = "delayed"  # it was a row of its source some epochs ago
     STREAM = "stream"  # the stream brought it in this epoch
-    CIRCLE = "circle"  # it only rests on itself: rounds with groups came to rest with it
+    CIRCLE = "circle"  # it only supports itself: recursion with groups reached a fixpoint that contains it
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Step:
     """A row and why it is there.
 
     `origin` is `input` (a transaction inserted it), `fact` (it stands in the program), `rule`, `group` (it is the group
-    of its premises), `transformer`, `delayed`, `stream`, or `circle` (rounds with groups came to rest with it). A step
+    of its premises), `transformer`, `delayed`, `stream`, or `circle` (it only supports itself). A step
     with a rule has the rule's text, its place, and the values of its variables. `derivations` says in how many ways
     rules derive the row at present, where that is known; `weight` is 1 except in multisets.
     """

@@ -19,7 +19,7 @@ _ORIGINS = {
     "transformer": "",
     "delayed": "from an earlier epoch",
     "stream": "brought by the stream in the last epoch",
-    "circle": "rests on itself: the rounds came to rest with it",
+    "circle": "only supports itself: recursion with groups reached a fixpoint that contains it",
 }
 
 

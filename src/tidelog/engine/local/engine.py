@@ -110,7 +110,7 @@ class LocalEngine:
         return self._runtime.program
 
     def _written(self, rule: Rule) -> Rule:
-        """The rule of the program that a rule is part of."""
+        """Returns the rule of the program that a rule is part of."""
         return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
     def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
@@ -139,7 +139,7 @@ class LocalEngine:
             return self._run_epoch(started, self._runtime.scheduler.all(), None, anew=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
-        """The rows as they are."""
+        """Returns the rows unchanged."""
         if not isinstance(rows, pa.Table | list):
             raise UsageError(
                 f"the local engine takes Arrow tables, not {type(rows).__name__}",
@@ -160,7 +160,7 @@ class LocalEngine:
         return self._commit(operations, before_commit, marks or {}, rules, even_if_empty=False)
 
     def step(self, operations: Sequence[Operation]) -> Outcome:
-        """An epoch, whatever the operations come to: what lasted for one epoch only goes even so."""
+        """Runs an epoch even if the net operations are empty: rows of streams last for one epoch only."""
         outcome = self._commit(operations, None, {}, None, even_if_empty=True)
         assert outcome is not None
         return outcome
@@ -277,7 +277,7 @@ class LocalEngine:
         return None
 
     def profile(self) -> Profile:
-        """What the epochs have cost, and what the state takes."""
+        """Returns the costs of the epochs and the size of the state."""
         return self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
 
     def cancel(self) -> bool:
@@ -318,7 +318,7 @@ class LocalEngine:
             self._watch.limits, self._runtime.inspector.is_silent = limits, False
 
     def capture(self) -> Capture:
-        """The state as of now, to be read while later epochs commit; until `release`, or another one is made."""
+        """Captures the committed state, to be read while later epochs commit, until `release`."""
         pools = self._values.interned(
             column.type for relation in self._runtime.relations for column in relation.columns
         )
@@ -333,7 +333,7 @@ class LocalEngine:
         return self._capture
 
     def release(self) -> None:
-        """The capture is not read any more."""
+        """Ends the capture."""
         self._capture = None
 
     def restore(self, state: CheckpointState) -> None:
@@ -350,15 +350,15 @@ class LocalEngine:
     # State
 
     def state_table(self, relation: str) -> pa.Table:
-        """All rows with their numbers; see `state_schema`."""
+        """Returns all rows of a relation with their numbers; see `state_schema`."""
         return self._runtime.state_tables.table(relation)
 
     def state_changes(self, relation: str) -> pa.Table:
-        """The rows whose numbers the last epoch changed, with the new numbers; `_total` 0 for a row that left."""
+        """Returns the rows whose numbers the last epoch changed; `_total` is 0 for a deleted row."""
         return self._runtime.state_tables.changes(relation)
 
     def weight_changes(self, relation: str) -> pa.Table:
-        """What the last epoch added to the weights of a weighted relation, as `_total` behind its columns."""
+        """Returns the weights that the last epoch added to a weighted relation, as `_total` behind its columns."""
         return self._runtime.state_tables.weight_changes(relation)
 
     def inspected(self) -> Mapping[str, pa.Table]:
@@ -367,7 +367,7 @@ class LocalEngine:
         return self._runtime.state_tables.inspected
 
     def export_state(self) -> ExportedState:
-        """The whole state, for an engine of another kind."""
+        """Returns the whole state, for an engine of another kind."""
         return export_state(
             self.epoch, self.program, self._runtime.state_tables, self._runtime.strata, self._runtime.delays
         )
@@ -420,7 +420,7 @@ class LocalEngine:
         return sum(map(len, self._catalog.stores))
 
     def bytes(self, relation: str) -> int:
-        """The memory that a relation takes."""
+        """Returns the memory of a relation."""
         return self._store(relation).bytes()
 
     # An epoch
@@ -504,7 +504,7 @@ class LocalEngine:
             self._inserted_rows.clear()
 
     def _changes(self) -> dict[str, LocalChanges]:
-        """What came and went in output relations, in the program's order."""
+        """Returns the inserted and deleted rows of output relations, in the program's order."""
         changes: dict[str, LocalChanges] = {}
         for place in sorted(
             self._runtime.places[name] for each in self._runtime.scheduler.visited for name in each.relations

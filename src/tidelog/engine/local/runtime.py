@@ -1,7 +1,7 @@
-"""A program laid out on a catalog: its strata, and all that looks at the program as a whole.
+"""The runtime of one version of the program over a catalog: its strata, and everything that needs the whole program.
 
-A change of rules lays the program out anew and takes over what stays; the epoch that begins with it may fail, and then
-the old layout is put back. So nothing that an old one has is changed before the epoch is kept.
+A change of rules makes a new runtime that reuses the unchanged strata. The epoch that begins with it may fail; then the
+old runtime is active again. So nothing of the old runtime changes before the epoch is committed.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Runtime:
             self.reclaim.go_on(before.reclaim)
 
     def activate(self) -> None:
-        """What strata and values know of the program is this layout's: when it is made, and when it is put back."""
+        """Gives this runtime's program to its strata and values; also after a roll back."""
         self._values.definitions = self.program.functions.definitions
         for stratum in self.strata:
             stratum.program = self.program
             stratum.read_above = self.scheduler.read
 
     def _goes_on(self) -> tuple[RelationSizes, Reclaim, Profiler]:
-        """What is not made anew for other rules, but of what there is."""
+        """Returns the parts that the runtime of the next rules continues from."""
         return self.sizes, self.reclaim, self.profiler

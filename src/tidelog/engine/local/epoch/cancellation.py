@@ -53,14 +53,14 @@ class Cancellation:
             return self._cancelled
 
     def pass_point_of_no_return(self) -> None:
-        """From here on the epoch cannot be cancelled any more. Raises if it was until now."""
+        """Ends the time in which the epoch can be cancelled. Raises if it was cancelled before."""
         with self._lock:
             self._can_be_cancelled = self._cancelled
         self.check()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """An epoch runs, and can be cancelled."""
+        """Marks a block as an epoch that can be cancelled."""
         self._can_be_cancelled = True
         try:
             yield
@@ -70,7 +70,7 @@ class Cancellation:
 
     @staticmethod
     def begin_holding() -> None:
-        """From here on the outermost block holds cancellation back, if it does not yet."""
+        """Makes the outermost block delay SIGINT from here on."""
         _Note.passed_to = None
 
     @contextmanager

@@ -69,14 +69,14 @@ class LocalChanges:
 
 
 def row_changes(relation: Relation, values: Values, store: Store) -> LocalChanges | None:
-    """What the epoch under way has changed in the rows of a store, if anything."""
+    """Returns the rows that the epoch inserts into and deletes from a store, if any."""
     if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return None
     return LocalChanges(relation, values, store.inserted_rows(), store.columns_of(store.deleted_lines()))
 
 
 def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:
-    """What the epoch under way adds to the weights of a relation, if anything."""
+    """Returns the weights that the epoch adds to a relation, if any."""
     if not delta:
         return None
     inserted, deleted = split_by_sign(delta, relation)
@@ -87,7 +87,7 @@ def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChang
 
 
 def no_session() -> UsageError:
-    """What asks for a Spark DataFrame gets this."""
+    """Makes the error for a request of a Spark DataFrame."""
     return UsageError(
         "the local engine has no Spark session",
         code="E803",

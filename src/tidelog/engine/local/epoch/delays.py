@@ -18,17 +18,17 @@ class Delays:
         self._sources = {feed.source: tables[feed.source] for feed in feeds}
 
     def due(self) -> dict[str, Bag]:
-        """What the next epoch adds to each delayed relation that changes."""
+        """Returns the weights that the next epoch adds to each delayed relation that changes."""
         return {
             feed.relation: waiting[0] for feed, waiting in self._waiting if len(waiting) == feed.delay and waiting[0]
         }
 
     def waiting(self) -> Iterator[tuple[str, Bag]]:
-        """All that is still to come: the delayed relation, and what will be added to it."""
+        """Yields the delayed relations with the weights that later epochs add to them."""
         return ((feed.relation, bag) for feed, waiting in self._waiting for bag in waiting)
 
     def queues(self) -> Iterator[tuple[str, list[Bag]]]:
-        """For each delayed relation what it gets, in the order of the epochs."""
+        """Yields each delayed relation with the weights of the epochs to come, in order."""
         return ((feed.relation, list(waiting)) for feed, waiting in self._waiting)
 
     def resume(self, queues: Mapping[str, list[Bag]]) -> None:
@@ -57,7 +57,7 @@ class Delays:
         }
 
     def state(self, feed: Feed) -> Bag:
-        """What a delayed relation holds: its source, less all that is still to come to it."""
+        """Returns the rows of a delayed relation: its source, less all weights still waiting."""
         held = dict(self._sources[feed.source].weights)
         for name, bag in self.waiting():
             if name == feed.relation:
@@ -74,7 +74,7 @@ class Delays:
 
 
 def _presence(held: Bag, queue: list[Bag]) -> list[Bag]:
-    """What changes of weights come to for a relation that only knows which rows are there."""
+    """Turns changes of weights into insertions and deletions of rows."""
     changes = []
     for bag in queue:
         change: Bag = {}

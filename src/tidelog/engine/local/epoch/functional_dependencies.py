@@ -44,7 +44,7 @@ class FunctionalDependencies:
                     raise self._error(relation, *found)
 
     def _conflict(self, store: Store, keys: int) -> tuple[Row, Row] | None:
-        """Two rows of one key, if there are any."""
+        """Returns two rows of one key, if there are any."""
         came = store.inserted_lines()
         if len(came) <= FEW:
             for line in came.tolist():
@@ -70,7 +70,7 @@ class FunctionalDependencies:
 
 
 def deriving_rule(program: RuleProgram, relation: str, row: Row, rows: Rows, values: Values) -> Rule | None:
-    """A rule that derives a row from these rows; None where there is none, as of a fact."""
+    """Returns a rule that derives a row from these rows; None if there is none, as for a fact."""
     for rule in program.rules:
         words = None
         if rule.head.relation == relation and rule.group is None and rule.transform is None:

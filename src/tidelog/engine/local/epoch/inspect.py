@@ -43,7 +43,7 @@ class Inspector:
 
 
 def _ranks(store: Store) -> dict[Row, int]:
-    """The rounds in which the rows that came and left were derived."""
+    """Returns the rounds in which the inserted and deleted rows were derived."""
     ranks: dict[Row, int] = {}
     for lines in (store.inserted_lines(), store.deleted_lines()):
         rows = store.rows[lines]

@@ -16,7 +16,7 @@ from tidelog.rules.ir import Role, RuleProgram
 def progress_hooks(
     program: RuleProgram, tell: ProgressCallback
 ) -> tuple[Callable[[StratumState, str], None], Callable[[int], None]]:
-    """What to call when a stratum begins, and when it is in a round. Hidden relations are not spoken of."""
+    """Returns the functions to call when a stratum begins and in each round. Hidden relations are left out."""
     shown = {name for name, relation in program.relations.items() if relation.role is not Role.HIDDEN}
     present: tuple[str, ...] = ()
 

@@ -66,7 +66,7 @@ class RuleChanges:
         self._made: list[LocalStratum] = []
 
     def strata(self, make: Make) -> list[LocalStratum]:
-        """The strata of the new program; those that are not what they were are new objects."""
+        """Returns the strata of the new program; unchanged strata are the same objects."""
         found = []
         for stratum in self._after.strata:
             old = self._homes.get(stratum.relations[0])
@@ -93,15 +93,15 @@ class RuleChanges:
             made.begin_anew(self._given(made))
 
     def commit(self) -> None:
-        """The epoch is kept: what is gone takes no memory any more."""
+        """Frees the relations of removed rules."""
         self._catalog.give_back(self._gone)
 
     def roll_back(self) -> None:
-        """The epoch has failed."""
+        """Frees the relations of the new rules."""
         self._catalog.give_back(self._new.values())
 
     def _find(self, stratum: Stratum) -> LocalStratum | None:
-        """The stratum that had the same relations."""
+        """Returns the stratum that had the same relations."""
         found = self._homes.get(stratum.relations[0])
         return found if found is not None and {*found.relations} == {*stratum.relations} else None
 

@@ -46,21 +46,21 @@ class Scheduler:
         return self._readers.keys()
 
     def stratum_of(self, relation: int) -> LocalStratum:
-        """The stratum that holds a relation."""
+        """Returns the stratum that holds a relation."""
         return self._strata[self._homes[relation]]
 
     def all(self) -> Iterator[LocalStratum]:
-        """Every stratum, for the first epoch."""
+        """Returns every stratum, for the first epoch."""
         self.visited = list(self._strata)
         return iter(self._strata)
 
     def touched(self, relations: Iterable[int]) -> Iterator[LocalStratum]:
-        """The strata that may have anything to do when these relations have new facts; each is done before the next."""
+        """Yields the strata that new facts of these relations may change; each is done before the next."""
         self.visited = []
         return self._walk([*{*(self._homes[number] for number in relations), *self._always_checked, *self._changed}])
 
     def starting_at(self, strata: Iterable[LocalStratum]) -> Iterator[LocalStratum]:
-        """These strata, and those that read what they change."""
+        """Yields these strata, and those that read what they change."""
         self.visited = []
         return self._walk([self._homes[each.relation_numbers[0]] for each in strata])
 

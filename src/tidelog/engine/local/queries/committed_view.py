@@ -72,7 +72,7 @@ class CommittedView:
                 store.index()
 
     def size(self, relation: str) -> int:
-        """How many rows a relation has."""
+        """Returns the number of rows of a relation."""
         return self.sizes.get(relation, len(self._store(relation)))
 
     def find(
@@ -103,27 +103,27 @@ class CommittedView:
                 yield tuple(row), 1
 
     def weight(self, relation: str, row: Row) -> int:
-        """The weight of a row, 0 where it is not there; in a set it is 1."""
+        """Returns the weight of a row, 0 if it is absent; in a set it is 1."""
         if relation in self._tables:
             return self._tables[relation].weight(row, new=False)
         return 1 if self._find_line(self._store(relation), row) >= 0 else 0
 
     def rank(self, relation: str, row: Row) -> int:
-        """The rank of a row that is there."""
+        """Returns the rank of a present row."""
         store = self._store(relation)
         return self._rank_at(store, self._find_line(store, row))
 
     def is_input(self, relation: str, row: Row) -> bool:
-        """Whether a row that is there was given as a fact (or is held like one)."""
+        """True if a present row was given as a fact (or is held like one)."""
         return self._meta(relation, row) & k.INPUT_BIT != 0
 
     def total(self, relation: str, row: Row) -> int:
-        """How many rule instances derive a row that is there, one more where it is an input fact."""
+        """Counts the rule instances that derive a present row, one more if it is an input fact."""
         store = self._store(relation)
         return int(store.totals_of(np.array([self._find_line(store, row)]))[0])
 
     def decode(self, relation: str, row: Row) -> tuple[object, ...]:
-        """A row of words as Python values."""
+        """Decodes a row of words to Python values."""
         columns = self.program.relations[relation].columns
         return tuple(self.values.decoder(column.type)(word) for column, word in zip(columns, row))
 

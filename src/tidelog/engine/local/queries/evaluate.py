@@ -27,7 +27,7 @@ _UNKNOWN_SIZE = 1000
 
 
 def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
-    """The rows of the answer. Raises EvaluationError when an expression of the query fails."""
+    """Returns the rows of the answer. Raises EvaluationError when an expression of the query fails."""
     rows = _QueryRows(query, committed)
     try:
         found = {_head(query.rule, instance, committed.values) for instance in rows.instances(query.rule)}

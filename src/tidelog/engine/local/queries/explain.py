@@ -46,7 +46,7 @@ class Explainer:
         self._matchers: dict[tuple[int, frozenset[str], bool], Matcher] = {}
 
     def explain(self, relation: str, row: Row, *, shortest: bool) -> Proof:
-        """A proof of a row that is there."""
+        """Returns a proof of a present row."""
         root = (relation, row)
         nodes = self._any_proof(root)
         if not shortest:
@@ -69,7 +69,7 @@ class Explainer:
         return nodes
 
     def rules_of(self, relation: str) -> Sequence[Rule]:
-        """The rules with this relation in their head."""
+        """Returns the rules with this relation in their head."""
         return self._rules.get(relation, ())
 
     # One row

@@ -16,7 +16,7 @@ _SCANS = 10
 
 
 def find_line(store: Store, row: Words) -> int:
-    """The line of a row, or -1."""
+    """Returns the line of a row, or -1."""
     if store.is_indexed or not store.columns or not _may_scan(store):
         return store.find(row)
     lines = scan(store, tuple(range(store.columns)), row[: store.columns])
@@ -24,7 +24,7 @@ def find_line(store: Store, row: Words) -> int:
 
 
 def find_lines(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """The lines of the rows with these words in these columns."""
+    """Returns the lines of the rows with these words in these columns."""
     if not columns or store.catalog.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
         return store.bucket(columns, key)
     return scan(store, columns, key)

@@ -309,7 +309,7 @@ class _Best:
 
 
 def unify(head: Atom, row: Row, values: Values) -> Words | None:
-    """The words that a row gives to the variables of a head; None where the row does not fit it."""
+    """Returns the words that a row gives to the variables of a head; None if the row does not fit."""
     words: Words = {}
     for term, word in zip(head.terms, row, strict=True):
         if isinstance(term, Variable):

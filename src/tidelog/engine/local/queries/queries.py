@@ -55,7 +55,7 @@ class LocalQueries:
         return evaluate(query, self._committed)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
-        """A rule that derives a row; None where there is none."""
+        """Returns a rule that derives a row; None if there is none."""
         committed = self._committed
         return deriving_rule(committed.program, relation, self._words(relation, row), committed, committed.values)
 

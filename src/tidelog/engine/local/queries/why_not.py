@@ -21,7 +21,7 @@ MOST_STEPS = 1_000_000
 
 
 def why_not(explainer: Explainer, relation: str, row: Row) -> tuple[FailedMatch, ...]:
-    """An attempt for each rule of the relation, in the order of the program."""
+    """Returns how far each rule of the relation matches, in the order of the program."""
     found = []
     for rule in explainer.rules_of(relation):
         words = unify(rule.head, row, explainer.committed.values)

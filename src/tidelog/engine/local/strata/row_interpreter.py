@@ -215,7 +215,7 @@ def _tuple(parts: Iterable[str]) -> str:
 
 
 def delta_rows(variant: Variant, tables: Mapping[str, Table]) -> list[tuple[Row, int]]:
-    """The changed rows that a variant starts from. What comes into a negated relation takes instances away."""
+    """Returns the changed rows that a variant starts from. A row inserted into a negated relation removes instances."""
     delta = variant.delta
     if delta.atom is None:
         return [((), 1)]

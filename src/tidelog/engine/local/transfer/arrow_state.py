@@ -33,7 +33,7 @@ STATE_FIELDS = (
 
 
 def state_schema(relation: Relation) -> pa.Schema:
-    """The schema of a relation's state."""
+    """Returns the schema of a relation's state."""
     return pa.schema([*stored_schema(relation), *STATE_FIELDS])
 
 
@@ -59,14 +59,14 @@ class StateTables:
         self.inspected: dict[str, pa.Table] = {}
 
     def table(self, name: str) -> pa.Table:
-        """All rows of a relation; of a weighted one all that have a weight."""
+        """Returns all rows of a relation; of a weighted one, all that have a weight."""
         if name in self._weighted:
             return self._weights_table(name, self._weighted[name].table.weights)
         store = self._catalog.stores[self._numbers[name]]
         return self._state_table(name, store, store.lines())
 
     def changes(self, name: str) -> pa.Table:
-        """The rows whose numbers the epoch changed, with the new ones."""
+        """Returns the rows whose numbers the epoch changed, with the new numbers."""
         known = self._changes.get(name)
         return state_schema(self._program.relations[name]).empty_table() if known is None else known
 
@@ -76,7 +76,7 @@ class StateTables:
         return self.bag_table(name, {}) if known is None else known
 
     def begin(self) -> None:
-        """An epoch begins."""
+        """Forgets the changes of the last epoch."""
         self._changes, self._weight_changes, self.inspected = {}, {}, {}
 
     def collect(self, strata: Iterable[LocalStratum]) -> None:

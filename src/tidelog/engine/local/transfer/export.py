@@ -41,7 +41,7 @@ class ExportedState:
 def export_state(
     epoch: int, program: RuleProgram, state_tables: StateTables, strata: Iterable[LocalStratum], delays: Delays
 ) -> ExportedState:
-    """The committed state of an engine. Costs all of it."""
+    """Returns the committed state of an engine. Costs all of it."""
     lasting = [name for name, relation in program.relations.items() if relation.kind is not Kind.STREAM]
     homes = {name: stratum for stratum in strata for name in stratum.relations}
     derived = {rule.head.relation for rule in program.rules}
