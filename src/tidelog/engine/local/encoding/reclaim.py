@@ -1,12 +1,12 @@
-"""Interned values that nothing uses any more are given back, so that strings that come and go do not fill the memory.
+"""Frees interned values that nothing uses any more, so that strings that are inserted and deleted do not fill the
+memory.
 
-Mark and sweep, between epochs: an id is in use while it stands in a row of a store, in a table of weights, in a change
-that a delayed relation waits for, in what a strategy keeps, in changes that somebody still holds, or in a rule as a
-constant. All others are free again, also those that a failed epoch has left behind. What is interned inside an epoch is
-never touched by it.
+Mark and sweep, between epochs: an id is in use while it is in a row of a store, in a table of weights, in a change of a
+delayed relation, in the state of a strategy, in changes that a caller still holds, or in a rule as a constant. All
+others are freed, also those that a failed epoch has left behind. Values interned inside an epoch are not swept in it.
 
-A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to look at. So
-a sweep costs constant time per value interned, and unused values take no more memory than used values and rows do.
+A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to read. So a
+sweep costs constant time per interned value, and unused values take no more memory than used values and rows do.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Marks = dict[Pool, npt.NDArray[np.bool_]]
 
 
 class Reclaim:
-    """Knows everything in an engine that holds words."""
+    """Sweeps the pools of an engine; knows every place that holds words."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Reclaim:
         strata: Sequence[LocalStratum],
         known: Reclaim | None = None,
     ) -> None:
-        """`known` is that of the program before other rules."""
+        """Starts from `known`, the state of the program before a change of rules."""
         self._strata = strata
         self._catalog = catalog
         self._tables = tables
@@ -72,16 +72,16 @@ class Reclaim:
         self._changes: WeakSet[LocalChanges] = WeakSet()
 
     def go_on(self, before: Reclaim) -> None:
-        """Takes over the changes that somebody holds."""
+        """Takes the changes that callers still hold from the reclaim before a change of rules."""
         self._changes = before._changes
 
     def hold(self, changes: LocalChanges) -> None:
-        """The values of these changes stay for as long as somebody holds the changes."""
+        """Keeps the values of these changes for as long as a caller holds the changes."""
         if changes.relation.name in self._columns:
             self._changes.add(changes)
 
     def before_an_epoch(self) -> None:
-        """Sweeps the pools for which it is time; to be called while no epoch is under way."""
+        """Sweeps the pools that are due; to be called while no epoch runs."""
         grown = [pool for pool in self._values.pools if len(pool.ids) >= pool.limit]
         if not grown:
             return
@@ -93,7 +93,7 @@ class Reclaim:
                 pool.limit = self._next_limit(pool, sizes)
 
     def _is_due(self, pool: Pool, sizes: Mapping[Pool, int]) -> bool:
-        """Whether the pool has grown by enough; where rows have become many since its last sweep, it has not."""
+        """True if the pool has grown enough since its last sweep, in relation to the words to read."""
         pool.limit = max(pool.limit, sizes.get(pool, 0) // _WORDS_PER_VALUE)
         return len(pool) >= pool.limit
 
@@ -102,7 +102,7 @@ class Reclaim:
         return len(pool) + max(interning.SMALLEST_SWEEP, len(pool), sizes.get(pool, 0) // _WORDS_PER_VALUE)
 
     def _sizes(self) -> dict[Pool, int]:
-        """For each pool what it costs to look at all words that may hold its ids."""
+        """Returns, for each pool, how many words may hold its ids: the cost of a sweep."""
         rows = {name: len(self._catalog.stores[self._numbers[name]]) for name in self._columns}
         for name, bag in self._bags():
             rows[name] += len(bag) * _WORDS_PER_PYTHON_ROW
@@ -138,7 +138,7 @@ class Reclaim:
                 marks[pool][rows[:, place]] = True
 
     def _bags(self) -> Iterator[tuple[str, Bag]]:
-        """The rows that Python holds, of relations with interned columns. (Other tables mirror a store.)"""
+        """Yields the rows in Python memory, of relations with interned columns. (Other tables mirror a store.)"""
         held = [(name, table.weights) for name, table in self._tables.items() if name in self._weighted]
         given = (each for stratum in self._strata for each in stratum.given_apart())
         for name, bag in (*held, *given, *self._delays.waiting()):
@@ -147,7 +147,7 @@ class Reclaim:
 
 
 def _live_rows(store: Store) -> Iterator[Words]:
-    """The rows of a store, block by block."""
+    """Yields the rows of a store, block by block."""
     used = int(store.line[k.USED])
     for start in range(0, used, _BLOCK):
         block = store.rows[start : min(start + _BLOCK, used)]

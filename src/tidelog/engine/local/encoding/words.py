@@ -1,8 +1,8 @@
-"""Values ↔ words: how stored columns (`rules.stored`) and Python values become 64-bit words and come back.
+"""Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
 Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
 values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until `reclaim` finds
-that nothing uses it any more; then it is given to another value. A value holds the values inside it, not their ids.
+that nothing uses it any more; then another value gets it. A value contains the values inside it, not their ids.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SMALLEST_SWEEP = 1024
 
 
 class Pool:
-    """The interned values of one type; an id is a place in `values`.
+    """The interned values of one type; an id is an index into `values`.
 
-    `limit` is the number of values at which it is time to look for those that nothing uses any more.
+    `limit` is the number of values at which a sweep is considered.
     """
 
     __slots__ = ("_constants", "_free", "ids", "limit", "values")
@@ -49,7 +49,7 @@ class Pool:
         return len(self.ids)
 
     def intern(self, value: Value) -> int:
-        """The id of the value, a new one if need be."""
+        """Returns the id of the value, a new one if needed."""
         known = self.ids.get(value)
         if known is None:
             if self._free:
@@ -62,9 +62,9 @@ class Pool:
         return known
 
     def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
-        """The ids of the values; many new ones cost a few passes at C speed, not a call each.
+        """Returns the ids of the values; many new ones cost a few passes at C speed, not a call each.
 
-        `distinct` says that no two of them are equal, which need not be found out then.
+        `distinct` promises that no two of them are equal.
         """
         words = np.fromiter(map(self.ids.get, values, repeat(-1)), np.int64, len(values))
         missing = np.flatnonzero(words < 0)
@@ -81,13 +81,13 @@ class Pool:
         return words
 
     def copy_values(self) -> list[Value]:
-        """The values by their ids; None for an id that was given back."""
+        """Returns the values by their ids; None for a free id."""
         if not self._free:
             return self.values.copy()
         return [None if value is _GIVEN_BACK else value for value in self.values]
 
     def fill(self, values: list[Value]) -> None:
-        """Takes over what `copy_values` gave; the pool is empty."""
+        """Fills an empty pool from the result of `copy_values`."""
         self.values = [_GIVEN_BACK if value is None else value for value in values]
         self.ids = {value: number for number, value in enumerate(values) if value is not None}
         self.limit = max(SMALLEST_SWEEP, 2 * len(self.ids))
@@ -95,19 +95,19 @@ class Pool:
             self._free = array("q", [number for number, value in enumerate(values) if value is None][::-1])
 
     def constant(self, value: Value) -> int:
-        """The id of a value that is never given back."""
+        """Returns the id of a value that is never freed."""
         known = self.intern(value)
         self._constants.add(known)
         return known
 
     def marks(self) -> npt.NDArray[np.bool_]:
-        """For each id whether it is in use; so far only constants are."""
+        """Returns, for each id, whether it is in use; at the start of a sweep only constants are."""
         marked = np.zeros(len(self.values), dtype=np.bool_)
         marked[list(self._constants)] = True
         return marked
 
     def sweep(self, marked: npt.NDArray[np.bool_]) -> None:
-        """Gives back all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
+        """Frees all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
         values, ids = self.values, self.ids
         unused = np.flatnonzero(~marked)
         for number in unused.tolist():
@@ -122,7 +122,7 @@ class Pool:
 
 
 class Values:
-    """All pools of an engine, and the way in and out of words.
+    """All pools of an engine; converts values to words and back.
 
     `definitions` are the types of the program; without them there are no tables of relations that are not plain.
     """
@@ -133,7 +133,8 @@ class Values:
         self.definitions = definitions or Definitions()
 
     def pool(self, type_: Type) -> Pool:
-        """The pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that value."""
+        """Returns the pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that
+        value."""
         pool = self._pools.get(type_)
         if pool is None:
             bare = _bare(type_)
@@ -146,23 +147,23 @@ class Values:
         return pool
 
     def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
-        """The pools of those of the types that are interned, by the type that shares the pool."""
+        """Returns the pools of the interned ones of the types, by the type that shares the pool."""
         return {bare: self.pool(bare) for bare in map(_bare, types) if not is_word(bare)}
 
     def word(self, value: Value, type_: Type) -> int:
-        """The word of a constant of a rule, which keeps it for good."""
+        """Returns the word of a constant of a rule, which is never freed."""
         if not is_word(type_):
             return self.pool(type_).constant(value)
         return _word(value)
 
     def find(self, value: Value, type_: Type) -> int | None:
-        """The word of one value, or None for a value that is not interned (and so is in no row)."""
+        """Returns the word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):
             return self.pool(type_).ids.get(value)
         return _word(value)
 
     def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
-        """The Python values of a column of words."""
+        """Returns the Python values of a column of words."""
         if not is_word(type_):
             values = self.pool(type_).values
             return [values[i] for i in words.tolist()]
@@ -176,7 +177,7 @@ class Values:
         return decoded
 
     def decoder(self, type_: Type) -> Callable[[int], Value]:
-        """The function from a word to its Python value, for callers that go value by value."""
+        """Returns the function from a word to its Python value, for callers that convert value by value."""
         if not is_word(type_):
             return self.pool(type_).values.__getitem__
         match type_:
@@ -188,11 +189,11 @@ class Values:
                 return int
 
     def encoder(self, type_: Type) -> Callable[[Value], int]:
-        """The function from a Python value that fits the type to its word."""
+        """Returns the function from a Python value that fits the type to its word."""
         return _word if is_word(type_) else self.pool(type_).intern
 
     def encode(self, values: list[Any], type_: Type) -> Words:
-        """The words of a column of Python values that fit the type."""
+        """Returns the words of a column of Python values that fit the type."""
         if not is_word(type_):
             return self.pool(type_).intern_all(values)
         if isinstance(type_, FloatType):
@@ -202,10 +203,10 @@ class Values:
         return np.array(values, dtype=np.int64)
 
     def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
-        """One line per row, one word per column; the table has the relation's stored columns, maybe more.
+        """Returns one line per row, one word per column; the table has the relation's stored columns, maybe more.
 
-        Columns that share a pool are interned together, so that a value which is in several of them, or in many rows,
-        becomes a Python object once.
+        Columns that share a pool are interned together, so that a value in several of them, or in many rows, becomes a
+        Python object once.
         """
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         interned: dict[Type, list[int]] = {}
@@ -223,28 +224,28 @@ class Values:
         return words
 
     def rows_to_words(self, rows: Sequence[tuple[Value, ...]], relation: Relation) -> Words:
-        """One line per row of Python values that fit the relation's columns."""
+        """Returns one line per row of Python values that fit the relation's columns."""
         words = np.empty((len(rows), len(relation.columns)), dtype=np.int64)
         for i, column in enumerate(relation.columns):
             words[:, i] = self.encode([row[i] for row in rows], column.type)
         return words
 
     def words_to_rows(self, words: Words, relation: Relation) -> list[tuple[Value, ...]]:
-        """The rows as Python values."""
+        """Returns the rows as Python values."""
         if not relation.columns:
             return [()] * len(words)
         columns = (self.decode(words[:, i].copy(), column.type) for i, column in enumerate(relation.columns))
         return list(zip(*columns, strict=True))
 
     def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
-        """The rows of a relation as a table with its `stored_schema`."""
+        """Returns the rows of a relation as a table with its `stored_schema`."""
         arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
         if not arrays:
             return empty_rows(len(words))
         return pa.Table.from_arrays(arrays, schema=stored_schema(relation))
 
     def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
-        """The ids of a column whose type is interned."""
+        """Returns the ids of a column whose type is interned."""
         encoded = column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
             encoded = encoded.combine_chunks()
@@ -277,7 +278,7 @@ _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
 
 
 def _bare(type_: Type) -> Type:
-    """The type without `Ref` and `Intern`."""
+    """Returns the type without `Ref` and `Intern`."""
     match type_:
         case NamedType(name, (inner,)) if name in _TRANSPARENT:
             return _bare(inner)
@@ -290,7 +291,7 @@ def _bare(type_: Type) -> Type:
 
 
 def is_its_word(type_: Type) -> bool:
-    """Whether the values of a type are their own words: numbers that a signed word has room for."""
+    """True if the values of a type are their own words: numbers that fit in a signed word."""
     return isinstance(type_, SignedType | BitType) and is_word(type_) and integer_range(type_)[1] < 1 << 63
 
 
@@ -299,7 +300,7 @@ def _unsigned(word: int) -> int:
 
 
 def _word(value: bool | int | float) -> int:
-    """The word with the bits of a number of up to 64 bits."""
+    """Returns the word with the bits of a number of up to 64 bits."""
     if isinstance(value, float):
         return int(np.float64(value).view(np.int64))
     return int(value) - (1 << 64) if value >= 1 << 63 else int(value)

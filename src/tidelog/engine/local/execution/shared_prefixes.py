@@ -1,9 +1,9 @@
-"""Paths of iterators → trees → words: variants that begin alike share what they have in common.
+"""Paths of iterators → trees → bytecode: variants with the same delta share their common prefix.
 
-A variant's path is one iterator after the other, with registers numbered as they were needed. A tree starts as one
-path; another one with the same delta is grafted on: it follows the tree as long as its iterators do the same (up to the
-numbers of registers), and where it goes its own way it becomes a branch with registers of its own. Where an iterator is
-shared but not all of its tail, the rest of the tail moves to an iterator over nothing, below it.
+A variant's path is one iterator after the other, with registers numbered in the order of use. A tree starts as one
+path; another path with the same delta is grafted on: it follows the tree as long as its iterators do the same (up to
+the numbers of registers), and becomes a branch with registers of its own from there on. If an iterator is shared but
+not all of its tail, the rest of the tail moves to an iterator over nothing, below it.
 
     P(x, z) :- P(x, y), E(y, z).        batch of P ─ probe E ┬ emit P(x, z)
     Q(x, z) :- P(x, y), E(y, z), z > 5.                      └ unit, where z > 5 ─ emit Q(x, z)
@@ -27,7 +27,7 @@ Numbers = dict[int, int]  # registers of a path → registers of the tree
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Where the instances of a variant go: the buffer, the place where they are counted, the registers of the head."""
+    """The target of a variant's instances: the buffer, the tally, the registers of the head."""
 
     slot: int
     tally: int
@@ -36,7 +36,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """Where a variant keeps its place in the trie of a literal at one level; a line of the iterators."""
+    """The place of a variant in the trie of a literal at one level; a line of the iterators."""
 
     variant: Variant
     position: int
@@ -49,7 +49,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class TriePart:
-    """A part of a leapfrog join (see `layout.PART_…`); the registers known above its level are a piece of the keys."""
+    """A part of a leapfrog join (see `layout.PART_…`); the registers known above its level are a slice of the keys."""
 
     trie: int
     level: int
@@ -65,7 +65,7 @@ class TriePart:
 
 @dataclass(slots=True)
 class Block:
-    """One iterator, what it binds and checks, and its tail."""
+    """One iterator: its bindings and checks, and its tail."""
 
     op: int
     target: int = 0
@@ -84,7 +84,7 @@ class Block:
     variant: Variant | None = None  # the first that came by
 
     def cut_tail(self, length: int) -> Block:
-        """Keeps the first instructions; the rest, and all that comes after it, moves to a block over nothing."""
+        """Keeps the first instructions; moves the rest, and all that follows, to a block over nothing."""
         rest = Block(k.ITERATE_UNIT, variant=self.variant)
         rest.tail, rest.absent_keys = self.tail_from(length)
         rest.emits, rest.children = self.emits, self.children
@@ -94,7 +94,7 @@ class Block:
         return rest
 
     def tail_from(self, start: int) -> tuple[list[Instruction], dict[int, list[int]]]:
-        """The instructions from `start` on, and the registers that go with them."""
+        """Returns the instructions from `start` on, and the registers that belong to them."""
         return self.tail[start:], {at - start: keys for at, keys in self.absent_keys.items() if at >= start}
 
 
@@ -117,7 +117,7 @@ class Tree:
         self._root = self._branch(path, 0, emit, {}, variant)
 
     def graft(self, path: Path, emit: Emit, variant: Variant) -> bool:
-        """Adds a variant; False, and nothing is changed, if it does not share the root."""
+        """Adds a variant; returns False, and changes nothing, if it does not share the root."""
         if path.blocks[0].op == k.ITERATE_UNIT and (len(path.blocks) == 1 or not self._root.children):
             return False  # a rule without a body is for one thread alone
         numbers: Numbers = {}
@@ -148,11 +148,11 @@ class Tree:
         return True
 
     def has_room(self) -> bool:
-        """Whether another variant may be added: one row must not overflow a buffer."""
+        """True if another variant may be added: one row must not overflow a buffer."""
         return len(self.variants) < k.OUT_SPARE
 
     def code(self, first_cursor: int) -> tuple[Words, list[Block], int]:
-        """The words, the blocks in their order, and the number of cursors, of which the first has this number."""
+        """Returns the words, the blocks in order, and the number of cursors, of which the first has this number."""
         blocks: list[Block] = []
         _list(self._root, blocks)
         shared = self._root.children if self._root.op == k.ITERATE_UNIT and self._root.children else [self._root]
@@ -160,7 +160,7 @@ class Tree:
         return lay_out(blocks, splits), blocks, len(shared)
 
     def constant_words(self) -> Words:
-        """What the registers hold in the beginning."""
+        """Returns the initial words of the registers."""
         words = np.zeros(max(self._registers, 1), dtype=np.int64)
         for register, word in self._constants.items():
             words[register] = word
@@ -169,7 +169,7 @@ class Tree:
     # Sharing
 
     def _follows(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> bool:
-        """Whether the block of a path iterates as this one does; then `numbers` knows the registers it binds."""
+        """True if the block of a path iterates as this one does; then adds the registers it binds to `numbers`."""
         if mine.parts or other.parts:
             return False  # the places in its tries are those of one variant
         same = (mine.op, mine.target, mine.relation, mine.inside, mine.check) == (
@@ -190,7 +190,7 @@ class Tree:
         return True
 
     def _shared_tail(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> int:
-        """How many instructions of the tails do the same; `numbers` then knows the registers that they set."""
+        """Returns how many instructions the tails have in common; adds the registers that they set to `numbers`."""
         for at, (left, right) in enumerate(zip(mine.tail, other.tail)):
             reads, sets = _OPERANDS.get(left[0], _BINARY)
             if any(left[i] != right[i] for i in range(6) if i not in reads and i not in sets):
@@ -203,7 +203,7 @@ class Tree:
         return min(len(mine.tail), len(other.tail))
 
     def _agree(self, mine: Sequence[int], other: Sequence[int], path: Path, numbers: Numbers) -> bool:
-        """Whether registers that are read hold the same."""
+        """True if the registers that both read hold the same."""
         if len(mine) != len(other):
             return False
         for left, right in zip(mine, other):
@@ -217,7 +217,7 @@ class Tree:
     # Branches
 
     def _branch(self, path: Path, depth: int, emit: Emit, numbers: Numbers, variant: Variant) -> Block:
-        """The path from this depth on, with registers of the tree; `numbers` has those that are shared."""
+        """Returns the path from this depth on, with registers of the tree; `numbers` has the shared ones."""
         own = dict(numbers)
         block = path.blocks[depth]
         made = replace(
@@ -244,7 +244,7 @@ class Tree:
         block.emits.append(replace(emit, registers=registers))
 
     def _number(self, register: int, path: Path, numbers: Numbers) -> int:
-        """The tree's number of a path's register, a new one if it has none."""
+        """Returns the tree's number of a path's register, a new one if it has none."""
         if register in path.constants:
             word = path.constants[register]
             known = next((each for each, held in self._constants.items() if held == word), None)
@@ -292,7 +292,7 @@ def _list(block: Block, found: list[Block]) -> None:
 
 
 def chain(blocks: list[Block], emit: tuple[int, ...]) -> Words:
-    """The words of one path that stays alone; its instances go to buffer 0."""
+    """Returns the words of one path that is not shared; its instances go to buffer 0."""
     for block, child in pairwise(blocks):
         block.children = [child]
     blocks[-1].emits = [Emit(0, 0, emit)]
@@ -300,9 +300,9 @@ def chain(blocks: list[Block], emit: tuple[int, ...]) -> Words:
 
 
 def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
-    """The flat words: where the blocks begin, the blocks, then the lists that they point to.
+    """Returns the flat words: the starts of the blocks, the blocks, then the lists that they point to.
 
-    `splits` has the cursor of each block (by `id`) that threads share out.
+    `splits` has the cursor of each block (by `id`) whose rows threads share.
     """
     numbers = {id(block): number for number, block in enumerate(blocks)}
     parents = {id(child): numbers[id(block)] for block in blocks for child in block.children}

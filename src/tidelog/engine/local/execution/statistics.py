@@ -1,11 +1,11 @@
-"""What the local engine knows about its relations, for the planner (`plan.estimate`).
+"""Statistics of the local engine's relations, for the planner (`plan.statistics`).
 
-How many rows a probe finds is told by a sample: the rows that share the key of a row taken at random. That is more than
-the rows per key where some keys are frequent, and right so: frequent keys are asked for more often.
+A sample estimates how many rows a probe finds: the rows that share the key of a random row. That is more than the rows
+per key where some keys are frequent, and rightly so: frequent keys are probed more often.
 
-A relation that a Bootstrap is filling anew is taken for what it was before, until it has more rows than then. Where it
-was empty, it is taken for larger than all that its rules read, since a plan that takes it for small would start from
-it, until rows are there to look at.
+A relation that a Bootstrap is filling again has the statistics of its old store, until it has more rows. If it was
+empty, it counts as larger than all relations that its rules read, because a plan that takes it for small would start
+from it, until it has rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StoreStatistics:
         self._sampled: dict[tuple[int, Keys], tuple[int, float]] = {}  # → rows at that time, rows per key
 
     def expect(self, replaced: Mapping[int, Store]) -> None:
-        """These relations are being filled anew; their old stores, if they were not empty, say what to expect."""
+        """Uses the old stores of relations that are being filled again, if they were not empty, as estimates."""
         self._replaced = {number: old for number, old in replaced.items() if old.saved[LIVE]}
         self._is_bootstrap = bool(replaced)
 
@@ -67,7 +67,7 @@ class StoreStatistics:
         return rows / max(PROBES, rows) if self._is_bootstrap else rows / PROBES
 
     def _larger(self, number: int) -> tuple[Store, Words]:
-        """The store of a relation, or the one that it replaces if that has more rows; and its line."""
+        """Returns the store of a relation, or the one that it replaces if that has more rows; and its line."""
         store, old = self._catalog.stores[number], self._replaced.get(number)
         if old is None or len(store) > old.saved[LIVE]:
             return store, store.line
@@ -78,7 +78,7 @@ class StoreStatistics:
 
 
 def _sampled_bucket(lines: Words, keys: Keys, rows: int) -> float:
-    """How many rows have the key of a row taken at random, itself included, from the pairs in a sample that agree."""
+    """Estimates how many rows have the key of a random row, including itself, from the pairs in a sample that agree."""
     sample = lines[:: max(len(lines) // SAMPLE, 1)]
     sample = sample[sample[:, -1] >> STAMP_SHIFT != FREED]
     if len(sample) < 2:

@@ -14,7 +14,8 @@ Lines = npt.NDArray[np.int32]
 
 
 class Arrangement:
-    """`marks` has one for each line of the relation, and grows with its rows; the rest grows when it is full."""
+    """`marks` has a mark for each line of the relation and grows with its rows; the other arrays grow when they are
+    full."""
 
     def __init__(self, keys: tuple[int, ...], capacity: int) -> None:
         self.keys = np.array(keys or (0,), dtype=np.int64)
@@ -26,18 +27,18 @@ class Arrangement:
         self.pool = Growing(np.int32)
 
     def bucket(self, entry: int) -> Lines:
-        """The lines in the bucket of an entry."""
+        """Returns the lines in the bucket of an entry."""
         start, length = self.entries.array[entry, : k.ENTRY_EXTRA].tolist()
         lines: Lines = self.pool.array[start : start + (length & k.LOW_MASK)]
         return lines
 
     def bytes(self, line: Words, rows: int) -> int:
-        """The memory that it takes, for a relation of so many lines."""
+        """Returns the bytes of memory in use, for a relation of so many lines."""
         words = int(line[k.ENTRY_COUNT]) * (k.ENTRY_EXTRA + self.key_count) + len(self.table)
         return 8 * words + 4 * int(line[k.POOL_USED]) + 2 * rows
 
     def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
-        """Builds it anew from all rows of the relation, starting with room for so many keys."""
+        """Builds the arrangement from all rows of the relation, starting with room for so many keys."""
         line, rows = lines[number], int(stores[relation, k.LIVE])
         self.pool = Growing(np.int32, k.POOL_LISTS + rows + (rows >> 2) + SMALLEST)
         line[k.RELATION], line[k.KEYS], line[k.KEY_COUNT] = relation, self.keys.ctypes.data, self.key_count
@@ -53,7 +54,7 @@ class Arrangement:
             self._make_key_room(lines, number)
 
     def grow(self, stores: Words, lines: Words, number: int) -> None:
-        """Makes it larger in what is full, or builds it anew where half of it is waste."""
+        """Enlarges the arrays that are full, or builds the arrangement again if half of it is waste."""
         line = lines[number]
         count, relation = int(line[k.ENTRY_COUNT]), int(line[k.RELATION])
         if count * 2 > line[k.TABLE_MASK] or count == line[k.ENTRY_CAPACITY]:
@@ -68,7 +69,7 @@ class Arrangement:
             line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
 
     def _make_key_room(self, lines: Words, number: int) -> None:
-        """Room for more keys in the entries and in the table."""
+        """Makes room for more keys in the entries and in the table."""
         line = lines[number]
         count = int(line[k.ENTRY_COUNT])
         self.entries.make_room(count + 1)
@@ -80,6 +81,6 @@ class Arrangement:
             entry_points.grow_table(lines, number, old.array)
 
     def _lengths(self, count: int) -> Words:
-        """How long the buckets of the first so many entries are."""
+        """Returns the lengths of the buckets of the first `count` entries."""
         lengths: Words = self.entries.array[:count, k.ENTRY_LENGTH // 2] & k.LOW_MASK
         return lengths

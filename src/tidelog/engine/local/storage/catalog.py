@@ -22,10 +22,10 @@ class Threads(Protocol):
 
 
 class Catalog:
-    """The tables S and A, with a line for each relation and each arrangement that any plan asks for.
+    """The tables S and A, with a line for each relation and each arrangement that any plan needs.
 
-    Behind the n lines of the relations S has n more, where a Bootstrap keeps the store that it is about to replace,
-    and a last one for scratch.
+    Behind the n lines of the relations S has n more, for the stores that a Bootstrap is about to replace, and a last
+    one for scratch.
     """
 
     def __init__(self, columns: Sequence[int]) -> None:
@@ -39,7 +39,7 @@ class Catalog:
         self.thread_pool: Threads | None = None
 
     def add(self, columns: Sequence[int]) -> list[int]:
-        """Empty stores for more relations, and their numbers: lines that were given back, then new ones.
+        """Adds empty stores for more relations; returns their numbers: free lines first, then new ones.
 
         Only between epochs: the lines of replaced stores move.
         """
@@ -59,13 +59,14 @@ class Catalog:
         return numbers
 
     def give_back(self, numbers: Iterable[int]) -> None:
-        """These relations are gone; others may have their lines."""
+        """Frees the lines of removed relations."""
         for number in numbers:
             self.stores[number] = Store(self, number, 0)
             self._unused.append(number)
 
     def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
-        """The line in A for an arrangement of a relation by these columns, or for a trie; it need not be built yet."""
+        """Returns the line in A for an arrangement of a relation by these columns, or for a trie; it need not be built
+        yet."""
         known = self._arrangements.get((relation, keys))
         if known is None:
             known = self._arrangements[relation, keys] = len(self._arrangements)
@@ -74,7 +75,7 @@ class Catalog:
         return known
 
     def shadow(self, relation: int) -> int:
-        """The line of S where the replaced store of a relation is kept."""
+        """Returns the line of S of a relation's replaced store."""
         return relation + len(self.stores)
 
     def replace(self, relation: int) -> Store:
@@ -92,12 +93,12 @@ class Catalog:
         old.attach()
 
     def close(self) -> None:
-        """Gives the memory of all relations back; the catalog is of no use after this."""
+        """Frees the memory of all relations; the catalog cannot be used after this."""
         self.stores.clear()
         self._scratches.clear()
 
     def net_rows(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
+        """Reduces inserts (+1) and deletes (-1), in order, to the facts to insert and the facts to delete."""
         self.stores[relation].index()
         scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)
@@ -105,7 +106,7 @@ class Catalog:
         return rows[verdict > 0], rows[verdict < 0]
 
     def _scratch(self, columns: int, rows: int) -> Store:
-        """An empty store in the last line of S, with room for so many rows; that for few is kept and emptied."""
+        """Returns an empty store in the last line of S, with room for so many rows; one for few rows is used again."""
         if rows > FEW:
             scratch = Store(self, len(self.S) - 1, columns)
             scratch.make_row_room(rows)

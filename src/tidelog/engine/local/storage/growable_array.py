@@ -1,11 +1,11 @@
 """Arrays that grow without being copied.
 
-A small array is ordinary NumPy memory. From `LARGE` bytes on it lies in an anonymous mapping of its own: to grow it,
-the kernel of the operating system moves page tables, not bytes, and room that was never written costs no memory, so a
-large array may double. Where mappings cannot grow (outside Linux), a larger one is made and filled.
+A small array is ordinary NumPy memory. From `LARGE` bytes on it lies in an anonymous mapping of its own: when it grows,
+the operating system moves page tables, not bytes, and room that was never written costs no memory, so a large array may
+double. Where mappings cannot grow (outside Linux), a larger one is made and filled.
 
-Invariant: memory lives as long as any array over it. A mapping refuses to move while somebody else looks at it through
-an array; then the others keep the old memory and the owner goes on with a copy.
+Invariant: memory lives as long as any array over it. A mapping cannot move while another array refers to it; then the
+other array keeps the old memory and the owner continues with a copy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALLEST = 16
 class Growing(Generic[Scalar]):
     """Lines of `width` numbers each (0: plain numbers), zero where nothing was written; `array` is all of them.
 
-    `array` changes when the lines grow: whoever keeps its address asks for `address` again.
+    `array` changes when the lines grow: read `address` again after that.
     """
 
     __slots__ = ("_dtype", "_map", "_width", "array")
@@ -44,20 +44,21 @@ class Growing(Generic[Scalar]):
 
     @property
     def address(self) -> int:
-        """Where the first number lies; 0 when there is none."""
+        """Address of the first number; 0 if there is none."""
         return int(self.array.ctypes.data) if len(self.array) else 0
 
     def adopt(self, array: npt.NDArray[Scalar]) -> None:
-        """Makes memory of somebody else, which nobody else writes to, that of these lines; to grow, it is copied."""
+        """Uses foreign memory, which nothing else writes to, for these lines; it is copied when it grows."""
         self._map, self.array = None, array
 
     def make_room(self, wanted: int) -> None:
-        """Room for `wanted` lines in all and, so that growth is rare, for twice as many as there were."""
+        """Makes room for `wanted` lines in total, and at least for twice as many as there were, so that growth is
+        rare."""
         if wanted > len(self.array):
             self.resize(max(wanted, 2 * len(self.array), SMALLEST))
 
     def resize(self, lines: int) -> None:
-        """Room for exactly so many lines, more than there are now."""
+        """Makes room for exactly so many lines, more than there are now."""
         size = lines * max(self._width, 1) * np.dtype(self._dtype).itemsize
         if size < LARGE:
             larger = np.zeros(self._shape(lines), dtype=self._dtype)
@@ -74,7 +75,7 @@ class Growing(Generic[Scalar]):
             self._map, self.array = fresh, larger
 
     def _resize_map(self, lines: int, size: int) -> bool:
-        """Moves the mapping; False when it cannot, and nothing has changed."""
+        """Moves the mapping; returns False, and changes nothing, if it cannot be moved."""
         assert self._map is not None
         held = len(self.array)
         # A mapping moves only when no array lies over it.
@@ -97,7 +98,7 @@ class Growing(Generic[Scalar]):
 
 
 def _mapping(size: int) -> mmap.mmap:
-    """Private zeroed memory, in large pages where the system has them: fewer faults, fewer misses of the TLB."""
+    """Returns private zeroed memory, in large pages if the system has them: fewer faults, fewer TLB misses."""
     mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         # A system without them says so; it does no harm.

@@ -1,11 +1,11 @@
-"""An index that grows where it is, without a second one beside it.
+"""Enlarges an index in place, without a second index beside it.
 
-Slots are in the order of the hash, so in a larger index a row's slot is no further to the front than it was. The
-memory grows (`growing` moves no bytes), and the slots move to the back, the last ones first, a stretch at a time: one
-whose new places are all behind it, where nothing waits to be moved. Threads share out each stretch. What is left in the
-end is short: it is taken out and put in again, with the few slots that would have gone around the end.
+Slots are in the order of the hash, so in a larger index a row's slot is no further to the front than before. The memory
+grows (`growable_array` moves no bytes), and the slots move to the back, the last ones first, a stretch at a time: a
+stretch whose new places are all behind it, where all slots have already moved. Threads share each stretch. The short
+rest is taken out and put in again, with the few slots that would have gone around the end.
 
-Fresh memory is the dear part: its first use costs more than moving a slot, so it is used once, not at every size.
+Fresh memory is expensive: its first use costs more than moving a slot, so it is used once, not at every size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _PIECE = 1 << 12
 
 
 def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
-    """The first `before` slots of a relation's index are filled, for an index of that size; now it has all slots."""
+    """Moves the slots of a relation's index, of which the first `before` are filled for an index of that size, to all
+    slots."""
     pool = catalog.thread_pool
     threads = pool.threads if pool is not None else 1
     late: Words = np.empty((threads, _LATE_ROOM), dtype=np.int64)
@@ -62,9 +63,9 @@ def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
 
 
 def _first_that_moves_behind(slots: Words, before: int, end: int) -> int:
-    """The first slot such that it and all up to `end` have their new homes at `end` or behind it.
+    """Returns the first slot such that it and all up to `end` have their new homes at `end` or behind it.
 
-    An empty slot is in front of it, so what follows has its old home there too.
+    An empty slot is in front of it, so the old homes of the following slots are there too.
     """
     smallest_hash = -((-end << _HASH_BITS) // len(slots))
     home = (smallest_hash * before >> _HASH_BITS) + 1
@@ -72,7 +73,7 @@ def _first_that_moves_behind(slots: Words, before: int, end: int) -> int:
 
 
 def _first_empty(slots: Words) -> int:
-    """The first empty one of some slots; as many as there are when there is none."""
+    """Returns the first empty slot, or `len(slots)` if there is none."""
     for start in range(0, len(slots), _PIECE):
         empty = np.flatnonzero(slots[start : start + _PIECE] == 0)
         if len(empty):

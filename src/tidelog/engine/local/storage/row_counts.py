@@ -1,6 +1,6 @@
-"""Total and count of rows, in matrices of rows as a store has them (`kernels.layout`).
+"""Total and count of rows, in matrices of rows in the layout of a store (`kernels.layout`).
 
-They are 32 bits each in one word, or a word each where a store is wide; the width of the matrix tells.
+They have 32 bits each in one word, or a word each in a wide store; the width of the matrix tells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LARGEST_NARROW = (1 << 31) - 2  # an instance that is a fact may come beside tho
 
 
 def is_wide(rows: Words, columns: int) -> bool:
-    """Whether these rows have a word for each of the numbers."""
+    """True if these rows have a word for each of the two numbers."""
     return bool(rows.shape[1] == columns + k.WIDE_EXTRA)
 
 
@@ -32,14 +32,14 @@ def counts(rows: Words, columns: int) -> Words:
 
 
 def together(total: Words, count: Words, *, wide: bool) -> Words:
-    """The words behind the meta word, for rows with these numbers."""
+    """Returns the words behind the meta word, for rows with these numbers."""
     if wide:
         return np.stack([total, count], axis=1)
     return ((total & k.LOW_MASK) | (count << k.COUNT_SHIFT)).reshape(-1, 1)
 
 
 def from_words(rows: Words) -> Words:
-    """Rows as they lay in memory until snapshots had format 4: the columns, total, count, meta, a word each."""
+    """Converts rows from the layout of checkpoints before format 4: columns, total, count, meta, a word each."""
     columns = rows.shape[1] - k.WIDE_EXTRA
     wide = np.hstack([rows[:, :columns], rows[:, -1:], rows[:, columns:-1]])
     fit = wide[:, columns + k.TOTAL :].max(initial=0) <= LARGEST_NARROW
@@ -47,7 +47,7 @@ def from_words(rows: Words) -> Words:
 
 
 def in_width(rows: Words, columns: int, width: int) -> Words:
-    """The rows with as many words each; if they are fewer, the numbers are known to fit."""
+    """Returns the rows with `width` words each; if that is fewer, the numbers are known to fit."""
     if rows.shape[1] == width:
         return rows
     numbers = together(totals(rows, columns), counts(rows, columns), wide=width == columns + k.WIDE_EXTRA)

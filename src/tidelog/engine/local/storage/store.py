@@ -1,10 +1,9 @@
-"""A relation's memory: its rows, the index on whole rows, and its arrangements; all of it owned by Python.
+"""The memory of a relation, owned by Python: its rows, the index on whole rows, and its arrangements.
 
-A `Store` keeps arrays that grow (`growing`) and writes their addresses into its line of the table S that kernels read
-(`layout`). The sizes in that line are the truth: kernels advance them. When a kernel says that something is full, the
-method here that makes room lets it grow and writes the new address. The two hash tables, the index
-(`enlarge`) and an arrangement's table, grow by moving their slots, which hold the hashes, so rows and entries are not
-read again.
+A `Store` has growable arrays and writes their addresses into its line of the table S that kernels read
+(`kernels.layout`). The sizes in that line are the truth: kernels advance them. When a kernel reports that an array is
+full, a method here makes room and writes the new address. The two hash tables, the index (`resize_index`) and an
+arrangement's table, grow by moving their slots, which contain the hashes, so rows and entries are not read again.
 """
 
 from __future__ import annotations
@@ -76,13 +75,13 @@ _AT_ONCE = 1 << 16
 
 
 class Beside(Protocol):
-    """What a strategy keeps about the rows of a relation, beside them."""
+    """State that a strategy keeps beside the rows of a relation."""
 
     def bytes(self) -> int: ...
 
 
 class Store:
-    """The rows of one relation and everything that finds them."""
+    """The rows of one relation, its index and its arrangements."""
 
     def __init__(self, catalog: Catalog, relation: int, columns: int) -> None:
         self.catalog = catalog
@@ -118,33 +117,34 @@ class Store:
 
     @property
     def rows(self) -> Words:
-        """All lines, used or not. Not to be kept: rows that grow while somebody looks at them have to be copied."""
+        """All lines, used or not. Not to be kept: rows that grow while another array refers to them have to be
+        copied."""
         return self._rows.array
 
     def __len__(self) -> int:
         return int(self.line[LIVE])
 
     def detach(self) -> None:
-        """Keeps the store's lines, so that another store can take its place."""
+        """Saves the store's lines, so that another store can take its place."""
         self.saved[:] = self.line
         for number, arrangement in self.arrangements.items():
             arrangement.saved[:] = self.catalog.A[number]
 
     def attach(self) -> None:
-        """Puts the lines kept by `detach` back."""
+        """Restores the lines saved by `detach`."""
         self.line[:] = self.saved
         for number, arrangement in self.arrangements.items():
             self.catalog.A[number] = arrangement.saved
 
     def empty(self) -> None:
-        """Goes back to the lines kept by `detach` while there were no rows."""
+        """Restores the lines saved by `detach` while there were no rows."""
         self.attach()
         self._slots.array.fill(0)
 
     def adopt(self, rows: Words, free: Words, live: int, top: int) -> None:
-        """Makes the rows (with unused lines among them: `free`) those of this empty store.
+        """Uses these rows (with unused lines among them: `free`) as those of this empty store.
 
-        They may be a mapped file. They are indexed when something needs it: to look at all of them takes seconds.
+        They may be a mapped file. They are indexed on first use: reading all of them takes seconds.
         """
         line = self.line
         self._use(Growing(np.int64, width=rows.shape[1]))
@@ -158,7 +158,7 @@ class Store:
         self.is_indexed = False
 
     def index(self) -> None:
-        """Indexes adopted rows; to be called before a kernel looks for whole rows."""
+        """Indexes adopted rows; required before a kernel looks up whole rows."""
         if not self.is_indexed:
             self.is_indexed = True
             self._slots = Growing(np.int64)
@@ -168,8 +168,8 @@ class Store:
     # Room
 
     def make_room(self, rows: int, instances: int = 0) -> None:
-        """Room for `rows` more rows in the rows, in the index, in the queues and in the log, and for so many instances
-        in the totals; one a row at least."""
+        """Makes room for `rows` more rows in the rows, in the index, in the queues and in the log, and for so many
+        instances in the totals, at least one per row."""
         self.make_row_room(rows, instances)
         self.make_queue_room(rows)
         line = self.line
@@ -179,7 +179,7 @@ class Store:
             line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
 
     def make_row_room(self, rows: int, instances: int = 0) -> None:
-        """Room for `rows` more rows in the rows and in the index, and for their instances in the totals."""
+        """Makes room for `rows` more rows in the rows and in the index, and for their instances in the totals."""
         self.index()
         line = self.line
         if max(rows, instances) > line[COUNT_ROOM]:
@@ -196,7 +196,8 @@ class Store:
             self._grow_index(_slots_for(int(line[LIVE]) + rows))
 
     def _make_count_room(self, instances: int) -> None:
-        """Room for so many instances in the totals; half of what fits is left over, so that this is rare."""
+        """Makes room for so many instances in the totals; widens the store unless half of the range stays free, so that
+        this is rare."""
         used = self.rows[: int(self.line[USED])]
         numbers = row_counts.totals(used, self.columns), row_counts.counts(used, self.columns)
         room = row_counts.LARGEST_NARROW - max(int(each.max(initial=0)) for each in numbers)
@@ -206,7 +207,7 @@ class Store:
             self.widen()
 
     def widen(self) -> None:
-        """Gives total and count of each row a word, if they share one. The lines stay what they are."""
+        """Gives total and count of each row a word each, if they share one. Line numbers do not change."""
         if not self.line[WIDE]:
             before, wide = self.rows, Growing(np.int64, len(self.rows), width=self.columns + WIDE_EXTRA)
             for start in range(0, int(self.line[USED]), _AT_ONCE):
@@ -216,7 +217,7 @@ class Store:
             self.catalog.resized.add(self.relation)
 
     def _use(self, rows: Growing[np.int64]) -> None:
-        """Makes this the memory of the rows."""
+        """Sets the memory of the rows."""
         self._rows, self.width = rows, rows.array.shape[1]
         line = self.line
         line[ROWS], line[CAPACITY], line[WIDTH] = rows.address, len(rows), self.width
@@ -225,14 +226,14 @@ class Store:
             line[COUNT_ROOM] = 1 << 62
 
     def _grow_index(self, size: int) -> None:
-        """The index gets so many slots."""
+        """Enlarges the index to so many slots."""
         before = len(self._slots)
         self._slots.resize(size)
         self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
         enlarge(self.catalog, self.relation, self._slots.array, before)
 
     def make_queue_room(self, rows: int) -> None:
-        """Room for `rows` more pending rows."""
+        """Makes room for `rows` more pending rows."""
         line = self.line
         wanted = int(line[PENDING_COUNT]) + rows
         if wanted > line[PENDING_CAPACITY]:
@@ -244,7 +245,7 @@ class Store:
             line[PENDING_CAPACITY] = len(self._queues[0])
 
     def make_free_room(self, rows: int) -> None:
-        """Room for `rows` more lines to reuse."""
+        """Makes room for `rows` more free lines."""
         line = self.line
         wanted = int(line[FREE_COUNT]) + rows
         if wanted > line[FREE_CAPACITY]:
@@ -252,7 +253,7 @@ class Store:
             line[FREE], line[FREE_CAPACITY] = self._free.address, len(self._free)
 
     def give_lines_back(self, lines: Words) -> None:
-        """Lines that were taken and hold no row may be used again."""
+        """Frees lines that were reserved and hold no row."""
         self.make_free_room(len(lines))
         count = int(self.line[FREE_COUNT])
         self._free.array[count : count + len(lines)] = lines
@@ -261,7 +262,7 @@ class Store:
     # Arrangements
 
     def arrange(self, keys: tuple[int, ...] | Order) -> None:
-        """Builds the arrangement by these columns, or the trie, from the rows that are there, unless there is one."""
+        """Builds the arrangement by these columns, or the trie, from the present rows, unless there is one."""
         number = self.catalog.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
@@ -278,7 +279,7 @@ class Store:
         self.line[FIRST_ARRANGEMENT] = number
 
     def disarrange(self, keys: tuple[int, ...] | Order) -> None:
-        """Gives the arrangement by these columns back, if there is one: epochs no longer keep it up to date."""
+        """Frees the arrangement by these columns, if there is one: epochs no longer maintain it."""
         number = self.catalog.arrangement(self.relation, keys)
         if self.arrangements.pop(number, None) is None:
             return
@@ -292,7 +293,7 @@ class Store:
                 self.catalog.A[other, NEXT_ARRANGEMENT] = after
 
     def grow_arrangement(self, number: int) -> None:
-        """Makes an arrangement larger in what is full, or packs it where half of it is waste."""
+        """Enlarges the arrays of an arrangement that are full, or packs it if half of it is waste."""
         arrangement = self.arrangements[number]
         if isinstance(arrangement, Trie):
             arrangement.make_room(self.catalog.A[number], 2 * len(arrangement.pages))
@@ -300,22 +301,24 @@ class Store:
             arrangement.grow(self.catalog.S, self.catalog.A, number)
 
     def arranged(self) -> list[tuple[int, ...]]:
-        """The columns by which there are arrangements."""
+        """Returns the key columns of the hashed arrangements."""
         hashed = (each for each in self.arrangements.values() if isinstance(each, Arrangement))
         return [tuple(each.keys[: each.key_count].tolist()) for each in hashed]
 
     # The overlay
 
     def finish_stratum(self) -> bool:
-        """After the stratum's waves: what came and what left, for the strata above. False: the state is broken."""
+        """Finds the inserted and deleted rows for the strata above, after the stratum's waves; returns False if the
+        state is broken."""
         count = int(self.line[LOG_COUNT])
         self._make_change_room(count, count)
         return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
 
     def compare_with(self, old: Store, *, is_read: bool) -> None:
-        """After a Bootstrap into this fresh store: what came and what left against the store that it replaces.
+        """Finds the inserted and deleted rows, after a Bootstrap into this fresh store, against the store that it
+        replaces.
 
-        `is_read` says that rules above read the relation, and will want to know from the rows themselves.
+        `is_read`: rules above read the relation, and need the stamps of its rows.
         """
         gone = int(old.saved[LIVE])
         if not gone and not is_read:
@@ -340,12 +343,12 @@ class Store:
         self.line[INSERTED], self.line[DELETED] = self._inserted.ctypes.data, self._deleted.ctypes.data
 
     def has_overlay(self) -> bool:
-        """Whether the epoch has changed anything here."""
+        """True if the epoch has changed this store."""
         line = self.line
         return bool(line[LOG_COUNT] or line[INSERTED_COUNT] or line[DELETED_COUNT] or line[PENDING_COUNT])
 
     def commit(self) -> None:
-        """The overlay becomes the state."""
+        """Makes the overlay the state."""
         self.make_free_room(int(self.line[DELETED_COUNT]))
         if not self._is_stamped:
             self.line[INSERTED_COUNT] = 0
@@ -354,13 +357,13 @@ class Store:
         self._shrink_log()
 
     def roll_back(self) -> None:
-        """The overlay is undone."""
+        """Undoes the overlay."""
         self.make_free_room(int(self.line[LOG_COUNT]))
         finish_epoch.roll_back(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
     def _shrink_log(self) -> None:
-        """Gives back the memory of a large epoch's overlay."""
+        """Frees the memory of a large epoch's overlay."""
         if len(self._log) > 1 << 16:
             self._log = Growing(np.int64, width=LOG_WIDTH)
             self.line[LOG], self.line[LOG_CAPACITY] = 0, 0
@@ -377,7 +380,7 @@ class Store:
         return self.lines().astype(np.int32)
 
     def inserted_rows(self) -> InsertedRows:
-        """The rows that came, not copied yet."""
+        """Returns the inserted rows, not copied yet."""
         rows = self.rows[:, : self.columns]
         if self._is_stamped:
             return InsertedRows(rows, self.inserted_lines())
@@ -387,7 +390,7 @@ class Store:
         return self._deleted[: int(self.line[DELETED_COUNT])]
 
     def batch_lines(self) -> Lines:
-        """The lines that died or entered with the present wave. Not to be kept."""
+        """Returns the lines that died or entered with the present wave. Not to be kept."""
         count = int(self.line[BATCH_COUNT])
         if not count:
             return NO_LINES
@@ -395,7 +398,7 @@ class Store:
         return queue.array[:count]
 
     def columns_of(self, lines: Words | Lines) -> Words:
-        """The columns of some rows, copied."""
+        """Returns a copy of the columns of some rows."""
         if len(lines) <= FEW or not self.columns:
             few: Words = self.rows[lines, : self.columns]
             return few
@@ -404,20 +407,20 @@ class Store:
         return copied
 
     def ranks_of(self, lines: Words | Lines) -> Words:
-        """The ranks of some rows."""
+        """Returns the ranks of some rows."""
         ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
         return ranks
 
     def totals_of(self, lines: Words | Lines | slice) -> Words:
-        """How many instances some rows have."""
+        """Returns the totals of some rows: how many instances each has."""
         return row_counts.totals(self.rows[lines], self.columns)
 
     def counts_of(self, lines: Words | Lines | slice) -> Words:
-        """How many instances over lower ranks some rows have."""
+        """Returns the counts of some rows: how many instances over lower ranks each has."""
         return row_counts.counts(self.rows[lines], self.columns)
 
     def set_numbers(self, lines: Words | Lines | slice, total: Words, count: Words) -> None:
-        """Gives some rows these totals and counts."""
+        """Sets the totals and counts of some rows."""
         most = max(int(each.max(initial=0)) for each in (total, count))
         if most > row_counts.LARGEST_NARROW:
             self.widen()
@@ -427,39 +430,41 @@ class Store:
             self.line[COUNT_ROOM] = min(int(self.line[COUNT_ROOM]), row_counts.LARGEST_NARROW - most)
 
     def lines(self, count: int | None = None) -> Words:
-        """The lines of all rows (among the first `count`, for a store that is detached)."""
+        """Returns the lines of all rows (among the first `count`, for a store that is detached)."""
         used = self.rows[: int(self.line[USED]) if count is None else count]
         return np.flatnonzero(used[:, self.columns + META] >> STAMP_SHIFT != FREED)
 
     def present_lines(self) -> Words:
-        """The lines of the rows that are there with the epoch's changes, once the store has settled."""
+        """Returns the lines of the rows that are present with the epoch's changes, once the stratum is finished."""
         stamps = self.rows[: int(self.line[USED]), self.columns + META] >> STAMP_SHIFT
         return np.flatnonzero((stamps >= 0) & (stamps != FREED))
 
     def free_lines(self) -> Words:
-        """The lines to reuse, copied."""
+        """Returns a copy of the free lines."""
         return self._free.array[: int(self.line[FREE_COUNT])].copy()
 
     def logged(self) -> Words:
-        """The overlay's log: lines with their numbers before the epoch. Not to be kept."""
+        """Returns the overlay's log: lines with their numbers before the epoch. Not to be kept."""
         return self._log.array[: int(self.line[LOG_COUNT])]
 
     def touched_lines(self) -> Words:
-        """The lines in the overlay's log."""
+        """Returns the lines in the overlay's log."""
         return self.logged()[:, 0].copy()
 
     def logged_totals(self) -> Words:
-        """The totals that the lines in the overlay's log had before the epoch; 0 for a row that was not there."""
+        """Returns the totals that the lines in the overlay's log had before the epoch; 0 for a row that was not
+        there."""
         totals: Words = np.maximum(self._log.array[: int(self.line[LOG_COUNT]), 1], 0)
         return totals
 
     def find(self, row: Words) -> int:
-        """The line of a row, or -1."""
+        """Returns the line of a row, or -1."""
         self.index()
         return int(entry_points.look_up(self.catalog.S, self.relation, row))
 
     def bucket(self, columns: tuple[int, ...], key: Words) -> Words:
-        """The lines of the rows with these words in these columns, in the overlay also those that are leaving."""
+        """Returns the lines of the rows with these words in these columns; in the overlay, also those of deleted
+        rows."""
         self.arrange(columns)
         number = self.catalog.arrangement(self.relation, columns)
         arrangement = self.arrangements[number]
@@ -472,7 +477,8 @@ class Store:
         return arrangement.bucket(found).astype(np.int64)
 
     def bytes(self) -> int:
-        """The memory that rows, index and arrangements take, and what a strategy keeps beside them.
+        """Returns the bytes of memory of rows, index and arrangements, and of the state that a strategy keeps beside
+        them.
 
         Room that was never used takes none.
         """
@@ -481,7 +487,7 @@ class Store:
         return 8 * words + arranged + (self.beside.bytes() if self.beside else 0)
 
     def arrangement_bytes(self, number: int) -> int:
-        """The memory that one of its arrangements takes."""
+        """Returns the bytes of memory of one arrangement."""
         arrangement, line = self.arrangements[number], self.catalog.A[number]
         if isinstance(arrangement, Trie):
             return arrangement.bytes(line)
@@ -489,9 +495,9 @@ class Store:
 
 
 def _slots_for(rows: int) -> int:
-    """The slots of an index that is to hold so many rows, and more to come.
+    """Returns how many slots an index for so many rows gets, with room for more.
 
-    While it is small it doubles, as time counts more than room; a large one grows by half.
+    A small index doubles, because time matters more than memory; a large one grows by half.
     """
     doubled = 1 << (2 * rows + SMALLEST - 1).bit_length()
     return doubled if doubled <= MANY_SLOTS else rows * 2

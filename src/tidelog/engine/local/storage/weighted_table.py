@@ -1,8 +1,8 @@
-"""Relations as Python holds them, for the rules that it runs row by row: rows of words, each with a weight.
+"""Relations in Python memory, for rules that Python runs row by row: rows of words, each with a weight.
 
-A table has the weights of the last commit and what the epoch adds to them. A row counts as there while its weight is
-above 0. A table of a set relation mirrors the relation's store; tables of weighted relations are the only place where
-weights are kept. A stream's table is empty between epochs: all of it is the epoch's delta.
+A table has the weights of the last commit and the delta of the epoch. A row is present while its weight is above 0. The
+table of a set relation mirrors the relation's store; tables of weighted relations are the only place of their weights.
+A stream's table is empty between epochs: all its rows are in the epoch's delta.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Index = dict[Row, Bag]
 
 
 class Table:
-    """The rows of one relation. `read` gives the delta of a mirrored store, once the store has settled."""
+    """The rows of one relation. `read` returns the delta of a mirrored store, once its stratum is finished."""
 
     def __init__(self, *, is_stream: bool = False, read: Callable[[], Bag] | None = None) -> None:
         self.is_stream = is_stream
@@ -34,12 +34,12 @@ class Table:
 
     @property
     def is_mirror(self) -> bool:
-        """Whether the rows are those of a store."""
+        """True if the rows are those of a store."""
         return self._read is not None
 
     @property
     def delta(self) -> Bag:
-        """What the epoch adds to the weights; no zeros."""
+        """The changes of the weights in this epoch; no zeros."""
         if self._delta is None:
             assert self._read is not None
             self._delta = self._read()
@@ -55,12 +55,12 @@ class Table:
         self._delta_indexes.clear()
 
     def weight(self, row: Row, *, new: bool) -> int:
-        """The weight of a row, with the epoch's delta (`new`) or without."""
+        """Returns the weight of a row, with the epoch's delta (`new`) or without."""
         old = self.weights.get(row, 0)
         return old + self.delta.get(row, 0) if new else old
 
     def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
-        """The rows with these words in these columns, with their weights; no zeros."""
+        """Returns the rows with these words in these columns, with their weights; no zeros."""
         if columns:
             old = self._index(columns).get(key, {})
             delta = self._delta_index(columns).get(key) if new else None
@@ -71,23 +71,23 @@ class Table:
         return _sum(old, delta).items() if old else delta.items()
 
     def presence_changes(self) -> tuple[list[Row], list[Row]]:
-        """The rows that are there since this epoch, and those that no longer are."""
-        came: list[Row] = []
-        left: list[Row] = []
+        """Returns the rows that this epoch inserted, and those that it deleted."""
+        inserted: list[Row] = []
+        deleted: list[Row] = []
         for row, change in self.delta.items():
             old = self.weights.get(row, 0)
             if (old > 0) != (old + change > 0):
-                (left if old > 0 else came).append(row)
-        return came, left
+                (deleted if old > 0 else inserted).append(row)
+        return inserted, deleted
 
     def replace(self, rows: Bag) -> None:
-        """Makes the table hold exactly these rows, with no delta."""
+        """Sets the rows of the table, with no delta."""
         self.weights = rows
         self._indexes.clear()
         self.drop()
 
     def keep(self) -> None:
-        """The delta becomes part of the weights; a stream forgets it."""
+        """Adds the delta to the weights; a stream drops it."""
         if not self.is_stream and not self.weights:
             # Whoever has the delta may keep it.
             self.weights, self._indexes, self._delta_indexes = dict(self.delta), self._delta_indexes, {}
@@ -104,7 +104,7 @@ class Table:
         self.drop()
 
     def drop(self) -> None:
-        """Forgets the epoch's delta."""
+        """Drops the epoch's delta."""
         self._delta = None if self._read else {}
         self._delta_indexes.clear()
 
@@ -122,9 +122,9 @@ class Table:
 
 
 class Tables(Mapping[str, Table]):
-    """The tables of a program's relations, made when first asked for, with the rows that are there: between epochs.
+    """The tables of a program's relations, made on first use, between epochs, with the present rows.
 
-    `before` are those of a program whose rules have changed; of relations that still are what they were, they go on.
+    `before` are the tables of the program before a change of rules; tables of unchanged relations are used again.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Tables(Mapping[str, Table]):
 
 
 def _changes(store: Store) -> Bag:
-    """What an epoch changed in a store that has settled."""
+    """Returns the changes of an epoch in a store whose stratum is finished."""
     if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return {}
     came = store.columns_of(store.inserted_lines()).tolist()
@@ -185,7 +185,7 @@ def _sum(old: Bag, delta: Bag) -> Bag:
 
 
 def add_weight(bag: Bag, row: Row, weight: int) -> None:
-    """Adds to the weight of a row; no zero stays."""
+    """Adds to the weight of a row; removes a row of weight zero."""
     total = bag.get(row, 0) + weight
     if total:
         bag[row] = total
@@ -194,7 +194,7 @@ def add_weight(bag: Bag, row: Row, weight: int) -> None:
 
 
 def bag_to_words(bag: Bag, columns: int) -> Words:
-    """A line for each row: its words, then its weight."""
+    """Returns a line for each row: its words, then its weight."""
     words = np.empty((len(bag), columns + 1), dtype=np.int64)
     words[:, :columns] = np.array(list(bag), dtype=np.int64).reshape(len(bag), columns)
     words[:, columns] = np.fromiter(bag.values(), np.int64, len(bag))
@@ -202,5 +202,5 @@ def bag_to_words(bag: Bag, columns: int) -> Words:
 
 
 def words_to_bag(words: Words) -> Bag:
-    """The bag of what `bag_to_words` gave."""
+    """Returns the bag from the result of `bag_to_words`."""
     return {tuple(row[:-1]): row[-1] for row in words.tolist()}
