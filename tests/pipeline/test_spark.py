@@ -147,7 +147,7 @@ def test_a_bad_record_fails_the_batch_with_its_own_error(tmp_path: Path, spark: 
     path.write_text('{"op": "+", "src": "b", "dst": "c"}\n')
     other.unlink()
     (step,) = pipe.run(spark=spark)
-    assert pipe.warnings == [f"{other} is gone, and is left out of its batch"]
+    assert pipe.warnings == [f"{other} no longer exists and is left out of its batch"]
     assert step.changes == {"Reach": (2, 0)}
     assert {row["node"] for row in read_folder(tmp_path / "out/loop")} == {"a", "b"}
     pipe.write_file((tmp_path / "pipe.toml").read_text().replace('path   = "feed"', 'path = "other"'))

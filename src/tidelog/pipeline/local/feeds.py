@@ -37,9 +37,9 @@ class LocalFeeds:
     def check(self, last: int | None) -> None:
         if last is not None and last >= self._log.next and (self._folder / "log").exists():
             raise UsageError(
-                "the feeds of this state were read on Spark, and where they are is in the checkpoint of its query",
+                "the feeds of this state were read on Spark, and their position is in the checkpoint of its query",
                 code=Code.OTHER_FEEDS,
-                help="go on there with `--engine spark`, or give the pipeline a new `state`",
+                help="continue there with `--engine spark`, or give the pipeline a new `state`",
             )
         if last is not None and last >= self._log.next:
             raise UsageError(
@@ -86,7 +86,7 @@ class LocalFeeds:
             if path.exists():
                 yield read_records(path, feed, self._relations[feed.relation])
             else:
-                self._warn(f"{path} is gone, and is left out of its batch")
+                self._warn(f"{path} no longer exists and is left out of its batch")
 
 
 def _name(path: Path, feed: Feed) -> str:

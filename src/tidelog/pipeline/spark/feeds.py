@@ -65,20 +65,20 @@ class SparkFeeds:
         noted = self._folder.read_text(_FEEDS)
         if self._folder.exists(LOCAL_LOG) and noted is None:
             raise UsageError(
-                "the feeds of this state were read on the local engine, and where they are is in its log of batches",
+                "the feeds of this state were read on the local engine, and their position is in its log of batches",
                 code=Code.OTHER_FEEDS,
-                help="go on there with `--engine local`, or give the pipeline a new `state`",
+                help="continue there with `--engine local`, or give the pipeline a new `state`",
             )
         if noted is not None and json.loads(noted) != described:
             raise UsageError(
-                "the feeds are not those that the state was made with: "
+                "the feeds differ from those of the state: "
                 + ", ".join(f"{name} from {path}" for name, _, path in json.loads(noted)),
                 code=Code.OTHER_FEEDS,
                 help="give the pipeline a new `state`; the checkpoint of a query is tied to its sources",
             )
         if last is not None and last >= 0 and not self._folder.exists("log/metadata"):
             raise UsageError(
-                f"the state has batch {last}, and the checkpoint of its feeds is gone",
+                f"the state has batch {last}, but the checkpoint of its feeds is missing",
                 code=Code.OTHER_FEEDS,
                 help="give the pipeline a new `state`; the checkpoint and the database belong together",
             )
@@ -108,7 +108,7 @@ class SparkFeeds:
         if watch:
             trigger = {"processingTime": every(interval)}
         for path in missing_files(self._folder / "log"):
-            self._warn(f"{path} is gone, and is left out of its batch")
+            self._warn(f"{path} no longer exists and is left out of its batch")
         while True:
             writer = self._stream().writeStream.foreachBatch(take_frame)
             writer = writer.option("checkpointLocation", self._folder.spark_path("log"))

@@ -51,7 +51,7 @@ class SparkSite:
         self._spark = spark if spark is not None else local_session()
         if settings.feeds and "connect" in type(self._spark).__module__:
             raise UsageError(
-                "feeds cannot be read through Spark Connect: there, batches are handed over on the server",
+                "feeds cannot be read through Spark Connect: it delivers batches on the server",
                 code=Code.SOURCE_FAILED,
                 help="run the pipeline with a classic session, such as `spark-submit` makes",
             )

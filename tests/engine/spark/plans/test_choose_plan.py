@@ -68,7 +68,7 @@ def test_a_wish_decides_and_keeps_its_stratum_apart() -> None:
 @pytest.mark.parametrize(
     ("plans", "says"),
     [
-        ({"Edge": "frames"}, "`Edge`, which is no relation that rules derive"),
+        ({"Edge": "frames"}, "`Edge`, which is not a derived relation"),
         ({"Reach": "fast"}, "there is no plan 'fast'"),
         ({"Reach": "driver"}, "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'"),
         ({"Reach": "decomposed"}, "`Reach` cannot be decomposed"),

@@ -289,7 +289,10 @@ def test_the_faster_place_is_taken() -> None:
     for _ in range(2):
         known.note(STRATUM, "driver", 100, 0.5)
         known.note(STRATUM, "decomposed", 100, 0.4)
-    assert known.runs_in_driver(STRATUM, "decomposed", False, 10_000, 100) == (False, "500 ms here, 400 ms there")
+    assert known.runs_in_driver(STRATUM, "decomposed", False, 10_000, 100) == (
+        False,
+        "500 ms in this process, 400 ms on Spark",
+    )
     for _ in range(5):
         known.note(STRATUM, "driver", 120, 0.01)
     assert known.runs_in_driver(STRATUM, "decomposed", False, 10_000, 100)[0]

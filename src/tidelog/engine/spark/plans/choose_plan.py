@@ -131,11 +131,11 @@ class Chooser:
         limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
         if request is not None:
             pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
-            return Segment((stratum,), request, pivots, "`plans` asks for it", is_requested=True)
+            return Segment((stratum,), request, pivots, "requested by `plans=`", is_requested=True)
         if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
-            return Segment((stratum,), Plan.FRAMES, {}, "rules are rows that are joined with facts")
+            return Segment((stratum,), Plan.FRAMES, {}, "the circuit joins rules, as rows, with facts")
         if size <= limit:
-            return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few")
+            return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few enough for one task")
         if decomposition.pivots is not None:
             return Segment((stratum,), Plan.DECOMPOSED, decomposition.pivots, decomposition.reason)
         if size <= FRAMES_ROWS or not self._takes_frames(stratum):
@@ -190,7 +190,7 @@ class Chooser:
             rules = [rule for stratum in strata for rule in stratum.rules]
             restless = [each for each in strata if each.recursive and any(rule.group for rule in each.rules)]
             if restless:
-                reason = f"the rounds of `{restless[0].relations[0]}`, with a group in them, are counted as a whole"
+                reason = f"`{restless[0].relations[0]}` groups inside its recursion, whose rounds cannot be divided"
                 self._known_pivots[names] = Decomposition(None, reason)
             else:
                 self._known_pivots[names] = find_pivots(rules, self._program.relations, names)
@@ -205,7 +205,7 @@ class Chooser:
         for name, request in requested.items():
             place = next((i for i, s in enumerate(self._program.strata) if s.rules and name in s.relations), None)
             if place is None:
-                raise _impossible(f"`plans` names `{name}`, which is no relation that rules derive")
+                raise _impossible(f"`plans` names `{name}`, which is not a derived relation")
             if request not in self._plans():
                 listed = ", ".join(repr(plan.value) for plan in self._plans())
                 help_ = "open the program with `engine='auto'` to run strata in this process"
@@ -214,7 +214,9 @@ class Chooser:
                 )
             decomposition = self._pivots((self._program.strata[place],))
             if request == Plan.FRAMES and not self._takes_frames(self._program.strata[place]):
-                raise _impossible(f"`{name}` has weights, groups or a transformer, which rounds of joins do not run")
+                raise _impossible(
+                    f"`{name}` has weights, groups or a transformer, which the plan `frames` does not support"
+                )
             if request == Plan.DECOMPOSED and decomposition.pivots is None:
                 raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
             checked[place] = Plan(request)
@@ -233,7 +235,7 @@ def show_choice(
     split = split_inputs(program).rules
     sizes = dict.fromkeys(split.relations, SINGLE_TASK_ROWS) if rows is None else rows
     chooser = Chooser(split, plans, _NeverInDriver(lambda: 1) if auto else None)
-    lines: list[str] = ["in the driver's process where that takes less time, by measurement; else:"] if auto else []
+    lines: list[str] = ["in the driver's process where that is measured to be faster; otherwise:"] if auto else []
     segment = chooser.choose(sizes)
     while segment is not None:
         lines.append(f"{segment.plan.value}, because {segment.reason}")

@@ -81,13 +81,13 @@ class Placement:
         here, there = self.expected(relations, "driver", events), self.expected(relations, plan, events)
         if here is None:
             if is_small:
-                return True, "a job would take longer"
-            return events <= SMALL_SHARE * rows, "a small change is tried here, a large one is not"
+                return True, "a Spark job would take longer"
+            return events <= SMALL_SHARE * rows, "only small changes are tried in this process"
         if there is None:
             tasks = self.workers() if plan == "decomposed" else 1
             guess = self.job_seconds + here / tasks + (0 if self.is_started() else START_SECONDS)
-            return guess > BETTER * here, f"{_shown(here)} here, about {_shown(guess)} there"
-        return here <= there, f"{_shown(here)} here, {_shown(there)} there"
+            return guess > BETTER * here, f"{_shown(here)} in this process, about {_shown(guess)} on Spark"
+        return here <= there, f"{_shown(here)} in this process, {_shown(there)} on Spark"
 
     @property
     def job_seconds(self) -> float:

@@ -223,7 +223,7 @@ def _or(left: pc.Expression, right: pc.Expression) -> pc.Expression:
 
 def _too_large(relation: str, rows: int) -> UsageError:
     return UsageError(
-        f"the question needs the rows of `{relation}` in the driver, and {rows:,} are too many for that",
+        f"the query needs the rows of `{relation}` in the driver, and {rows:,} are too many for that",
         code=Code.TOO_LARGE_TO_ASK,
-        help=f"up to {MOST_ROWS:,} rows can be read: derive those that matter into a relation, and ask there",
+        help=f"up to {MOST_ROWS:,} rows can be read: derive the rows that matter into a relation, and query that",
     )

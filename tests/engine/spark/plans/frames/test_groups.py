@@ -53,7 +53,9 @@ def test_a_relation_of_groups_may_be_on_frames_and_the_grouping_itself_is_not() 
 
 
 def test_groups_inside_a_recursion_cannot_be_on_frames_and_the_error_says_so() -> None:
-    with pytest.raises(tidelog.UsageError, match=r"`Least` has .*groups.*, which rounds of joins do not run") as caught:
+    with pytest.raises(
+        tidelog.UsageError, match=r"`Least` has .*groups.*, which the plan `frames` does not support"
+    ) as caught:
         plans_of(RECURSIVE, {"Least": "frames"})
     assert caught.value.code == "E705"
 
