@@ -9,7 +9,6 @@ from rich.console import Console
 
 import tidelog
 from tidelog.cli.progress import Progress
-from tidelog.database.database import on_progress
 
 CHAIN = """
 input relation Edge(a: u32, b: u32)
@@ -52,12 +51,12 @@ def test_the_stratum_and_the_round_are_shown() -> None:
 def test_an_epoch_tells_of_its_strata_in_order_and_of_their_rounds() -> None:
     told: list[tuple[Sequence[str], int]] = []
     with tidelog.compile(CHAIN).open() as db:
-        on_progress(db, lambda relations, round_: told.append((relations, round_)))
+        db._locked.on_progress(lambda relations, round_: told.append((relations, round_)))
         with db.transaction() as tx:
             tx.insert("Edge", [(n, n + 1) for n in range(50)])
         assert list(dict.fromkeys(relations for relations, _ in told)) == [("Edge",), ("Reach",), ("Ends",)]
         assert max(round_ for relations, round_ in told if relations == ("Reach",)) >= 10
-        on_progress(db, None)
+        db._locked.on_progress(None)
         told.clear()
         with db.transaction() as tx:
             tx.insert("Edge", [(100, 101)])

@@ -31,7 +31,7 @@ class GoingReplay(replay_on(NoSpark())):  # type: ignore[misc]
     def make_engine(self) -> Any:
         spark = {} if self.name == "local" else {"spark": NoSpark()}
         self._database = self.compiled.open(self.name, path=self._directory, durability="os", **spark)
-        return self._database._session._engine
+        return self._database._locked._engine
 
     def reopen(self, name: str) -> None:
         self._database.close()

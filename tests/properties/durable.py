@@ -16,7 +16,6 @@ from tests.oracle.case import Case
 from tests.oracle.history import Transaction
 from tests.oracle.program import Program
 from tests.properties.language import BesideOracle, EngineReplay
-from tidelog.database.program.program import rules_of
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.stored_program import StoredProgram
@@ -36,7 +35,7 @@ class DurableReplay(EngineReplay):
     def make_engine(self) -> DurableEngine:
         return DurableEngine(
             self._directory,
-            rules_of(self.compiled),
+            self.compiled._rule_set,
             StoredProgram.of(self.compiled),
             {},
             Maintenance(self.strategy),

@@ -90,7 +90,7 @@ class Replay:
         """The ranked state of every relation of the program."""
         result = {}
         for relation in self.program.relations:
-            with self.database._session.engine() as engine:
+            with self.database._locked.engine() as engine:
                 table = cast(Any, engine).state_table(relation.name)
             *columns, rank, count, total, is_input = (column.to_pylist() for column in table.columns)
             wide = [type_.width > 64 for type_ in relation.columns]
@@ -103,7 +103,7 @@ class Replay:
 
     def counts(self) -> dict[str, dict[Row, dict[int, int]]]:
         """With the strategy `counting`: the instances per iteration of every row of a derived relation."""
-        with self.database._session.engine() as engine:
+        with self.database._locked.engine() as engine:
             exported = {name: cast(Any, engine).export_counts(name) for name in self.program.derived}
         return {name: {row: dict(numbers) for row, numbers in rows} for name, rows in exported.items()}
 

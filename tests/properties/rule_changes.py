@@ -46,7 +46,7 @@ def rules_survive_reopening(case: RuleCase, seed: int, strategies: Sequence[str]
 
         def disturb() -> None:
             if chance.random() < 0.4:
-                with replay.database._session.engine() as engine:
+                with replay.database._locked.engine() as engine:
                     engine.checkpoint()  # type: ignore[attr-defined]
             if chance.random() < 0.5:
                 rules = replay.database.rules()

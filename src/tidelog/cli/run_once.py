@@ -11,7 +11,7 @@ import click
 
 from tidelog.cli.progress import Progress
 from tidelog.cli.warnings import print_warnings
-from tidelog.database.database import Database, on_progress
+from tidelog.database.database import Database
 from tidelog.database.locked_engine import declared
 from tidelog.database.program.program import Program, compile
 from tidelog.database.transactions.transaction import Transaction
@@ -118,7 +118,7 @@ def load(
             for batch in read_batches(path, relations[name], definitions, bad[name] if bad else None):
                 tx.insert(name, batch)
         if progress.is_shown:
-            on_progress(database, progress.at)
+            database._locked.on_progress(progress.at)
         progress.start("evaluate", strata=len(program.stages.rules.strata))
     return tx
 

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tidelog.database.locked_engine import Session, unknown_relation
+from tidelog.database.locked_engine import LockedEngine, unknown_relation
 from tidelog.database.queries.relation import RelationView
 from tidelog.database.transactions.changes import Changes, Delta
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.interface import Engine, EpochReport, ProgressCallback
-from tidelog.engine.marks import Marks
+from tidelog.engine.interface import Engine, EpochReport
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
 from tidelog.io.values import Row
@@ -48,8 +47,8 @@ class Database:
         except BaseException:
             engine.close()
             raise
-        self._session = Session(program, engine, opening.report, rules)
-        self._initial = Changes(self._session, opening.changes)
+        self._locked = LockedEngine(program, engine, opening.report, rules)
+        self._initial = Changes(self._locked, opening.changes)
 
     @property
     def initial(self) -> Changes:
@@ -59,11 +58,11 @@ class Database:
     @property
     def report(self) -> EpochReport:
         """What the last epoch did and cost; right after opening, that of opening (epoch 0)."""
-        return self._session.report
+        return self._locked.report
 
     def transaction(self) -> Transaction:
         """A transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`."""
-        return Transaction(self._session)
+        return Transaction(self._locked)
 
     def relation(self, name: str) -> RelationView:
         """The rows of any declared relation after the last committed epoch.
@@ -72,7 +71,7 @@ class Database:
         >>> len(reach), ("a", "c") in reach, reach.lookup(src="a")
         (3, True, [('a', 'b'), ('a', 'c')])
         """
-        return RelationView(self._session, self._relation(name))
+        return RelationView(self._locked, self._relation(name))
 
     def on_change(self, relation: str, callback: Callable[[Delta], Any]) -> Callable[[], None]:
         """Calls `callback(delta)` after every commit that changes an output relation, from the next one on.
@@ -87,8 +86,8 @@ class Database:
         the epoch. One that raises is logged to `tidelog` and undoes nothing. They may read the database, but not
         write to it. To call what this returns ends it. Raises UsageError for what is not an output relation.
         """
-        self._session.check_has_changes(relation)
-        return self._session.listeners.add(relation, callback)
+        self._locked.check_has_changes(relation)
+        return self._locked.listeners.add(relation, callback)
 
     def query_index(self, name: str, key: Any) -> list[Row]:
         """The rows that an index has for a key: distinct rows of the relation it is on, in value order.
@@ -98,15 +97,15 @@ class Database:
         """
         index = self._index(name)
         arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
-        values = to_row(key, arguments, self._session.definitions)
-        with self._session.engine() as engine:
+        values = to_row(key, arguments, self._locked.definitions)
+        with self._locked.engine() as engine:
             found = engine.lookup(index.relation, index.keys, values)
         return _distinct_rows(found, index)
 
     def dump_index(self, name: str) -> list[Row]:
         """All rows that an index has, whatever their keys: distinct, in value order."""
         index = self._index(name)
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             found = [row for row, _ in engine.rows(index.relation)]
         return _distinct_rows(found, index)
 
@@ -119,11 +118,11 @@ class Database:
         from tidelog.database.queries.explain import explanation, row_not_there
 
         name, values = self._row_of(relation, row)
-        with self._session.queries() as queries:
+        with self._locked.queries() as queries:
             proof = queries.explain(name, values, shortest=shortest)
         if proof is None:
-            raise row_not_there(self._session.program, name, values)
-        return explanation(proof, self._session.program)
+            raise row_not_there(self._locked.program, name, values)
+        return explanation(proof, self._locked.program)
 
     def why_not(self, relation: str, row: Any) -> WhyNot:
         """Why a row is not there: for each rule that could derive it, the first literal that no binding gets past.
@@ -133,9 +132,9 @@ class Database:
         from tidelog.database.queries.why_not import why_not
 
         name, values = self._row_of(relation, row)
-        with self._session.queries() as queries:
+        with self._locked.queries() as queries:
             attempts = queries.why_not(name, values)
-        return why_not(name, values, attempts, self._session.program)
+        return why_not(name, values, attempts, self._locked.program)
 
     def query(self, text: str) -> Answer:
         """The rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
@@ -148,9 +147,9 @@ class Database:
         """
         from tidelog.database.queries.query import answer, compile_query
 
-        rules = self._session.known_rules()
+        rules = self._locked.known_rules()
         query = compile_query(text, rules.typed, rules.rules)
-        with self._session.queries() as queries:
+        with self._locked.queries() as queries:
             found = queries.evaluate(query)
         return answer(query, found)
 
@@ -160,15 +159,15 @@ class Database:
         >>> db.rules()[0]
         'Reach(x, y) :- Edge(x, y).'
         """
-        return self._session.known_rules().texts()
+        return self._locked.known_rules().texts()
 
     def refresh(self) -> None:
         """Brings a database that is open for reading only to its writer's last commit; others are there already."""
-        self._session.refresh()
+        self._locked.refresh()
 
     def profile(self) -> Profile:
         """What epochs have cost, per stratum and rule, and what relations and arrangements take."""
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             return engine.profile()
 
     def cancel(self) -> bool:
@@ -176,11 +175,11 @@ class Database:
 
         False when no epoch runs.
         """
-        return self._session.cancel()
+        return self._locked.cancel()
 
     def close(self) -> None:
         """Frees the state; a second call does nothing. An open transaction is lost: its commit will raise."""
-        self._session.close()
+        self._locked.close()
 
     def __enter__(self) -> Self:
         return self
@@ -191,21 +190,21 @@ class Database:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._session.is_closed else f"epoch {self.report.epoch}"
-        return f"<Database on {self._session.engine_name}, {state}>"
+        state = "closed" if self._locked.is_closed else f"epoch {self.report.epoch}"
+        return f"<Database on {self._locked.engine_name}, {state}>"
 
     def _relation(self, name: str) -> Relation:
-        relations = self._session.relations
+        relations = self._locked.relations
         if name not in relations:
             raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
         return relations[name]
 
     def _row_of(self, name: str, row: Any) -> tuple[str, Row]:
         relation = self._relation(name)
-        return relation.name, to_row(row, relation, self._session.definitions)
+        return relation.name, to_row(row, relation, self._locked.definitions)
 
     def _index(self, name: str) -> Index:
-        indexes = self._session.program.indexes
+        indexes = self._locked.program.indexes
         if name not in indexes:
             meant = suggest(name, indexes)
             listed = ", ".join(f"`{each}`" for each in indexes) or "none"
@@ -215,22 +214,6 @@ class Database:
                 help=f"did you mean `{meant}`?" if meant else f"the indexes are {listed}",
             )
         return indexes[name]
-
-
-def current_rules(database: Database) -> RuleSet:
-    """The rules of the last commit, with what they were compiled from."""
-    return database._session.known_rules()
-
-
-def on_progress(database: Database, tell: ProgressCallback | None) -> None:
-    """Has the epochs of a database tell where they are, for a progress bar; see `Engine.on_progress`."""
-    database._session.on_progress(tell)
-
-
-def marks(database: Database) -> Marks:
-    """What `transaction.mark` has set in the commits so far."""
-    with database._session.engine() as engine:
-        return engine.marks
 
 
 def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:

@@ -20,6 +20,7 @@ from tidelog.diagnostics.errors import EvaluationError, TidelogError, Transactio
 from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Queries
 from tidelog.engine.local.epoch.cancellation import Cancellation
+from tidelog.engine.marks import Marks
 from tidelog.io.tables import is_spark_frame
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
@@ -30,7 +31,7 @@ Given = dict[Any, Any]
 """Facts that transactions gave to one relation: key → row, or for a multiset row → weight (never 0)."""
 
 
-class Session:
+class LockedEngine:
     """The program, its engine, and who may use it now. `report` is that of the last epoch.
 
     `relations` are those that the user declared, `outputs` the output relations among them. `rules` are the rules of
@@ -173,6 +174,11 @@ class Session:
                 " or open the program with `engine='spark'` or `'auto'`",
             )
         return rows.spark.frame() if is_pandas else rows
+
+    def marks(self) -> Marks:
+        """Returns the marks that commits have set."""
+        with self.engine() as engine:
+            return engine.marks
 
     def on_progress(self, tell: ProgressCallback | None) -> None:
         """Has an epoch that is evaluated tell where it is; see `Engine.on_progress`."""

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from tidelog.database.database import marks
 from tidelog.database.program.program import Program
-from tidelog.database.transactions.transaction import Transaction, before_keeping, mark
+from tidelog.database.transactions.transaction import CommitOptions, Transaction
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.wording import counted
 from tidelog.engine.interface import ChangeRows, EpochReport
@@ -164,7 +163,7 @@ class _Run:
 
     def all(self, watch: bool, interval: float, stop: Stop) -> None:
         """Recovers, loads the starting tables if they are not, and takes the batches of the feeds."""
-        known = marks(self._site.database)
+        known = self._site.database._locked.marks()
         self._last = known.get(_BATCH)
         self._site.feeds.check(self._last)
         self._site.sinks.recover(self._site.database.report.epoch, known.get(_OUTPUTS, ()))
@@ -247,8 +246,8 @@ class _Run:
             self._site.sinks.prepare(epoch, changes)
             progress.enter("epoch")
 
-        before_keeping(tx, prepare)
-        mark(tx, {_BATCH: number, _OUTPUTS: [output.relation for output in self._settings.outputs]})
+        marks = {_BATCH: number, _OUTPUTS: [output.relation for output in self._settings.outputs]}
+        tx._commit_with(CommitOptions(marks, prepare))
         self._listener.begun("evaluate", f"batch {progress.batch}")
         progress.enter("epoch")
 

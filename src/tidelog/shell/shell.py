@@ -170,9 +170,7 @@ class Shell:
 
     def _take_rules(self, database: Database) -> None:
         """Relations may have come with rules."""
-        from tidelog.database.database import current_rules
-
-        rules = current_rules(database)
+        rules = database._locked.known_rules()
         self.rows.take(rules.typed, rules.rules)
 
     def _check_in_progress(self, place: Place) -> None:

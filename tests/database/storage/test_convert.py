@@ -18,9 +18,8 @@ import tidelog
 from tests.database.programs import REACH
 from tests.engine.spark.in_process import NoSpark, run_tasks_here
 from tests.sample import todays
-from tidelog.database.database import marks
 from tidelog.database.storage import active_format, convert
-from tidelog.database.transactions.transaction import mark
+from tidelog.database.transactions.transaction import CommitOptions
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.epoch.rule_changes import change_rules
 
@@ -126,16 +125,16 @@ def test_rules_that_were_changed_and_marks_go_over(engine: str, tmp_path: Path) 
             tx.insert("Edge", EDGES)
             tx.add_rules("output relation Back(src: string, dst: string)\nBack(y, x) :- Reach(x, y).")
             tx.remove_rules("Reach(x, z) :- Reach(x, y), Edge(y, z).")
-            mark(tx, {"feed": 7})
+            tx._commit_with(CommitOptions(marks={"feed": 7}))
         rules = db.rules()
     with open_(REACH, OTHER[engine], tmp_path) as db:
-        assert (db.rules(), marks(db)) == (rules, {"feed": 7})
+        assert (db.rules(), db._locked.marks()) == (rules, {"feed": 7})
         assert db.relation("Back").rows() == sorted((y, x) for x, y in EDGES)
         with db.transaction() as tx:
             tx.add_rules("Reach(x, z) :- Reach(x, y), Edge(y, z).")
         assert len(db.relation("Back")) == 6
     with open_(REACH, engine, tmp_path) as db:
-        assert (len(db.relation("Back")), marks(db)) == (6, {"feed": 7})
+        assert (len(db.relation("Back")), db._locked.marks()) == (6, {"feed": 7})
         with db.transaction() as tx:
             tx.delete("Edge", EDGES[1:2])
         assert db.relation("Back").rows() == [("b", "a"), ("d", "c")]
@@ -245,7 +244,7 @@ def check_images(engine: str, tmp_path: Path, choose: Callable[[list[Path]], lis
                 tx.insert("Edge", [EDGES[number]])
                 tx.insert("Near", [EDGES[number]])
                 tx.insert("Visit", ["a"])
-                mark(tx, {"feed": number})
+                tx._commit_with(CommitOptions(marks={"feed": number}))
         expected = contents(db)
     seen: dict[tuple[tuple[str, int, int], ...], Path] = {}
 
@@ -266,7 +265,7 @@ def check_images(engine: str, tmp_path: Path, choose: Callable[[list[Path]], lis
         copy = shutil.copytree(image, images / "copy")
         for place, wanted in ((image, active_format.form_of(image)), (copy, OTHER[str(active_format.form_of(image))])):
             with open_(HISTORY, str(wanted), place) as db:
-                assert (contents(db), marks(db)) == (expected, {"feed": 2}), f"{image.name} as {wanted}"
+                assert (contents(db), db._locked.marks()) == (expected, {"feed": 2}), f"{image.name} as {wanted}"
                 tx = insert(db, "Edge", ("d", "e"))
                 assert tx.changes["Reach"].inserted == [("a", "e"), ("b", "e"), ("c", "e"), ("d", "e")]
                 assert tx.changes["Was"].inserted == [EDGES[1]], "what was waiting comes"
@@ -282,10 +281,10 @@ def test_an_address_on_this_disk_is_opened_with_the_engine_that_it_is_of(engine:
         insert(database, "Edge", *EDGES)
     for address in (place.as_uri(), f"file:{place}".replace(" ", "%20"), str(place)):
         with tidelog.open(address, **on(engine)) as database:
-            assert database._session.engine_name == engine
+            assert database._locked.engine_name == engine
             assert len(database.relation("Reach")) == 6
     with tidelog.open(place.as_uri(), engine=OTHER[engine], **on(OTHER[engine])) as database:
-        assert (database._session.engine_name, len(database.relation("Reach"))) == (OTHER[engine], 6)
+        assert (database._locked.engine_name, len(database.relation("Reach"))) == (OTHER[engine], 6)
 
 
 def test_an_address_without_a_database_says_so(tmp_path: Path) -> None:

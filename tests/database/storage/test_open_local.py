@@ -31,7 +31,7 @@ Named(name, ids) :- In(.id = id, .name = name), var ids = id.group_by(name).to_v
 
 
 def engine_of(database: tidelog.Database) -> DurableEngine:
-    with database._session.engine() as engine:
+    with database._locked.engine() as engine:
         assert isinstance(engine, DurableEngine)
         return engine
 

@@ -46,7 +46,7 @@ def contents(db: tidelog.Database) -> dict[str, list[tuple[object, ...]]]:
 
 
 def checkpoint(db: tidelog.Database) -> None:
-    with db._session.engine() as engine:
+    with db._locked.engine() as engine:
         engine.checkpoint()  # type: ignore[attr-defined]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tidelog
-from tidelog.database.transactions.transaction import before_keeping
+from tidelog.database.transactions.transaction import CommitOptions
 from tidelog.engine.interface import ChangeRows
 
 PROGRAM = """
@@ -30,7 +30,7 @@ def commit_seen(db: tidelog.Database, rows: list[tuple[str, str]]) -> tuple[int,
 
     with db.transaction() as tx:
         tx.insert("Edge", rows)
-        before_keeping(tx, look)
+        tx._commit_with(CommitOptions(before_commit=look))
     (only,) = seen
     return only
 
@@ -47,7 +47,7 @@ def check(db: tidelog.Database) -> None:
 
     tx = db.transaction().begin()
     tx.insert("Edge", [("b", "c")])
-    before_keeping(tx, refuse)
+    tx._commit_with(CommitOptions(before_commit=refuse))
     with pytest.raises(ValueError, match="no"):
         tx.commit()
     assert db.relation("Reach").rows() == before
@@ -70,7 +70,7 @@ def test_in_a_durable_database_what_is_refused_is_not_in_the_journal(tmp_path: P
 def test_a_commit_without_effect_calls_nobody() -> None:
     with tidelog.compile(PROGRAM).open() as db, db.transaction() as tx:
         tx.delete("Edge", [("a", "b")])
-        before_keeping(tx, lambda epoch, changes: pytest.fail("called"))
+        tx._commit_with(CommitOptions(before_commit=lambda epoch, changes: pytest.fail("called")))
 
 
 @pytest.mark.spark

@@ -233,7 +233,7 @@ def test_oracle_of_a_dictionary(calls: list[tuple[str, str, int]]) -> None:
 def test_an_interrupt_during_the_commit_leaves_it_whole_or_undone(
     db: tidelog.Database, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    engine = db._session._engine
+    engine = db._locked._engine
     assert isinstance(engine, LocalEngine)
     commit = engine.commit
 
@@ -262,7 +262,7 @@ def test_an_interrupt_during_the_commit_leaves_it_whole_or_undone(
 def test_an_interrupt_that_comes_when_the_epoch_stands_already_does_not_part_it_from_its_keys(
     db: tidelog.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = db._session._engine
+    engine = db._locked._engine
     assert isinstance(engine, LocalEngine)
     keep = engine._runtime.delays.commit
 

@@ -8,9 +8,8 @@ import pytest
 
 import tidelog
 from tests.database.programs import REACH
-from tidelog.database.database import marks
 from tidelog.database.storage import journal
-from tidelog.database.transactions.transaction import mark
+from tidelog.database.transactions.transaction import CommitOptions
 
 DIVIDE = "input relation A(x: u8)\noutput relation B(x: u8)\nB(10 / x) :- A(x)."
 
@@ -18,21 +17,21 @@ DIVIDE = "input relation A(x: u8)\noutput relation B(x: u8)\nB(10 / x) :- A(x)."
 def edge(database: tidelog.Database, row: tuple[str, str], **given: object) -> None:
     with database.transaction() as tx:
         tx.insert("Edge", [row])
-        mark(tx, given)
+        tx._commit_with(CommitOptions(marks=given))
 
 
 def test_marks_are_set_by_commits_and_last(tmp_path: Path) -> None:
     program = tidelog.compile(REACH)
     with program.open(path=tmp_path) as db:
-        assert marks(db) == {}
+        assert db._locked.marks() == {}
         edge(db, ("a", "b"), feed=7, taken=["x.csv"])
         edge(db, ("b", "c"), feed=8)
         edge(db, ("c", "d"))
-        assert marks(db) == {"feed": 8, "taken": ["x.csv"]}
+        assert db._locked.marks() == {"feed": 8, "taken": ["x.csv"]}
     with program.open(path=tmp_path) as db:
-        assert marks(db) == {"feed": 8, "taken": ["x.csv"]}
+        assert db._locked.marks() == {"feed": 8, "taken": ["x.csv"]}
         edge(db, ("d", "e"), taken=None)
-    assert marks(tidelog.open(tmp_path)) == {"feed": 8}
+    assert tidelog.open(tmp_path)._locked.marks() == {"feed": 8}
 
 
 def test_a_transaction_without_net_effect_sets_its_marks_all_the_same(tmp_path: Path) -> None:
@@ -42,38 +41,38 @@ def test_a_transaction_without_net_effect_sets_its_marks_all_the_same(tmp_path: 
             edge(db, ("a", "b"), feed=1)
             edge(db, ("a", "b"), feed=2)
             assert db.report.epoch == 1
-            assert marks(db) == {"feed": 2}
-    assert marks(tidelog.open(tmp_path)) == {"feed": 2}
+            assert db._locked.marks() == {"feed": 2}
+    assert tidelog.open(tmp_path)._locked.marks() == {"feed": 2}
 
 
 def test_a_failed_or_rolled_back_transaction_sets_none(tmp_path: Path) -> None:
     with tidelog.compile(DIVIDE).open(path=tmp_path) as db:
         tx = db.transaction().begin()
         tx.insert("A", [0])
-        mark(tx, {"feed": 1})
+        tx._commit_with(CommitOptions(marks={"feed": 1}))
         with pytest.raises(tidelog.EvaluationError):
             tx.commit()
         with db.transaction() as tx:
-            mark(tx, {"feed": 2})
+            tx._commit_with(CommitOptions(marks={"feed": 2}))
             tx.rollback()
-        assert marks(db) == {}
-    assert marks(tidelog.open(tmp_path)) == {}
+        assert db._locked.marks() == {}
+    assert tidelog.open(tmp_path)._locked.marks() == {}
 
 
 def test_readers_see_marks_of_the_epoch_that_they_see(tmp_path: Path) -> None:
     program = tidelog.compile(REACH)
     with program.open(path=tmp_path) as db, tidelog.open(tmp_path, read_only=True) as reader:
         edge(db, ("a", "b"), feed=1)
-        assert marks(reader) == {}
+        assert reader._locked.marks() == {}
         reader.refresh()
-        assert (marks(reader), len(reader.relation("Edge"))) == ({"feed": 1}, 1)
+        assert (reader._locked.marks(), len(reader.relation("Edge"))) == ({"feed": 1}, 1)
 
 
 def test_marks_go_on_in_a_database_of_another_program(tmp_path: Path) -> None:
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         edge(db, ("a", "b"), feed=1)
     with tidelog.compile(REACH + "\n// more\n").open(path=tmp_path, migrate=True) as db:
-        assert marks(db) == {"feed": 1}
+        assert db._locked.marks() == {"feed": 1}
 
 
 def test_marks_that_cannot_be_written_leave_the_last_ones(tmp_path: Path) -> None:
@@ -82,10 +81,10 @@ def test_marks_that_cannot_be_written_leave_the_last_ones(tmp_path: Path) -> Non
         for row in (("a", "b"), ("b", "c")):
             with pytest.raises(TypeError):
                 edge(db, row, feed=object())
-            assert marks(db) == {"feed": 1}
+            assert db._locked.marks() == {"feed": 1}
         edge(db, ("b", "c"), feed=2)
-        assert (db.report.epoch, marks(db)) == (2, {"feed": 2})
-    assert marks(tidelog.open(tmp_path)) == {"feed": 2}
+        assert (db.report.epoch, db._locked.marks()) == (2, {"feed": 2})
+    assert tidelog.open(tmp_path)._locked.marks() == {"feed": 2}
 
 
 def test_an_entry_in_parts_has_its_marks_in_the_same_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,4 +92,4 @@ def test_an_entry_in_parts_has_its_marks_in_the_same_step(tmp_path: Path, monkey
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         edge(db, ("a", "b"), feed=1)
     with tidelog.open(tmp_path) as db:
-        assert (db.relation("Edge").rows(), marks(db)) == ([("a", "b")], {"feed": 1})
+        assert (db.relation("Edge").rows(), db._locked.marks()) == ([("a", "b")], {"feed": 1})

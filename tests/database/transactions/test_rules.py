@@ -365,12 +365,12 @@ def test_endless_changes_of_rules_take_no_more_memory() -> None:
     with loaded() as db:
         rule = "Far(x, g.first()) :- Edge(x, y), not Reach(y, _), var g = y.group_by(x)."
         change(db, add=rule)
-        with db._session.engine() as engine:
+        with db._locked.engine() as engine:
             stores = len(engine._catalog.stores)  # type: ignore[attr-defined]
         for _ in range(20):
             change(db, remove=rule)
             change(db, add=rule)
-        with db._session.engine() as engine:
+        with db._locked.engine() as engine:
             assert len(engine._catalog.stores) == stores  # type: ignore[attr-defined]
             assert len(engine._runtime.numbers) == 6  # type: ignore[attr-defined]
 

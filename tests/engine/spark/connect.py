@@ -24,7 +24,6 @@ from tests.engine.spark.programs import LINEAR
 from tests.pipeline.folder import REACH_FILE, Pipe
 
 import tidelog
-from tidelog.database.database import on_progress
 from tidelog.engine.spark.plans.frames import bootstrap, segments
 
 ROOT = Path(__file__).parents[3]
@@ -118,7 +117,7 @@ def _end_epochs(spark: Any, directory: Path) -> None:
         with opened(ENDLESS, spark, directory / plan, plan, deadline=600) as database:
             when_it_runs(database, plan, directory / plan, database.cancel)
             assert _code_of(database) == "E608", plan
-            on_progress(database, None)
+            database._locked.on_progress(None)
             write(database, ({"Other": [1]}, {}))
             assert (database.report.epoch, database.relation("Seen").rows()) == (1, [(1,)])
     limits: list[tuple[str, dict[str, Any], str]] = [

@@ -38,8 +38,7 @@ from tests.oracle.write import write as written
 from tests.properties.check import INSTANCE_LIMIT, assert_same, oracle
 
 import tidelog
-from tidelog.database.database import marks
-from tidelog.database.transactions.transaction import mark
+from tidelog.database.transactions.transaction import CommitOptions
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.plans import choose_plan
 from tidelog.engine.spark.storage.directory import StateDirectory
@@ -87,7 +86,7 @@ def write_forever(database: tidelog.Database, case: Case, number: int) -> None:
         with database.transaction() as tx:
             for call in transaction_of(case, number).writes:
                 (tx.insert if call.sign > 0 else tx.delete)(call.relation, list(call.rows))
-            mark(tx, {"done": number + 1})
+            tx._commit_with(CommitOptions(marks={"done": number + 1}))
         say(f"done {number}")
         number += 1
 
@@ -127,7 +126,7 @@ def check_what_is_left(seed: int, past: Past, directory: Path, acknowledged: int
         assert acknowledged == 0, f"seed {seed}: nothing is left of {acknowledged} commits"
         return 0
     with tasks_here(), program.open("spark", spark=NoSpark(), path=directory) as database:
-        done = int(marks(database).get("done", 0))
+        done = int(database._locked.marks().get("done", 0))
         assert done in (acknowledged, acknowledged + 1), f"seed {seed}: {done} commits instead of {acknowledged}"
         found = {each.name: frozenset(database.relation(each.name)) for each in case.program.relations}
         assert_same(past.after(done), found, f"seed {seed}: relations after {done} transactions")

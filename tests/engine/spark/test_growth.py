@@ -62,7 +62,7 @@ def check_growth(spark: Any, directory: Path, epochs: int) -> None:
             tx = write(database, step)
             assert tx.report is not None
             assert tx.report.strata[0].place == "frames"
-            engine = database._session._engine
+            engine = database._locked._engine
             assert isinstance(engine, SparkEngine)
             seen.append(left(spark, engine, directory))
         assert len(database.relation("Reach")) == (3 if epochs % 2 == 0 else 4)

@@ -62,7 +62,7 @@ class Program:
         self.stages = stages
         self._compilation = compilation or Compilation()
         options = Options({}, self._compilation.keep_duplicates, self._compilation.output_internal)
-        self._rules = RuleSet(stages.typed, stages.rules, options=options, know=know)
+        self._rule_set = RuleSet(stages.typed, stages.rules, options=options, know=know)
 
     def open(
         self,
@@ -139,7 +139,7 @@ class Program:
             switch=asked.switch,
             threads=asked.threads,
         )
-        return Database(self.stages.rules, local, self._rules)
+        return Database(self.stages.rules, local, self._rule_set)
 
     @property
     def types(self) -> Types:
@@ -192,16 +192,6 @@ def compile(
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
     return compile_source(source, modules, Compilation(externs or {}, keep_duplicates, output_internal))
-
-
-def compilation_of(program: Program) -> Compilation:
-    """How a program was compiled."""
-    return program._compilation
-
-
-def rules_of(program: Program) -> RuleSet:
-    """The rules of a program, for a database that may change them."""
-    return program._rules
 
 
 def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:

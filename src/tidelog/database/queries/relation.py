@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.locked_engine import Session
+from tidelog.database.locked_engine import LockedEngine
 from tidelog.database.transactions.changes import table_to_pandas
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
@@ -36,8 +36,8 @@ class RelationView:
     Python rows come in value order; tables come in whatever order is cheapest.
     """
 
-    def __init__(self, session: Session, relation: Relation) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
+        self._locked = locked
         self._relation = relation
 
     def rows(self) -> list[Row]:
@@ -48,7 +48,7 @@ class RelationView:
 
     def weights(self) -> list[tuple[Row, int]]:
         """All rows with their weights, in value order. A weight is 1 except in multisets, where it may be negative."""
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)
 
@@ -62,17 +62,17 @@ class RelationView:
         key = tuple(self._fitted(name, value, places) for name, value in columns.items())
         if not columns:
             return self.rows()
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             found = engine.lookup(self._relation.name, tuple(places[name] for name in columns), key)
         return sort_rows(found)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table (`tidelog.rules.schema.arrow` says how the types look there)."""
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             if is_plain_relation(self._relation):
                 return engine.table(self._relation.name)
             found = engine.rows(self._relation.name)
-        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._session.definitions)
+        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""
@@ -80,11 +80,11 @@ class RelationView:
 
     def to_spark(self) -> Any:
         """All rows as a Spark DataFrame; only on the Spark engine."""
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             return engine.frame(self._relation.name)
 
     def __len__(self) -> int:
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             return engine.count(self._relation.name)
 
     def __contains__(self, row: object) -> bool:
@@ -92,8 +92,8 @@ class RelationView:
 
         Raises DataError for a row that cannot be there because it does not fit the columns: to look for one is a slip.
         """
-        values = to_row(row, self._relation, self._session.definitions)
-        with self._session.engine() as engine:
+        values = to_row(row, self._relation, self._locked.definitions)
+        with self._locked.engine() as engine:
             return engine.contains(self._relation.name, values)
 
     def __iter__(self) -> Iterator[Row]:
@@ -129,6 +129,6 @@ class RelationView:
             )
         column = self._relation.columns[places[name]]
         try:
-            return fitter(column.type, self._session.definitions)(value)
+            return fitter(column.type, self._locked.definitions)(value)
         except UnfitError as error:
             raise misfit("the lookup", self._relation, column, error) from None

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tidelog.database.program.program import rules_of
 from tidelog.database.storage import active_format
 from tidelog.database.storage.checkpoint import ProgramVersion, write_checkpoint
 from tidelog.database.storage.durable_engine import MARKS, DurableEngine
@@ -39,7 +38,7 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     Raises what opening it raises, TransactionError where the files cannot be written; it is a local one then.
     """
     versions = extern_versions(externs)
-    engine = DurableEngine(directory, rules_of(stored.compile(externs)), stored, versions, Maintenance(), lock=lock)
+    engine = DurableEngine(directory, stored.compile(externs)._rule_set, stored, versions, Maintenance(), lock=lock)
     try:
         engine.open()
         rules, state, marks = engine.stored_rules(), engine.local.export_state(), engine.marks
@@ -66,7 +65,7 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
     if manifest is None:
         raise not_a_database(directory, "there is no manifest in it")
     layer = Layer.of_document(manifest.basis.layer) if manifest.basis.layer else Layer()
-    rules = rules_of(stored.compile(externs)).with_layer(layer)
+    rules = stored.compile(externs)._rule_set.with_layer(layer)
     know_functions(rules.rules)
     engine = LocalEngine(rules.rules)
     try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Lock
 
-from tidelog.database.program.program import Program, compilation_of, rules_of
+from tidelog.database.program.program import Program
 from tidelog.database.storage.checkpoint import ProgramVersion, checkpoints, write_checkpoint
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import Journal
@@ -35,9 +35,9 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     DataError where a value does not fit any more; the database is the old one then.
     """
     given = StoredProgram.of(program)
-    externs = compilation_of(program).externs
+    externs = program._compilation.externs
     old = DurableEngine(
-        directory, rules_of(stored.compile(externs)), stored, extern_versions(externs), Maintenance(), lock=lock
+        directory, stored.compile(externs)._rule_set, stored, extern_versions(externs), Maintenance(), lock=lock
     )
     new = LocalEngine(program.stages.rules)
     try:
@@ -50,7 +50,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     finally:
         old.abandon()
     version = ProgramVersion(given.digest, extern_versions(externs))
-    write_checkpoint(directory, new.capture(), version, rules_of(program), Lock())
+    write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
     journal = Journal(directory)
     try:
         journal.begin_anew(new.epoch, {"program": given.document()})

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from tidelog.database.database import Database
-from tidelog.database.program.program import Opening, Program, compilation_of, rules_of
+from tidelog.database.program.program import Opening, Program
 from tidelog.database.storage.active_format import FORM_FILE, LOCAL, SPARK, form_of, sweep_other
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
@@ -101,11 +101,11 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
             stored = migrate_database(directory, stored, program, lock)
         stored.check_same(given, directory)
         if stored.names != given.names:
-            program = stored.compile(compilation_of(program).externs)
+            program = stored.compile(program._compilation.externs)
     else:
         stored = given
-    versions = extern_versions(compilation_of(program).externs)
-    rules = rules_of(program)
+    versions = extern_versions(program._compilation.externs)
+    rules = program._rule_set
     engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
     return Database(rules.rules, engine, rules)
 
@@ -117,7 +117,7 @@ def _bring_here(program: Program, directory: Path, how: Opening) -> None:
     stored = read_program(directory)
     if not how.migrate:
         stored.check_same(StoredProgram.of(program), directory)
-    to_local(directory, stored, compilation_of(program).externs)
+    to_local(directory, stored, program._compilation.externs)
 
 
 def _make(directory: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.database.database import Database
-from tidelog.database.program.program import Opening, Program, compilation_of, rules_of
+from tidelog.database.program.program import Opening, Program
 from tidelog.database.storage.active_format import LOCAL, SPARK, form_of, sweep_other
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.open_local import check_durability, read_program
@@ -42,9 +42,9 @@ def open_on_spark(
     _check_keep_epochs(how.keep_epochs)
     if address is None:
         engine = SparkEngine(
-            program.stages.rules, spark=spark, plans=how.plans, asked=asked, base=rules_of(program), auto=auto
+            program.stages.rules, spark=spark, plans=how.plans, asked=asked, base=program._rule_set, auto=auto
         )
-        return Database(program.stages.rules, engine, rules_of(program))
+        return Database(program.stages.rules, engine, program._rule_set)
     if not auto:
         require_pyspark()
     column = unstorable_column(program.stages.rules)
@@ -93,12 +93,12 @@ def _open(
         stored = given if is_migrating else found
         stored.check_same(given, directory.address)
         if stored.names != given.names:
-            program = stored.compile(compilation_of(program).externs)
+            program = stored.compile(program._compilation.externs)
     elif how.read_only:
         raise not_a_database(directory.address, "there is no manifest in it")
     is_same = found is not None and found.digest == stored.digest
     layer = _stored_layer(directory) if is_same else Layer()
-    versions = extern_versions(compilation_of(program).externs)
+    versions = extern_versions(program._compilation.externs)
     basis = Basis(stored.document(), stored.digest, versions, layer.document())
     access = Access(
         how.read_only,
@@ -107,7 +107,7 @@ def _open(
         how.keep_epochs,
         partial(_check_form, directory),
     )
-    base = rules_of(program)
+    base = program._rule_set
     rules = base.with_layer(layer)
     engine = SparkEngine(
         rules.rules,
@@ -122,7 +122,7 @@ def _open(
         auto=auto,
     )
     if found is not None and not is_same:
-        before = rules_of(found.compile(compilation_of(program).externs))
+        before = found.compile(program._compilation.externs)._rule_set
         migrate(engine, before.with_layer(_stored_layer(directory)), program)
     return Database(rules.rules, engine, rules)
 
@@ -138,7 +138,7 @@ def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | N
         stored = read_program(path)
         if not how.migrate:
             stored.check_same(StoredProgram.of(program), path)
-        to_spark(path, stored, compilation_of(program).externs, lock)
+        to_spark(path, stored, program._compilation.externs, lock)
     if form is not None and lock is not None:
         sweep_other(path, SPARK)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidelog.database.program.program import Compilation, Program, compilation_of, compile_source
+from tidelog.database.program.program import Compilation, Program, compile_source
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
@@ -34,7 +34,7 @@ class StoredProgram:
         sources = program.stages.typed.sources
         texts = {module: source.text for module, source in sources.items()}
         names = {module: source.name for module, source in sources.items()}
-        how = compilation_of(program)
+        how = program._compilation
         return StoredProgram(texts, names, how.keep_duplicates, how.output_internal)
 
     @staticmethod

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.locked_engine import Session
+from tidelog.database.locked_engine import LockedEngine
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError, UsageError
 from tidelog.diagnostics.html import html_table
@@ -43,8 +43,8 @@ class Delta:
     [(('a', 'c'), -1), (('b', 'c'), -1)]
     """
 
-    def __init__(self, session: Session, relation: Relation, rows: ChangeRows | None) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, relation: Relation, rows: ChangeRows | None) -> None:
+        self._locked = locked
         self._relation = relation
         self._rows = rows
 
@@ -63,7 +63,7 @@ class Delta:
         self._check_weight_is_free()
         if is_plain_relation(self._relation) and self._relation.kind is Kind.SET:
             return self._weighted_table()
-        rows = rows_to_table([row for row, _ in self._weights], self._relation, self._session.definitions)
+        rows = rows_to_table([row for row, _ in self._weights], self._relation, self._locked.definitions)
         return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
 
     def to_pandas(self) -> Any:
@@ -74,12 +74,12 @@ class Delta:
         """`to_arrow()` as a Spark DataFrame; only on the Spark engine."""
         self._check_weight_is_free()
         if self._rows is None:
-            with self._session.engine() as engine:
+            with self._locked.engine() as engine:
                 nothing = engine.frame(self._relation.name).limit(0)
             from pyspark.sql.functions import lit
 
             return nothing.withColumn(WEIGHT, lit(0).cast("bigint"))
-        with self._session.lock:
+        with self._locked.lock:
             return self._rows.deleted_frame().unionByName(self._rows.inserted_frame())
 
     def __len__(self) -> int:
@@ -113,20 +113,20 @@ class Delta:
     def _weights(self) -> list[tuple[Row, int]]:
         if self._rows is None:
             return []
-        with self._session.lock:
+        with self._locked.lock:
             weights = self._rows.weights()
         return sort_rows(weights)
 
     def _counts(self) -> tuple[int, int]:
         if self._rows is None:
             return 0, 0
-        with self._session.lock:
+        with self._locked.lock:
             return self._rows.inserted_count(), self._rows.deleted_count()
 
     def _table(self, sign: int) -> pa.Table:
         if self._rows is None:
             return arrow_schema(self._relation).empty_table()
-        with self._session.lock:
+        with self._locked.lock:
             return self._rows.inserted() if sign > 0 else self._rows.deleted()
 
     def _weighted_table(self) -> pa.Table:
@@ -160,13 +160,13 @@ class Changes(Mapping[str, Delta]):
     (['Alone'], [])
     """
 
-    def __init__(self, session: Session, rows: Mapping[str, ChangeRows]) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, rows: Mapping[str, ChangeRows]) -> None:
+        self._locked = locked
         self._rows = rows
 
     def __getitem__(self, name: str) -> Delta:
-        self._session.check_has_changes(name)
-        return Delta(self._session, self._session.outputs[name], self._rows.get(name))
+        self._locked.check_has_changes(name)
+        return Delta(self._locked, self._locked.outputs[name], self._rows.get(name))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows

@@ -8,11 +8,12 @@ for.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
 from typing import Any, Self
 
-from tidelog.database.locked_engine import Session, declared, unknown_relation
+from tidelog.database.locked_engine import LockedEngine, declared, unknown_relation
 from tidelog.database.transactions.changes import Changes
 from tidelog.database.transactions.modify import Fields, modification
 from tidelog.database.transactions.writes import KeyedWrites, Writes, writes_to
@@ -33,6 +34,19 @@ class _State(Enum):
     ROLLED_BACK = "rolled back"
 
 
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """What a commit does beside its writes; for a pipeline, not for users.
+
+    `marks` last as long as the writes (`tidelog.engine.marks`). `before_commit` is called just before the epoch counts,
+    with its number and its changes; an error that it raises rolls the epoch back. It must not use the database, which
+    is locked.
+    """
+
+    marks: Marks = field(default_factory=dict)
+    before_commit: BeforeCommit = None
+
+
 class Transaction:
     """Made by `db.transaction()`. In a `with` block it commits at the end and rolls back on an exception; outside of
     one, `begin()` is the start and `commit()` or `rollback()` the end.
@@ -44,8 +58,8 @@ class Transaction:
     ([('b', 'd'), ('c', 'd')], [('a', 'b'), ('a', 'c')])
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine) -> None:
+        self._locked = locked
         self._state = _State.NEW
         self._writes: dict[str, Writes] = {}
         self._count = 0
@@ -53,8 +67,7 @@ class Transaction:
         self._calls: list[tuple[int, str]] = []
         self._changes: Changes | None = None
         self._report: EpochReport | None = None
-        self._marks: Marks = {}
-        self._before_keeping: BeforeCommit = None
+        self._options = CommitOptions()
 
     # Writes
 
@@ -98,7 +111,7 @@ class Transaction:
         `T`. Raises TransactionError when no row has the key, or when the row would get the key of another.
         """
         writes, key = self._write_by_key(relation, "modify a row of"), self._key(relation, key)
-        writes.modify(key, modification(fields, self._session.program.relations[relation], self._session.program))
+        writes.modify(key, modification(fields, self._locked.program.relations[relation], self._locked.program))
         self._count += 1
 
     def clear(self, relation: str) -> None:
@@ -126,6 +139,10 @@ class Transaction:
         """
         self._change_rules(-1, text)
 
+    def _commit_with(self, options: CommitOptions) -> None:
+        """Sets the options of the commit."""
+        self._options = options
+
     # Begin and end
 
     def begin(self) -> Self:
@@ -136,7 +153,7 @@ class Transaction:
                 code=Code.TRANSACTION_OVER,
                 help="make a new one with `db.transaction()`",
             )
-        self._session.begin(self)
+        self._locked.begin(self)
         self._state = _State.OPEN
         return self
 
@@ -150,14 +167,14 @@ class Transaction:
         writes, self._writes = self._writes, {}
         self._state = _State.ROLLED_BACK
         try:
-            with self._session.holding_cancellation():
+            with self._locked.holding_cancellation():
                 changes = self._changes = self._apply(writes)
                 self._state = _State.COMMITTED
         finally:
             try:
                 self._tell()
             finally:
-                self._session.end(self)
+                self._locked.end(self)
         return changes
 
     def rollback(self) -> None:
@@ -165,7 +182,7 @@ class Transaction:
         self._check_open("roll back")
         self._writes = {}
         self._state = _State.ROLLED_BACK
-        self._session.end(self)
+        self._locked.end(self)
 
     def __enter__(self) -> Self:
         return self.begin()
@@ -202,14 +219,14 @@ class Transaction:
 
     def _change_rules(self, sign: int, text: str) -> None:
         self._check_open("write")
-        rules = self._rules or self._session.known_rules()
+        rules = self._rules or self._locked.known_rules()
         self._rules = rules.add(text) if sign > 0 else rules.remove(text)
         self._calls.append((sign, text))
         self._count += 1
 
     def _new_rules(self) -> NewRules | None:
         """What the calls come to; None where the rules are what they were."""
-        if self._rules is None or self._rules.is_same(self._session.known_rules()):
+        if self._rules is None or self._rules.is_same(self._locked.known_rules()):
             return None
         return NewRules(self._rules, tuple(self._calls))
 
@@ -223,7 +240,7 @@ class Transaction:
             )
         found = self._writes.get(name)
         if found is None:
-            found = self._writes[name] = writes_to(self._session, relation)
+            found = self._writes[name] = writes_to(self._locked, relation)
         return found
 
     def _write_by_key(self, name: str, verb: str) -> KeyedWrites:
@@ -237,10 +254,10 @@ class Transaction:
         return writes
 
     def _key(self, name: str, key: Any) -> Value:
-        relation = self._session.program.relations[name]
+        relation = self._locked.program.relations[name]
         assert relation.key_type is not None
         try:
-            return fitter(relation.key_type, self._session.definitions)(key)
+            return fitter(relation.key_type, self._locked.definitions)(key)
         except UnfitError as error:
             raise key_misfit(relation, error) from None
 
@@ -258,7 +275,7 @@ class Transaction:
         raise TransactionError(message, code=Code.TRANSACTION_OVER, help=help_)
 
     def _input(self, name: str, verb: str) -> Relation:
-        relation = self._session.relations.get(name)
+        relation = self._locked.relations.get(name)
         if relation is None and self._rules is not None and name in declared(self._rules.rules):
             raise TransactionError(
                 f"cannot {verb} `{name}`: it comes with the rules of this very transaction",
@@ -267,7 +284,7 @@ class Transaction:
             )
         if relation is None:
             raise unknown_relation(
-                name, declared(self._session.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION
+                name, declared(self._locked.program, Role.INPUT), TransactionError, Code.WRITE_TO_UNKNOWN_RELATION
             )
         if relation.role is not Role.INPUT:
             raise TransactionError(
@@ -280,23 +297,22 @@ class Transaction:
     def _apply(self, writes: Mapping[str, Writes]) -> Changes:
         operations = [operation for each in writes.values() for operation in each.operations()]
         changed = self._new_rules()
-        with self._session.engine() as engine:
-            if changed is None:
-                outcome = engine.commit(operations, self._before_keeping, marks=self._marks)
-            else:
-                outcome = engine.commit(operations, self._before_keeping, marks=self._marks, rules=changed)
-                self._session.take_rules(changed.rules)
+        with self._locked.engine() as engine:
+            options = self._options
+            outcome = engine.commit(operations, options.before_commit, marks=options.marks, rules=changed)
+            if changed is not None:
+                self._locked.take_rules(changed.rules)
             if outcome is not None:
-                self._session.report = outcome.report
+                self._locked.report = outcome.report
             for each in writes.values():
                 each.committed()
         self._report = outcome.report if outcome else None
-        return Changes(self._session, outcome.changes if outcome else {})
+        return Changes(self._locked, outcome.changes if outcome else {})
 
     def _tell(self) -> None:
         """Tells the callbacks of what is committed, also where an interrupt came too late to stop it."""
-        if self._changes and self._report is not None and self._session.listeners:
-            self._session.listeners.tell(self._changes, self._report.epoch)
+        if self._changes and self._report is not None and self._locked.listeners:
+            self._locked.listeners.tell(self._changes, self._report.epoch)
 
     def _not_committed(self, what: str) -> TransactionError:
         return TransactionError(
@@ -304,16 +320,3 @@ class Transaction:
             code=Code.NOT_COMMITTED,
             help=f"read `tx.{what}` after the `with` block" if self._state is _State.OPEN else None,
         )
-
-
-def mark(transaction: Transaction, marks: Marks) -> None:
-    """Has the commit set marks, which last as long as what it writes; see `tidelog.engine.marks`."""
-    transaction._marks = {**transaction._marks, **marks}
-
-
-def before_keeping(transaction: Transaction, hook: BeforeCommit) -> None:
-    """Has the commit call a function just before it counts, with the number and the changes of its epoch.
-
-    What the function raises undoes the epoch. It must not use the database, which is locked.
-    """
-    transaction._before_keeping = hook

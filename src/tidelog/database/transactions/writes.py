@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from tidelog.database.locked_engine import Given, Session
+from tidelog.database.locked_engine import Given, LockedEngine
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
 from tidelog.engine.interface import Operation
@@ -39,20 +39,20 @@ class Writes(Protocol):
         """Makes this view the one that later transactions stand on."""
 
 
-def writes_to(session: Session, relation: Relation) -> Writes:
+def writes_to(locked: LockedEngine, relation: Relation) -> Writes:
     """The writes of a new transaction: none yet."""
     if relation.key is not None:
-        return KeyedWrites(session, relation)
+        return KeyedWrites(locked, relation)
     if relation.kind is Kind.MULTISET:
-        return WeightedWrites(session, relation)
-    return PlainWrites(session, relation)
+        return WeightedWrites(locked, relation)
+    return PlainWrites(locked, relation)
 
 
 class PlainWrites:
     """Inserts and deletes in call order. To clear is to forget them and to delete all that is committed."""
 
-    def __init__(self, session: Session, relation: Relation) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
+        self._locked = locked
         self._relation = relation
         self._operations: list[Operation] = []
 
@@ -64,7 +64,7 @@ class PlainWrites:
 
     def clear(self) -> None:
         name = self._relation.name
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             committed: Any
             if engine.name == "local":
                 committed = [row for row, _ in engine.rows(name)]
@@ -88,26 +88,26 @@ class PlainWrites:
         if isinstance(batch, list) and last is not None and last.sign == sign and isinstance(last.rows, list):
             last.rows.extend(batch)  # thousands of calls with a row each are one operation
             return
-        with self._session.engine() as engine:
+        with self._locked.engine() as engine:
             staged = engine.stage(self._relation.name, batch)
         self._operations.append(Operation(self._relation.name, sign, staged))
 
     def _batch(self, rows: Any) -> Any:
-        frame = self._session.spark_frame(rows)
+        frame = self._locked.spark_frame(rows)
         if frame is not None:
             return frame
-        if self._session.engine_name != "local" and is_plain_relation(self._relation):
+        if self._locked.engine_name != "local" and is_plain_relation(self._relation):
             return to_table(rows, self._relation)
-        return to_batch(rows, self._relation, self._session.definitions)
+        return to_batch(rows, self._relation, self._locked.definitions)
 
 
 class KeyedWrites:
     """At most one row for each key. `_now` has the keys that were written, with None for one that has no row now."""
 
-    def __init__(self, session: Session, relation: Relation) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
+        self._locked = locked
         self._relation = relation
-        self._given: Given = session.given(relation)
+        self._given: Given = locked.given(relation)
         self._cleared = False
         self._now: dict[Value, Row | None] = {}
 
@@ -188,7 +188,7 @@ class KeyedWrites:
         changed = [(before.get(key), self._now.get(key)) for key in touched]
         gone = [old for old, new in changed if old is not None and old != new]
         come = [new for old, new in changed if new is not None and old != new]
-        return _operations(self._session, self._relation.name, {-1: gone, +1: come})
+        return _operations(self._locked, self._relation.name, {-1: gone, +1: come})
 
     def committed(self) -> None:
         if self._cleared:
@@ -200,10 +200,10 @@ class KeyedWrites:
                 self._given[key] = row
 
     def _keyed(self, rows: Any) -> list[tuple[Value, Row]]:
-        return [(self._key(row), row) for row in _python_rows(self._session, self._relation, rows)]
+        return [(self._key(row), row) for row in _python_rows(self._locked, self._relation, rows)]
 
     def _key(self, row: Row) -> Value:
-        return self._session.key(self._relation, row)
+        return self._locked.key(self._relation, row)
 
     def _not_found(self, key: Value, verb: str) -> TransactionError:
         return TransactionError(
@@ -214,10 +214,10 @@ class KeyedWrites:
 class WeightedWrites:
     """Every insert of a row adds 1 to its weight, every delete takes 1 away, also below zero."""
 
-    def __init__(self, session: Session, relation: Relation) -> None:
-        self._session = session
+    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
+        self._locked = locked
         self._relation = relation
-        self._given: Given = session.given(relation)
+        self._given: Given = locked.given(relation)
         self._difference: dict[Row, int] = {}
 
     def insert(self, rows: Any) -> None:
@@ -233,7 +233,7 @@ class WeightedWrites:
         by_change: dict[int, list[Row]] = {}
         for row, change in self._difference.items():
             by_change.setdefault(change, []).append(row)
-        return _operations(self._session, self._relation.name, by_change)
+        return _operations(self._locked, self._relation.name, by_change)
 
     def committed(self) -> None:
         for row, change in self._difference.items():
@@ -244,15 +244,15 @@ class WeightedWrites:
                 self._given.pop(row, None)
 
     def _add(self, sign: int, rows: Any) -> None:
-        for row in _python_rows(self._session, self._relation, rows):
+        for row in _python_rows(self._locked, self._relation, rows):
             self._difference[row] = self._difference.get(row, 0) + sign
 
 
-def _python_rows(session: Session, relation: Relation, rows: Any) -> list[Row]:
-    frame = session.spark_frame(rows)
-    return to_rows(rows if frame is None else frame.toArrow(), relation, session.definitions)
+def _python_rows(locked: LockedEngine, relation: Relation, rows: Any) -> list[Row]:
+    frame = locked.spark_frame(rows)
+    return to_rows(rows if frame is None else frame.toArrow(), relation, locked.definitions)
 
 
-def _operations(session: Session, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
-    with session.engine() as engine:
+def _operations(locked: LockedEngine, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
+    with locked.engine() as engine:
         return [Operation(name, sign, engine.stage(name, rows)) for sign, rows in by_sign.items() if sign and rows]

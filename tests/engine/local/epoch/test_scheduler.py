@@ -139,7 +139,7 @@ def test_after_other_rules_an_epoch_comes_to_what_they_concern_and_no_further() 
         with db.transaction() as tx:
             tx.remove_rules("A2(x, y) :- B(x, y).")
         assert _came_to(db, [(3, 4)]) == ["B", "B1", "C"]
-        with db._session.engine() as engine:
+        with db._locked.engine() as engine:
             assert isinstance(engine, LocalEngine)
             assert db.report.bytes == {name: engine.bytes(name) for name in db.report.bytes}
             assert db.report.rows == {name: engine.count(name) for name in db.report.rows}
@@ -149,7 +149,7 @@ def _came_to(db: tidelog.Database, rows: list[tuple[int, int]]) -> list[str]:
     """The relations of the strata that an epoch with these rows of B comes to."""
     with db.transaction() as tx:
         tx.insert("B", rows)
-    with db._session.engine() as engine:
+    with db._locked.engine() as engine:
         assert isinstance(engine, LocalEngine)
         return [name for stratum in engine._runtime.scheduler.visited for name in stratum.relations]
 

@@ -43,13 +43,13 @@ def opened(edges: list[tuple[int, int]]) -> Database:
 
 
 def engine_of(db: Database) -> LocalEngine:
-    with db._session.engine() as engine:
+    with db._locked.engine() as engine:
         assert isinstance(engine, LocalEngine)
         return engine
 
 
 def asked(db: Database, text: str) -> _QueryRows:
-    known = db._session.known_rules()
+    known = db._locked.known_rules()
     return _QueryRows(compile_query(text, known.typed, known.rules), engine_of(db).queries()._committed)
 
 

@@ -27,7 +27,7 @@ def test_a_loaded_relation_answers_before_and_after_it_is_indexed(
             tx.insert("In", ROWS)
         with db.transaction() as tx:
             tx.delete("In", ROWS[:6])
-        with db._session.engine() as engine:
+        with db._locked.engine() as engine:
             engine.checkpoint()  # type: ignore[attr-defined]
     there = ROWS[6:]
     with tidelog.open(tmp_path) as db:

@@ -17,7 +17,6 @@ from tests.engine.spark.parity import open_on_spark, write
 from tests.engine.spark.programs import LINEAR
 
 import tidelog
-from tidelog.database.database import on_progress
 from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import Maintenance
 
@@ -101,7 +100,7 @@ def when_it_runs(database: tidelog.Database, plan: str, path: Path, action: Call
         if len(rounds) == 3:
             threading.Timer(0.2, action).start()
 
-    on_progress(database, tell)
+    database._locked.on_progress(tell)
 
 
 @pytest.mark.parametrize("plan", ["frames", pytest.param("single task", marks=pytest.mark.slow)])
@@ -114,7 +113,7 @@ def test_an_epoch_is_ended_by_ctrl_c_or_another_thread_and_leaves_nothing(
         when_it_runs(database, plan, tmp_path, interrupt)
         with pytest.raises(tidelog.EvaluationError if is_cancelled else KeyboardInterrupt):
             write(database, ({"Start": [0]}, {}))
-        on_progress(database, None)
+        database._locked.on_progress(None)
         assert (database.report.epoch, database.relation("Start").rows()) == (0, [])
         write(database, ({"Other": [1]}, {}))
         assert (database.report.epoch, database.relation("Seen").rows()) == (1, [(1,)])

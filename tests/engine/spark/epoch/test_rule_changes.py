@@ -61,7 +61,7 @@ def run(db: tidelog.Database, step: Step) -> dict[str, list[str]]:
 
 
 def contents(db: tidelog.Database) -> dict[str, list[str]]:
-    return {name: sorted(map(str, db.relation(name).rows())) for name in db._session.relations}
+    return {name: sorted(map(str, db.relation(name).rows())) for name in db._locked.relations}
 
 
 def test_rules_that_come_and_go_give_what_the_local_engine_gives(spark: Any, tmp_path: Path) -> None:

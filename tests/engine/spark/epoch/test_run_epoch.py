@@ -78,7 +78,7 @@ def test_a_data_frame_outlives_the_epoch_it_was_made_in(chain: Database) -> None
 def test_changes_can_be_read_after_closing_a_database_without_a_directory(spark: Any) -> None:
     with open_on_spark(LINEAR, spark) as database:
         tx = write(database, ({"Edge": [(1, 2), (2, 3)]}, {}))
-        engine = database._session._engine
+        engine = database._locked._engine
         assert isinstance(engine, SparkEngine)
         state = Path(engine._directory.address)
         assert files_named(state)

@@ -16,7 +16,6 @@ from tests.engine.spark.parity import Step, open_on_spark, write
 from tests.engine.spark.programs import LINEAR
 
 import tidelog
-from tidelog.database.database import on_progress
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.maintain.limits import Limits
@@ -93,7 +92,7 @@ def test_a_python_process_that_is_killed_costs_an_epoch_at_most(spark: Any, tmp_
 
 def kill_workers(database: tidelog.Database) -> None:
     """Kills the processes that had the buckets in the last epoch. Not behind the lock: a commit has it."""
-    engine = database._session._engine
+    engine = database._locked._engine
     assert isinstance(engine, SparkEngine)
     (owners,) = engine._workers.owners.values()
     for process in {each for each in owners if each is not None}:
@@ -103,7 +102,7 @@ def kill_workers(database: tidelog.Database) -> None:
 def test_strata_are_told_as_they_begin(spark: Any) -> None:
     told: list[tuple[str, ...]] = []
     with open_on_spark(LINEAR, spark) as database:
-        on_progress(database, lambda relations, number: told.append(tuple(relations)))
+        database._locked.on_progress(lambda relations, number: told.append(tuple(relations)))
         write(database, ({"Edge": CHAIN[:3]}, {}))
     assert told == [("Reach",)]
 

@@ -15,7 +15,6 @@ import pytest
 from tests.engine.spark.epoch.test_stopped import ENDLESS
 
 import tidelog
-from tidelog.database.database import on_progress
 from tidelog.database.transactions import writes
 from tidelog.engine.spark.epoch.cancellation import Cancellation
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan
@@ -94,7 +93,7 @@ class Told(Placement):
 def test_strata_move_between_epochs_and_nothing_else_changes(spark: Any) -> None:
     program = tidelog.compile(REACH)
     with program.open("auto", spark=spark) as db, program.open() as local:
-        engine: Any = db._session._engine
+        engine: Any = db._locked._engine
         rng = random.Random(2)
         here = iter([True, False, False, True, True, False])
         places = []
@@ -137,7 +136,7 @@ def test_many_rows_are_cleared_without_a_row_in_python(spark: Any, monkeypatch: 
     with tidelog.compile(REACH).open("auto", spark=spark) as db:
         with db.transaction() as tx:
             tx.insert("Edge", [(1, 2), (2, 3), (3, 4)])
-        engine: Any = db._session._engine
+        engine: Any = db._locked._engine
         for at_once, asked in ((1_000_000, "table"), (2, "frame")):
             seen = Mock(wraps=getattr(engine, asked))
             monkeypatch.setattr(writes, "CLEARED_AT_ONCE", at_once)
@@ -157,7 +156,7 @@ def test_many_rows_are_cleared_without_a_row_in_python(spark: Any, monkeypatch: 
 def when_it_counts(db: tidelog.Database, action: Callable[[], object]) -> threading.Thread:
     """Does something, in another thread, when the epoch is in its rounds."""
     is_counting = threading.Event()
-    on_progress(db, lambda _, round_: is_counting.set() if round_ else None)
+    db._locked.on_progress(lambda _, round_: is_counting.set() if round_ else None)
     thread = threading.Thread(target=lambda: is_counting.wait(600) and action())
     thread.start()
     return thread
@@ -184,7 +183,7 @@ def test_an_epoch_in_this_process_ends_when_it_is_told_to(is_cancelled: bool) ->
             assert "(stratum Count)" in str(caught.value)
         else:
             assert caught.type is KeyboardInterrupt
-        on_progress(db, None)
+        db._locked.on_progress(None)
         with db.transaction() as tx:
             tx.insert("Other", [2])
         assert (db.report.epoch, db.relation("Seen").rows(), len(db.relation("Count"))) == (2, [(1,), (2,)], 0)
@@ -267,7 +266,7 @@ def test_a_session_that_was_stopped_is_told_of(engine: str) -> None:
 @pytest.mark.spark
 def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
     with tidelog.compile(REACH).open("auto") as db:
-        engine: Any = db._session._engine
+        engine: Any = db._locked._engine
         assert not isinstance(engine._spark, LazySession)
 
 

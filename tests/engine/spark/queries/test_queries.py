@@ -55,7 +55,7 @@ def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def engine_of(database: tidelog.Database) -> SparkEngine:
-    with database._session.engine() as engine:
+    with database._locked.engine() as engine:
         assert isinstance(engine, SparkEngine)
         return engine
 

@@ -14,8 +14,7 @@ from tests.database.programs import FACTS, REACH
 from tests.engine.spark.in_process import NoSpark, run_tasks_here
 
 import tidelog
-from tidelog.database.database import marks
-from tidelog.database.transactions.transaction import mark
+from tidelog.database.transactions.transaction import CommitOptions
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.epoch import run_epoch
@@ -132,12 +131,12 @@ def test_marks_last_with_the_epoch_that_set_them_and_without_one(tmp_path: Path)
         for feed in (1, 2):
             with db.transaction() as tx:
                 tx.insert("Edge", EDGES)
-                mark(tx, {"feed": feed})
-        assert (db.report.epoch, marks(db)) == (1, {"feed": 2})
+                tx._commit_with(CommitOptions(marks={"feed": feed}))
+        assert (db.report.epoch, db._locked.marks()) == (1, {"feed": 2})
     with reopen(tmp_path) as db:
-        assert (db.report.epoch, marks(db)) == (1, {"feed": 2})
+        assert (db.report.epoch, db._locked.marks()) == (1, {"feed": 2})
         insert(db, "Edge", ("x", "y"))
-        assert marks(db) == {"feed": 2}
+        assert db._locked.marks() == {"feed": 2}
 
 
 def test_one_process_writes_and_others_read(tmp_path: Path) -> None:
@@ -247,13 +246,13 @@ def test_another_program_is_refused_with_the_difference_or_takes_over_the_facts(
     with open_(REACH, tmp_path) as db:
         insert(db, "Edge", *EDGES)
         with db.transaction() as tx:
-            mark(tx, {"feed": 3})
+            tx._commit_with(CommitOptions(marks={"feed": 3}))
     with pytest.raises(tidelog.UsageError, match=r"E855(.|\n)*\+Reach\(x, z\) :- Reach\(x, y\), Reach"):
         open_(other, tmp_path)
     reader = reopen(tmp_path, read_only=True)
     with open_(other, tmp_path, migrate=True) as db:
         assert len(db.relation("Reach")) == 6
-        assert (db.report.epoch, marks(db)) == (2, {"feed": 3})
+        assert (db.report.epoch, db._locked.marks()) == (2, {"feed": 3})
         insert(db, "Edge", ("d", "e"))
         assert len(db.relation("Reach")) == 10
         with pytest.raises(tidelog.UsageError, match=r"E855.*another program since"):

@@ -266,13 +266,13 @@ def test_a_change_of_rules_is_repaired_in_waves(strategy: str, steps: int, spark
 
 
 def totals_on_local(db: Any) -> dict[Any, int]:
-    with db._session.engine() as engine:
+    with db._locked.engine() as engine:
         table = engine.state_table("Reach")
     return {(x, y): total for x, y, total in zip(*(table.column(i).to_pylist() for i in (0, 1, 4)), strict=True)}
 
 
 def totals_on_spark(db: Any) -> dict[Any, int]:
-    with db._session.engine() as engine:
+    with db._locked.engine() as engine:
         table = read_rows(engine._directory, engine._relations["Reach"], engine._stored("Reach"), numbers=True)
     columns = (table.column(name).to_pylist() for name in (0, 1, "_total"))
     return {(x, y): total for x, y, total in zip(*columns, strict=True)}
