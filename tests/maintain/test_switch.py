@@ -36,7 +36,7 @@ def edges(*, came: int = 0, left: int = 0, rows: int = 1000) -> list[Touched]:
 def decide(
     switch: Switch, touched: Sequence[Touched], *, instances: int = MANY, rows: int = 1000, rank: int = 5
 ) -> Decision:
-    came = sum(each.came for each in touched)
+    came = sum(each.inserted for each in touched)
     return switch.decide(STRATUM, instances, 0, rows + came, touched, rank)
 
 
@@ -66,7 +66,7 @@ def test_an_empty_stratum_and_high_ranks_start_anew() -> None:
     assert decide(Switch(), edges(came=1), rank=RANK_LIMIT).strategy == "bootstrap"
 
 
-def test_what_is_small_is_repaired_without_a_budget() -> None:
+def test_what_is_small_update_without_a_budget() -> None:
     decision = decide(Switch(), edges(left=900), instances=ALWAYS_UPDATE)
     assert decision.strategy == "update"
     assert Switch().meter(decision, ALWAYS_UPDATE, recursive=True).stride == NO_LIMIT
@@ -74,18 +74,18 @@ def test_what_is_small_is_repaired_without_a_budget() -> None:
 
 def test_where_much_is_gone_the_stratum_starts_anew_without_a_try() -> None:
     decision = decide(Switch(), edges(left=250))
-    assert (decision.strategy, decision.reason) == ("bootstrap", "25% of what the rules read is gone")
+    assert (decision.strategy, decision.reason) == ("bootstrap", "25% of the rows that the rules read are deleted")
     # New rows do not count among those that were there.
-    assert decide(Switch(), edges(came=500, left=250)).is_anew
-    assert not decide(Switch(), edges(came=500, left=249)).is_anew
+    assert decide(Switch(), edges(came=500, left=250)).is_full
+    assert not decide(Switch(), edges(came=500, left=249)).is_full
 
 
 def test_a_relation_that_is_replaced_starts_the_stratum_anew() -> None:
     replaced = [Touched("Edge", 100, 100, 100)]
     decision = decide(Switch(), replaced)
-    assert (decision.strategy, decision.reason) == ("bootstrap", "100% of `Edge` is gone")
+    assert (decision.strategy, decision.reason) == ("bootstrap", "100% of `Edge` is deleted")
     # Not so a relation that is next to nothing of what the rules read.
-    assert not decide(Switch(), [Touched("Edge", 10, 10, 10)]).is_anew
+    assert not decide(Switch(), [Touched("Edge", 10, 10, 10)]).is_full
 
 
 def test_the_past_can_say_that_it_is_harmless_that_much_is_gone() -> None:
@@ -102,7 +102,7 @@ def test_the_past_can_say_that_it_is_harmless_that_much_is_gone() -> None:
 
 def test_without_a_past_the_budget_is_a_share_of_a_bootstrap() -> None:
     decision = decide(measured(bootstrap=2.0), edges(left=10))
-    assert decision.reason == "nothing is known of such changes"
+    assert decision.reason == "no such change was measured yet"
     assert decision.expected_update is None
     assert decision.expected_bootstrap == pytest.approx(1.98)
     assert decision.budget == pytest.approx(0.2 * 1.98)
@@ -119,7 +119,7 @@ def test_an_update_that_is_expected_to_lose_is_not_tried_but_now_and_then() -> N
     assert found[0].reason == "an Update was expected to cost 1.4 Bootstraps"
     assert found[-1].budget == pytest.approx(0.2 * 0.9)
     switch.history(STRATUM).note_given_up(0.2, 200_000, {("Edge", -1): 100}, MANY)
-    assert decide(switch, edges(left=100)).is_anew
+    assert decide(switch, edges(left=100)).is_full
 
 
 def test_an_update_that_is_expected_to_win_may_take_half_as_much_again() -> None:
@@ -235,7 +235,7 @@ def test_a_change_larger_than_what_there_is_to_derive_is_not_an_update() -> None
     for touched, strategy in ((small, "update"), (large, "bootstrap")):
         decision = Switch().decide(STRATUM, 150_000, 0, 500_000, touched, 5)
         assert decision.strategy == strategy
-    assert decision.reason == "260000 changed rows are more than there is to derive"
+    assert decision.reason == "260000 changed rows are more than the instances to derive"
 
 
 # In the engine
@@ -280,8 +280,8 @@ def test_the_report_says_what_was_decided_and_why() -> None:
     assert (first.strategy, first.expected_update, first.regret) == ("bootstrap", None, None)
     found = [commit(db, (-1, gone)).strata[0] for gone in (dense[:10], dense[10:500], dense[500:510])]
     assert [each.strategy for each in found] == ["update", "bootstrap", "update"]
-    assert found[0].reason == "nothing is known of such changes"
-    assert found[1].reason == "31% of what the rules read is gone"
+    assert found[0].reason == "no such change was measured yet"
+    assert found[1].reason == "31% of the rows that the rules read are deleted"
     assert found[2].reason.startswith("an Update was expected to cost")
     assert found[2].expected_bootstrap is not None
     assert all(each.given_up == 0 for each in found)
@@ -315,7 +315,7 @@ def test_the_strategy_update_never_gives_up() -> None:
     commit(db, (+1, CHAIN))
     for rows in ([CHAIN[200]], CHAIN[:200], CHAIN[201:]):
         (report,) = commit(db, (-1, rows)).strata
-        assert (report.strategy, report.reason) == ("update", "so asked for")
+        assert (report.strategy, report.reason) == ("update", "requested by `strategy=`")
     assert db.count("Reach") == 0
 
 
@@ -323,7 +323,7 @@ def test_a_relation_that_is_replaced_is_derived_anew_at_once() -> None:
     db = engine()
     commit(db, (+1, CHAIN))
     (report,) = commit(db, (-1, CHAIN), (+1, [(a + 1000, b + 1000) for a, b in CHAIN])).strata
-    assert (report.strategy, report.reason) == ("bootstrap", "100% of what the rules read is gone")
+    assert (report.strategy, report.reason) == ("bootstrap", "100% of the rows that the rules read are deleted")
 
 
 def test_regret_is_what_was_taken_above_the_better_expectation() -> None:

@@ -72,7 +72,7 @@ def _compare(run: Running) -> int:
     """
     compared = 0
     for stratum in run.engine._runtime.strata:
-        bytecode: list[Bytecode] = list(getattr(stratum, "_variants", ()))
+        bytecode: list[Bytecode] = stratum.plans.variants
         for tree in bytecode:
             found = _grown(tree.variants, stratum.relations)
             if tree.in_python:

@@ -17,7 +17,7 @@ from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
 from tidelog.engine.local.strata.monotone import ranked_update
-from tidelog.engine.local.strata.monotone.stratum import OVER, REPAIRED, RETRACTED, MonotoneStratum
+from tidelog.engine.local.strata.monotone.stratum import OVER, RETRACTED, UPDATED, MonotoneStratum
 
 SEEDS = range(24)
 
@@ -48,13 +48,13 @@ def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = 
 
 def test_oracle_costs_that_only_get_better_are_those_of_the_rounds() -> None:
     assert climb(SEEDS) > len(SEEDS) // 2
-    assert Recounting.reasons[REPAIRED] > 2 * len(SEEDS), "hardly any of the programs is monotone"
+    assert Recounting.reasons[UPDATED] > 2 * len(SEEDS), "hardly any of the programs is monotone"
 
 
 def test_oracle_sums_that_run_over_the_end_of_their_type_are_those_of_the_rounds() -> None:
     assert climb(SEEDS[:10], runs_over=True) > 4
     assert Recounting.reasons[OVER] > 0
-    assert Recounting.reasons[REPAIRED] > 0
+    assert Recounting.reasons[UPDATED] > 0
 
 
 @pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "circuit", "trace"])

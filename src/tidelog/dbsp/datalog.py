@@ -73,13 +73,13 @@ ROOT: Provenance = ()
 
 
 def ground_atom(rewrite: Rewrite, atom: Atom) -> Row:
-    """The fact that a rewrite makes of an atom; it has a constant for every variable."""
+    """Returns the fact that a rewrite makes of an atom; it has a constant for every variable."""
     known = dict(rewrite)
     return atom.predicate, tuple(known[term.name] if isinstance(term, Var) else term for term in atom.terms)
 
 
 def unify(rewrite: Rewrite, atom: Atom, values: tuple[Hashable, ...]) -> Rewrite | None:
-    """The rewrite extended so that the atom becomes the fact with these values; None if there is none."""
+    """Returns the rewrite extended so that the atom becomes the fact with these values; None if there is none."""
     known = dict(rewrite)
     if len(values) != len(atom.terms):
         return None
@@ -90,7 +90,7 @@ def unify(rewrite: Rewrite, atom: Atom, values: tuple[Hashable, ...]) -> Rewrite
 
 
 def consequence(program: ZSet, facts: ZSet) -> ZSet:
-    """What the rules derive from the facts in one step (T): a set."""
+    """Returns the set of facts that the rules derive from the facts in one step (T)."""
     derived = ZSet()
     for row in program:
         (rule,) = row
@@ -118,7 +118,7 @@ def signals(program: ZSet) -> ZSet:
 
 
 def known_columns(prefix: Provenance) -> tuple[int, ...]:
-    """The columns of the last atom that are known before it is met: constants, and variables of earlier atoms."""
+    """Returns the columns of the last atom that are bound before it: constants, and variables of earlier atoms."""
     bound = {term for atom in prefix[:-1] for term in atom.terms if isinstance(term, Var)}
     return tuple(i for i, term in enumerate(prefix[-1].terms) if not isinstance(term, Var) or term in bound)
 
@@ -202,7 +202,7 @@ class NaiveInterpreter:
 
 
 def _materialise(program: ZSet, facts: ZSet) -> ZSet:
-    """The least fixed point."""
+    """Returns the least fixed point."""
     given: Stream[ZSet] = Stream(lambda _: facts, ZSETS)
     derive = lift(lambda found: consequence(program, found), ZSETS)
     rounds = feedback(lambda found: lift(ZSet.distinct, ZSETS)(given + derive(delay(found))), ZSETS)
@@ -243,7 +243,7 @@ class Interpreter:
         return changes
 
     def work(self) -> int:
-        """The rewrites that came and went in all epochs so far: what the circuit had to look at."""
+        """Returns the rewrites that came and went in all epochs so far: what the circuit had to look at."""
         epochs = range(len(self._facts))
         return sum(len(self._rewrites[t][i]) for t in epochs for i in range(self._rounds + 1))
 
@@ -255,7 +255,7 @@ class Interpreter:
 
 
 def _growing(values: list[ZSet]) -> Stream[ZSet]:
-    """The stream of the values in a list that grows; nobody asks for what is not there yet."""
+    """Returns the stream of the values in a list that grows; nobody asks for what is not there yet."""
     return Stream(lambda t: values[t], ZSETS)
 
 
@@ -264,7 +264,7 @@ def _nested(stream: Stream[ZSet]) -> Nested:
 
 
 def _loop(make: Callable[[], Nested]) -> Nested:
-    """A nested stream that is defined by earlier rounds of itself; it is made when first asked for."""
+    """Returns a nested stream that is defined by earlier rounds of itself; it is made when first asked for."""
     made: list[Nested] = []
 
     def at(epoch: int, moment: int) -> ZSet:

@@ -24,7 +24,7 @@ Nested = Stream[Stream[ZSet]]
 
 
 def join_changes(left: Stream[ZSet], right: Stream[ZSet], *on: tuple[int, int]) -> Stream[ZSet]:
-    """The changes of a join, from the changes of its two sides.
+    """Returns the changes of a join, from the changes of its two sides.
 
     >>> edges = Stream.of([ZSet.of(("a", "b")), ZSet.of(("b", "c"))], ZSETS)
     >>> join_changes(edges, edges, (1, 0)).first(2)
@@ -43,7 +43,7 @@ def join_changes(left: Stream[ZSet], right: Stream[ZSet], *on: tuple[int, int]) 
 
 
 def distinct_changes(stream: Stream[ZSet]) -> Stream[ZSet]:
-    """The changes of the set that a stream of changes adds up to.
+    """Returns the changes of the set that a stream of changes adds up to.
 
     >>> distinct_changes(Stream.of([ZSet({("a",): 2}), ZSet({("a",): -1}), ZSet({("a",): -1})], ZSETS)).first(3)
     [ZSet({('a',): 1}), ZSet({}), ZSet({('a',): -1})]
@@ -114,7 +114,7 @@ class _Traces:
 
 
 def _probe(change: ZSet, key: tuple[int, ...], trace: Trace, on: tuple[tuple[int, int], ...], *, is_left: bool) -> ZSet:
-    """The pairs of a change with what is in a trace."""
+    """Returns the pairs of a change with what is in a trace."""
     if not change or not trace.batches:
         return ZSet()
     found = trace.find(key_hashes(change, key))

@@ -20,19 +20,19 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 def hash_start(count: int) -> Hashes:
-    """The hashes of rows without columns."""
+    """Returns the hashes of rows without columns."""
     return np.full(count, _START, dtype=np.uint64)
 
 
 def hash_on(hashes: Hashes, column: Words) -> Hashes:
-    """The hashes with one more column."""
+    """Returns the hashes with one more column."""
     mixed = (hashes ^ column.view(np.uint64)) * _FACTOR
     mixed ^= mixed >> _HALF
     return mixed * _START
 
 
 def hash_rows(rows: Words) -> Hashes:
-    """A hash for each row."""
+    """Returns a hash for each row."""
     hashes = hash_start(len(rows))
     for column in range(rows.shape[1]):
         hashes = hash_on(hashes, np.ascontiguousarray(rows[:, column]))
@@ -40,12 +40,12 @@ def hash_rows(rows: Words) -> Hashes:
 
 
 def marks_of(keys: Hashes, rows: Words) -> Hashes:
-    """The mark of each row, from the hash of its key."""
+    """Returns the mark of each row, from the hash of its key."""
     return (keys & ~_LOW) | (hash_rows(rows) >> _HALF)
 
 
 def run_of(marks: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """For each key the run of sorted marks that may have it: where it starts, and where it ends."""
+    """Returns for each key the run of sorted marks that may have it: its start and its end."""
     starts = np.searchsorted(marks, keys & ~_LOW, side="left")
     return starts, np.searchsorted(marks, keys | _LOW, side="right")
 
@@ -53,7 +53,7 @@ def run_of(marks: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArr
 def spread(
     starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """All pairs of a run and a place in it: the number of the run, and the place."""
+    """Returns all pairs of a run and a place in it: the number of the run, and the place."""
     lengths = ends - starts
     runs = np.repeat(np.arange(len(lengths)), lengths)
     before = np.cumsum(lengths) - lengths

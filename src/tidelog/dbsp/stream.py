@@ -56,7 +56,7 @@ class Stream(Generic[A]):
 
     @classmethod
     def of(cls, values: Sequence[A], group: Group[A]) -> Stream[A]:
-        """The stream that begins with these values, and is zero after them."""
+        """Returns the stream that begins with these values, and is zero after them."""
         return cls(lambda t: values[t] if t < len(values) else group.zero, group)
 
     def __getitem__(self, moment: int) -> A:
@@ -66,7 +66,7 @@ class Stream(Generic[A]):
         return self._known[moment]
 
     def first(self, count: int) -> list[A]:
-        """The values of the first moments."""
+        """Returns the values of the first moments."""
         return [self[t] for t in range(count)]
 
     def __add__(self, other: Stream[A]) -> Stream[A]:
@@ -80,7 +80,7 @@ class Stream(Generic[A]):
 
 
 def streams_of(group: Group[A]) -> Group[Stream[A]]:
-    """The group of streams of a group. (Whether a stream is zero cannot be known; no operator here asks.)"""
+    """Returns the group of streams of a group. (Whether a stream is zero cannot be known; no operator here asks.)"""
 
     def unknown(stream: Stream[A]) -> bool:
         raise TypeError("whether an endless stream is zero cannot be known")
@@ -93,7 +93,7 @@ NESTED: Group[Stream[ZSet]] = streams_of(ZSETS)
 
 
 def lift(function: Callable[..., B], group: Group[B]) -> Callable[..., Stream[B]]:
-    """The operator that applies a function at every moment (↑f); `group` is that of its results.
+    """Returns the operator that applies a function at every moment (↑f); `group` is that of its results.
 
     >>> lift(ZSet.distinct, ZSETS)(Stream.of([ZSet({("a",): 2})], ZSETS))[0]
     ZSet({('a',): 1})
@@ -106,7 +106,7 @@ def lift(function: Callable[..., B], group: Group[B]) -> Callable[..., Stream[B]
 
 
 def delay(stream: Stream[A]) -> Stream[A]:
-    """The stream one moment later, after a zero (z⁻¹).
+    """Returns the stream one moment later, after a zero (z⁻¹).
 
     >>> delay(Stream.of([3, 1, 4], INTEGERS)).first(4)
     [0, 3, 1, 4]
@@ -115,17 +115,17 @@ def delay(stream: Stream[A]) -> Stream[A]:
 
 
 def integrate(stream: Stream[A]) -> Stream[A]:
-    """The sums of all that came so far (I)."""
+    """Returns the sums of all values so far (I)."""
     return feedback(lambda sums: delay(sums) + stream, stream.group)
 
 
 def differentiate(stream: Stream[A]) -> Stream[A]:
-    """What each moment adds to the one before (D); the inverse of `integrate`."""
+    """Returns the stream of differences between each moment and the one before (D); the inverse of `integrate`."""
     return stream - delay(stream)
 
 
 def feedback(circuit: Callable[[Stream[A]], Stream[A]], group: Group[A]) -> Stream[A]:
-    """The stream that a circuit gives when it is fed with that very stream, which it must delay first.
+    """Returns the stream that a circuit gives when it is fed with that very stream, which it must delay first.
 
     >>> feedback(lambda s: delay(s) + Stream(lambda _: 1, INTEGERS), INTEGERS).first(4)
     [1, 2, 3, 4]
@@ -137,7 +137,7 @@ def feedback(circuit: Callable[[Stream[A]], Stream[A]], group: Group[A]) -> Stre
 
 
 def incremental(circuit: Callable[..., Stream[B]]) -> Callable[..., Stream[B]]:
-    """The circuit from changes to changes: D ∘ Q ∘ I. It is right for every Q, and as slow as Q.
+    """Returns the circuit from changes to changes: D ∘ Q ∘ I. It is right for every Q, and as slow as Q.
 
     >>> squares = lift(lambda n: n * n, INTEGERS)
     >>> incremental(squares)(Stream.of([1, 2, 3], INTEGERS)).first(3)
@@ -147,12 +147,12 @@ def incremental(circuit: Callable[..., Stream[B]]) -> Callable[..., Stream[B]]:
 
 
 def introduce(value: A, group: Group[A]) -> Stream[A]:
-    """The stream of one value, and zeros after it (δ₀)."""
+    """Returns the stream of one value, and zeros after it (δ₀)."""
     return Stream.of([value], group)
 
 
 def eliminate(stream: Stream[A]) -> A:
-    """The sum of a stream until its first zero (∫); it never ends where there is none."""
+    """Returns the sum of a stream until its first zero (∫); it never ends where there is none."""
     total = stream.group.zero
     moment = 0
     while not stream.group.is_zero(stream[moment]):

@@ -16,7 +16,7 @@ _words: dict[Hashable, int] = {}
 
 
 def word_of(value: Hashable) -> int:
-    """The number of a value, a new one if need be."""
+    """Returns the number of a value, a new one if need be."""
     word = _words.get(value)
     if word is None:
         word = _words[value] = len(_values)
@@ -25,7 +25,7 @@ def word_of(value: Hashable) -> int:
 
 
 def rows_to_words(rows: Sequence[tuple[Hashable, ...]]) -> Words:
-    """One line per row, one word per column. Raises ValueError where rows have different lengths."""
+    """Returns one line per row, one word per column. Raises ValueError where rows have different lengths."""
     width = len(rows[0]) if rows else 0
     if any(len(row) != width for row in rows):
         raise ValueError("the rows of a Z-set have one length")
@@ -33,5 +33,5 @@ def rows_to_words(rows: Sequence[tuple[Hashable, ...]]) -> Words:
 
 
 def words_to_rows(words: Words) -> list[tuple[Hashable, ...]]:
-    """The rows as values."""
+    """Returns the rows as values."""
     return [tuple(_values[word] for word in row) for row in words.tolist()]

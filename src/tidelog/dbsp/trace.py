@@ -52,15 +52,15 @@ class Trace:
 
     @classmethod
     def empty(cls, width: int) -> Trace:
-        """The trace of nothing, for rows of so many columns."""
+        """Returns the trace of nothing, for rows of so many columns."""
         return cls(width)
 
     def __len__(self) -> int:
-        """The rows whose weight is not 0."""
+        """Returns the rows whose weight is not 0."""
         return sum(int(np.count_nonzero(batch.weights)) for batch in self.batches)
 
     def add(self, keys: Hashes, rows: Words, weights: Words) -> Trace:
-        """The trace with a delta added: rows, each with the hash of its key and its weight."""
+        """Returns the trace with a delta added: rows, each with the hash of its key and its weight."""
         if not len(rows):
             return self
         marks, rows, weights = consolidate(marks_of(keys, rows), rows, weights)
@@ -81,7 +81,7 @@ class Trace:
         return Trace(self.width, _merged(batches))
 
     def find(self, keys: Hashes) -> Found:
-        """The rows whose keys have one of these hashes, and maybe a few others."""
+        """Returns the rows whose keys have one of these hashes, and maybe a few others."""
         parts = []
         for batch in self.batches:
             probe, places = spread(*run_of(batch.marks, keys))
@@ -94,7 +94,7 @@ class Trace:
         return _together(parts, self.width)
 
     def fanout(self, keys: Hashes) -> npt.NDArray[np.intp]:
-        """For each key how many rows `find` may give."""
+        """Returns for each key the number of rows that `find` may return."""
         counts = np.zeros(len(keys), dtype=np.intp)
         for batch in self.batches:
             starts, ends = run_of(batch.marks, keys)
@@ -102,14 +102,14 @@ class Trace:
         return counts
 
     def everything(self) -> tuple[Words, Words]:
-        """All rows, with their weights."""
+        """Returns all rows, with their weights."""
         rows = np.concatenate([np.empty((0, self.width), dtype=np.int64), *(batch.rows for batch in self.batches)])
         weights = np.concatenate([np.empty(0, dtype=np.int64), *(batch.weights for batch in self.batches)])
         there = np.flatnonzero(weights)
         return rows[there], weights[there]
 
     def without(self, column: int, words: Words) -> Trace:
-        """The trace without the rows that have one of the words in a column."""
+        """Returns the trace without the rows that have one of the words in a column."""
         kept = []
         for batch in self.batches:
             there = np.flatnonzero(~np.isin(batch.rows[:, column], words) & (batch.weights != 0))
@@ -117,12 +117,12 @@ class Trace:
         return Trace(self.width, tuple(batch for batch in kept if len(batch)))
 
     def bytes(self) -> int:
-        """The memory that the batches take."""
+        """Returns the memory that the batches take."""
         return sum(each.marks.nbytes + each.rows.nbytes + each.weights.nbytes for each in self.batches)
 
 
 def _locate(batch: Batch, marks: Hashes, rows: Words) -> tuple[_Places, _Places]:
-    """Which of the rows are in the batch, and where."""
+    """Returns which of the rows are in the batch, and where."""
     starts = np.searchsorted(batch.marks, marks, side="left")
     ends = np.searchsorted(batch.marks, marks, side="right")
     delta, places = spread(starts, ends)
@@ -147,7 +147,7 @@ def _merged(batches: list[Batch]) -> tuple[Batch, ...]:
 
 
 def _near_in_length(batches: list[Batch]) -> int | None:
-    """The last place at which a batch is less than twice as long as the next."""
+    """Returns the last place at which a batch is less than twice as long as the next."""
     return next((i for i in reversed(range(len(batches) - 1)) if len(batches[i]) < 2 * len(batches[i + 1])), None)
 
 

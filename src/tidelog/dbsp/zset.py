@@ -41,7 +41,7 @@ class ZSet:
 
     @classmethod
     def of(cls, *rows: Row) -> ZSet:
-        """The set of these rows; one that is given twice has weight 2.
+        """Returns the set of these rows; one that is given twice has weight 2.
 
         >>> ZSet.of(("a", "b"), ("b", "c"))
         ZSet({('a', 'b'): 1, ('b', 'c'): 1})
@@ -50,7 +50,7 @@ class ZSet:
 
     @classmethod
     def from_words(cls, words: Words, weights: Words) -> ZSet:
-        """The Z-set of lines of words, in any order, however often; the weights of equal ones are added."""
+        """Returns the Z-set of lines of words, in any order, however often; the weights of equal ones are added."""
         made = cls.__new__(cls)
         made._set(words, weights)
         return made
@@ -97,11 +97,11 @@ class ZSet:
         return iter(words_to_rows(self.words))
 
     def __getitem__(self, row: Row) -> int:
-        """The weight of a row; 0 where it is not there."""
+        """Returns the weight of a row; 0 where it is not there."""
         return dict(self.items()).get(row, 0)
 
     def items(self) -> Iterator[tuple[Row, int]]:
-        """The rows, each with its weight."""
+        """Yields the rows, each with its weight."""
         return zip(words_to_rows(self.words), self.weights.tolist())
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class ZSet:
     # Linear operators
 
     def where(self, holds: Callable[..., bool]) -> ZSet:
-        """The rows for which a function of their columns is true.
+        """Returns the rows for which a function of their columns is true.
 
         >>> ZSet.of((1, 2), (3, 2)).where(lambda x, y: x < y)
         ZSet({(1, 2): 1})
@@ -120,7 +120,7 @@ class ZSet:
         return ZSet.from_words(self.words[kept], self.weights[kept]) if len(self) else self
 
     def map(self, function: Callable[..., Row]) -> ZSet:
-        """The rows that a function makes of their columns, with their weights; equal ones are added up.
+        """Returns the rows that a function makes of their columns, with their weights; equal ones are added up.
 
         >>> ZSet.of((1, 2), (3, 2)).map(lambda x, y: (y,))
         ZSet({(2,): 2})
@@ -128,7 +128,7 @@ class ZSet:
         return self.flat_map(lambda *row: (function(*row),))
 
     def flat_map(self, function: Callable[..., Iterable[Row]]) -> ZSet:
-        """All rows that a function makes of the columns of each.
+        """Returns all rows that a function makes of the columns of each.
 
         >>> ZSet({(2,): 5}).flat_map(lambda n: [(i,) for i in range(n)])
         ZSet({(0,): 5, (1,): 5})
@@ -138,7 +138,7 @@ class ZSet:
         return ZSet.from_words(rows, np.array([weight for _, weight in made], dtype=np.int64))
 
     def project(self, *columns: int) -> ZSet:
-        """Some of the columns, in this order.
+        """Returns the rows with some of their columns, in this order.
 
         >>> ZSet.of(("a", "b"), ("a", "c")).project(0)
         ZSet({('a',): 2})
@@ -165,7 +165,7 @@ class ZSet:
     # What is not linear
 
     def distinct(self) -> ZSet:
-        """The set of the rows with positive weights (the paper's *toset*).
+        """Returns the set of the rows with positive weights (the paper's *toset*).
 
         >>> ZSet({("a",): 3, ("b",): -1}).distinct()
         ZSet({('a',): 1})
@@ -182,7 +182,7 @@ class ZSet:
         return ZSet.from_words(self.words, np.sign(self.weights))
 
     def is_set(self) -> bool:
-        """Whether all weights are 1."""
+        """True if all weights are 1."""
         return bool((self.weights == 1).all())
 
 
@@ -196,6 +196,6 @@ def paired(left: Words, left_weights: Words, right: Words, right_weights: Words,
 
 
 def key_hashes(zset: ZSet, columns: Iterable[int]) -> Hashes:
-    """The hashes of some columns."""
+    """Returns the hashes of some columns."""
     chosen: Any = list(columns)
     return hash_rows(zset.words[:, chosen])

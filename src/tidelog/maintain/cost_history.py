@@ -35,19 +35,19 @@ class History:
         self.skipped = 0  # Updates in a row that were not even tried
 
     def note_bootstrap(self, seconds: float, instances: int, replaced: int = 0) -> None:
-        """A Bootstrap that found so many instances; it replaced so many rows, each as dear as an instance."""
+        """Notes a Bootstrap that found so many instances; it replaced so many rows, each as dear as an instance."""
         if instances >= MEASURABLE:
             self._bootstraps.append(seconds / (instances + replaced))
 
     def note_update(self, seconds: float, work: int, events: Mapping[Event, int], instances: int) -> None:
-        """An Update that met `work` instances of a stratum that had so many."""
+        """Notes an Update that met `work` instances of a stratum that had so many."""
         self.skipped = 0
         if work >= MEASURABLE:
             self._updates.append(seconds / work)
         self._note_impact(float(work), events, instances)
 
     def note_given_up(self, seconds: float, work: int, events: Mapping[Event, int], instances: int) -> None:
-        """An Update that had met `work` instances when it was given up, and would have met at least twice as many."""
+        """Notes an Update that was given up after `work` instances, and would have met at least twice as many."""
         self.skipped = 0
         if work >= MEASURABLE:
             self._updates.append(seconds / work)
@@ -64,7 +64,9 @@ class History:
         return _lower_median(self._updates)
 
     def expected_work(self, events: Mapping[Event, int], instances: int) -> float | None:
-        """The instances that an Update of these events would meet; None where some kind of event was never seen."""
+        """Returns the instances that an Update of these events would meet; None where some kind of event was never
+        seen.
+        """
         impacts = {event: self._impact(event) for event in events}
         known = {event: impact for event, impact in impacts.items() if impact is not None}
         if len(known) < len(impacts):

@@ -1,7 +1,7 @@
-"""One epoch over the strata of a program: in order, each left alone, repaired, or derived anew.
+"""One epoch over the strata of a program: in order, each left alone, updated, or derived from scratch.
 
 Every stratum works in an overlay over the state of the last commit. Nothing is committed before the last stratum is
-done: until then any failure drops all overlays, and the state is as it was.
+done: until then any failure rolls all overlays back, and the state is as it was.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.maintain.report import StratumReport, regret
 from tidelog.maintain.switch import FIRST_LOAD, RANK_LIMIT, Decision, Meter, Switch, Touched, events_of, is_first_load
 
+REQUESTED = "requested by `strategy=`"
+ALWAYS_UPDATED = "the strategy always updates incrementally"
 NO_TRACE = "`trace` is for rules without recursion, groups, or expressions that Python evaluates or that may fail"
 
 
@@ -30,11 +32,11 @@ class StratumState(Protocol):
 
     @property
     def why(self) -> str:
-        """What is to be said of that way, once it is done."""
+        """The reason to report for that way, once it is done."""
 
     @property
-    def keeps(self) -> str:
-        """The strategy whose state it has."""
+    def strategy(self) -> str:
+        """The strategy whose state the stratum has."""
 
     @property
     def instances(self) -> int:
@@ -57,34 +59,34 @@ class StratumState(Protocol):
 
     @property
     def is_new(self) -> bool:
-        """Whether a change of rules has put other relations together here, so that there is nothing to repair."""
+        """True if a change of rules has put other relations together here, so that there is nothing to update."""
 
     def is_touched(self) -> bool:
-        """Whether a rule or a fact of the stratum or a row that its rules read has changed in this epoch."""
+        """True if a rule or a fact of the stratum or a row that its rules read has changed in this epoch."""
 
     def has_rules(self) -> bool: ...
 
     def can_update(self) -> bool:
-        """Whether everything that `update` needs to know about the rows is there."""
+        """True if everything that `update` needs to know about the rows is there."""
 
     def can_derive(self) -> bool:
         """False where no rule can have an instance, because every one reads something that is empty."""
 
     def touched(self) -> tuple[Touched, ...]:
-        """The facts of the stratum and the rows that its rules read that changed in this epoch, by relation."""
+        """Returns the facts of the stratum and the rows that its rules read that changed in this epoch, by relation."""
 
     def rows_below(self) -> int:
-        """The rows that the rules read, those that leave in this epoch among them, and the facts that come."""
+        """Returns the rows that the rules read, including those deleted in this epoch, and the inserted facts."""
 
     def top_rank(self) -> int: ...
 
     def update(self, meter: Meter) -> bool:
-        """The ranked Update; False when the meter had it given up. Then `drop` must follow."""
+        """Runs the ranked Update. False if the meter gave it up: then `roll_back` must follow."""
 
     def bootstrap(self) -> None: ...
 
-    def drop(self) -> None:
-        """Undoes what this epoch did to the stratum."""
+    def roll_back(self) -> None:
+        """Rolls back the changes of this epoch to the stratum."""
 
 
 @runtime_checkable
@@ -92,36 +94,36 @@ class Compared(Protocol):
     """A stratum that knows what a Bootstrap has changed."""
 
     def exchanged_rows(self) -> tuple[int, int]:
-        """How many rows came and how many left."""
+        """Returns the numbers of inserted and of deleted rows."""
 
 
 def maintain(
     strata: Iterable[StratumState],
     *,
-    anew: bool = False,
+    recompute: bool = False,
     on_stratum: Callable[[StratumState, str], None] | None = None,
     strategy: str = "elastic",
     switch: Switch | None = None,
 ) -> tuple[StratumReport, ...]:
-    """Brings every stratum to the new epoch, in overlays; the caller commits or drops them.
+    """Brings every stratum to the new epoch, in overlays; the caller commits them or rolls them back.
 
     `strategy` is one of `maintain.strategies`; `switch` is what learns from one epoch to the next.
-    `anew`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
+    `recompute`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
     """
     switch = switch or Switch()
     reports = []
     for stratum in strata:
-        if not (anew and stratum.can_derive()) and not stratum.is_touched():
+        if not (recompute and stratum.can_derive()) and not stratum.is_touched():
             continue
-        report = _bring(stratum, anew, strategy, switch, on_stratum)
+        report = _maintain_stratum(stratum, recompute, strategy, switch, on_stratum)
         if stratum.has_rules():
             reports.append(report)
     return tuple(reports)
 
 
-def _bring(
+def _maintain_stratum(
     stratum: StratumState,
-    anew: bool,
+    recompute: bool,
     strategy: str,
     switch: Switch,
     on_stratum: Callable[[StratumState, str], None] | None,
@@ -129,52 +131,52 @@ def _bring(
     """Brings one stratum to the new epoch; the switch learns what it took."""
     started = switch.clock()
     before, touched = stratum.instances, stratum.touched()
-    decision, events = _decide(stratum, touched, anew, strategy, switch), events_of(touched)
+    decision, events = _decide(stratum, touched, recompute, strategy, switch), events_of(touched)
     history = switch.history(stratum.relations)
     if on_stratum is not None:
         on_stratum(stratum, decision.strategy)
-    how, reason, is_anew = decision.strategy, decision.reason, decision.is_anew
+    how, reason, is_full = decision.strategy, decision.reason, decision.is_full
     given_up, in_vain = 0.0, 0
-    if not is_anew:
+    if not is_full:
         meter = switch.meter(decision, before, recursive=stratum.recursive)
-        if _is_repaired(stratum, meter):
+        if _update(stratum, meter):
             if stratum.fixed is not None:
                 how, reason = stratum.fixed, stratum.why
-            if stratum.fixed is None and stratum.keeps == "elastic":
+            if stratum.fixed is None and stratum.strategy == "elastic":
                 history.note_update(meter.seconds, meter.work, events, before)
         else:
-            stratum.drop()
+            stratum.roll_back()
             history.note_given_up(meter.seconds, meter.work, events, before)
             given_up, in_vain = switch.clock() - started, meter.work
-            how, reason, is_anew = "bootstrap", f"Update was given up: {meter.why}", True
-    if is_anew:
+            how, reason, is_full = "bootstrap", f"Update was given up: {meter.why}", True
+    if is_full:
         begun, replaced = switch.clock(), stratum.row_count
         stratum.bootstrap()
         history.note_bootstrap(switch.clock() - begun, stratum.instances, replaced)
     seconds = switch.clock() - started
-    expected = decision.expected_update, decision.expected_bootstrap
     return StratumReport(
-        stratum.relations,
-        how,
-        "local",
-        reason,
-        stratum.waves,
-        stratum.work,
-        seconds,
-        sum(events.values()),
-        (_turnover(stratum, before) if is_anew else stratum.work) / max(before, 1),
-        *expected,
-        given_up,
-        in_vain,
-        regret(seconds, *expected),
+        relations=stratum.relations,
+        strategy=how,
+        place="local",
+        reason=reason,
+        rounds=stratum.waves,
+        instances=stratum.work,
+        seconds=seconds,
+        events=sum(events.values()),
+        impact=(_turnover(stratum, before) if is_full else stratum.work) / max(before, 1),
+        expected_update=decision.expected_update,
+        expected_bootstrap=decision.expected_bootstrap,
+        given_up=given_up,
+        given_up_instances=in_vain,
+        regret=regret(seconds, decision.expected_update, decision.expected_bootstrap),
     )
 
 
-def _is_repaired(stratum: StratumState, meter: Meter) -> bool:
-    """Repairs a stratum; False when that was given up, and `drop` must follow.
+def _update(stratum: StratumState, meter: Meter) -> bool:
+    """Updates a stratum. False if that was given up: then `roll_back` must follow.
 
-    Rows that are repaired keep the ranks of long ago, so that an Update may need more rounds than it would take to
-    derive them now: one that needs too many does not end the epoch.
+    Rows keep the ranks of earlier epochs, so that an Update may need more rounds than a full recompute: one that needs
+    too many does not end the epoch.
     """
     try:
         return stratum.update(meter)
@@ -186,29 +188,32 @@ def _is_repaired(stratum: StratumState, meter: Meter) -> bool:
 
 
 def _turnover(stratum: StratumState, before: int) -> int:
-    """The instances that are born or die with an epoch that derived a stratum anew: the least that fits to how many
-    there were and are, and to the rows that came and left, each of which had one."""
-    came, left = stratum.exchanged_rows() if isinstance(stratum, Compared) else (0, 0)
+    """Returns the instances that are born or die in an epoch that recomputed a stratum: the least that fits the numbers
+    of instances before and after, and the inserted and deleted rows, each of which had one.
+    """
+    inserted, deleted = stratum.exchanged_rows() if isinstance(stratum, Compared) else (0, 0)
     grown = stratum.instances - before
-    return 2 * max(left, came - grown, -grown, 0) + grown
+    return 2 * max(deleted, inserted - grown, -grown, 0) + grown
 
 
-def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strategy: str, switch: Switch) -> Decision:
+def _decide(
+    stratum: StratumState, touched: Sequence[Touched], recompute: bool, strategy: str, switch: Switch
+) -> Decision:
     if stratum.fixed is not None:
         return Decision(stratum.fixed, stratum.why)
     if stratum.is_new:
         how = "recompute" if strategy == "recompute" else "bootstrap"
-        return Decision(how, "the change of rules has made another stratum of it")
+        return Decision(how, "the rules have changed, and with them the relations of the stratum")
     if not stratum.has_rules():
         return Decision("update", "input facts")
     if strategy == "recompute":
-        return Decision("recompute", "so asked for")
-    if anew:
+        return Decision("recompute", REQUESTED)
+    if recompute:
         return Decision("bootstrap", "the database is opened")
-    if stratum.keeps != "elastic":
+    if stratum.strategy != "elastic":
         return _decide_without_switch(stratum, touched)
     if strategy == "update" and stratum.instances and stratum.top_rank() < RANK_LIMIT:
-        return Decision("update", "so asked for")
+        return Decision("update", REQUESTED)
     decision = switch.decide(
         stratum.relations, stratum.instances, stratum.row_count, stratum.rows_below(), touched, stratum.top_rank()
     )
@@ -218,9 +223,9 @@ def _decide(stratum: StratumState, touched: Sequence[Touched], anew: bool, strat
 
 
 def _decide_without_switch(stratum: StratumState, touched: Sequence[Touched]) -> Decision:
-    """For strategies that always repair what they have."""
+    """Decides for strategies that always update the state that they have."""
     if is_first_load(stratum.instances, stratum.rows_below(), touched):
         return Decision("bootstrap", FIRST_LOAD)
     if not stratum.can_update():
-        return Decision("bootstrap", f"`{stratum.keeps}` has no state of these rows yet")
-    return Decision(stratum.keeps, "what is there is always repaired")
+        return Decision("bootstrap", f"`{stratum.strategy}` has no state of these rows yet")
+    return Decision(stratum.strategy, ALWAYS_UPDATED)

@@ -42,14 +42,14 @@ class Limits:
 
 
 def positive_whole(name: str, value: object) -> int:
-    """An option as a whole number above 0. Raises UsageError for one that is none."""
+    """Returns an option as a whole number above 0. Raises UsageError for one that is none."""
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
     raise UsageError(f"`{name}` is {value!r}; it must be a whole number above 0", code=Code.BAD_LIMIT)
 
 
 def positive(name: str, value: object) -> float:
-    """An option as a number above 0. Raises UsageError for one that is none."""
+    """Returns an option as a number above 0. Raises UsageError for one that is none."""
     if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             if float(value) > 0:
@@ -86,7 +86,7 @@ class Watch:
         self.begin()
 
     def begin(self, spent: float = 0.0) -> None:
-        """An epoch begins, of whose time so many seconds are gone already."""
+        """Begins an epoch that has already taken so many seconds."""
         self.stratum = ()
         self._started = perf_counter() - spent - self.pardoned()
 
@@ -134,7 +134,7 @@ class Watch:
             )
 
     def at(self, round_: int) -> None:
-        """A stratum is in this round: for whoever follows the epoch."""
+        """Notes the round of the stratum, for whoever follows the epoch."""
         if self.on_round is not None:
             self.on_round(round_)
 
@@ -154,7 +154,7 @@ class Watch:
         )
 
     def _where(self, running: Running) -> str:
-        """What was running, as a part of a sentence; empty where nobody knows."""
+        """Returns the running rule as a part of a sentence; empty where it is not known."""
         names = ", ".join(name for name in self.stratum if "#" not in name)
         rule = running() if callable(running) else running
         if rule is None:
@@ -164,7 +164,7 @@ class Watch:
 
 
 def paced(look: Callable[[], None]) -> Callable[[], None]:
-    """For work in small steps, some of which may be slow: what is to be called before each, and looks now and then."""
+    """Returns a function to call before each of many small steps, some of which may be slow; it looks now and then."""
     due = 0.0
 
     def look_if_due() -> None:

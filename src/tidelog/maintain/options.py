@@ -42,5 +42,5 @@ class Maintenance:
         max_rows: int | None = None,
         deadline: float | None = None,
     ) -> Maintenance:
-        """From the options of `Program.open`."""
+        """Checks and collects the options of `Program.open`."""
         return cls(strategy, switch, threads, Limits(max_rounds, max_rows, deadline))

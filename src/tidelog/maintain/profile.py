@@ -78,11 +78,11 @@ class Profile:
     arrangements: tuple[ArrangementProfile, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The profile as plain objects."""
+        """Returns the profile as plain objects."""
         return asdict(self)
 
     def to_json(self) -> str:
-        """The profile as JSON text, on one line."""
+        """Returns the profile as JSON text, on one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_text(self) -> str:
@@ -91,7 +91,7 @@ class Profile:
         return "\n\n".join([head, *self._tables()])
 
     def sizes_text(self) -> str:
-        """The tables of what there is, without those of what it cost."""
+        """Returns the tables of what there is, without those of what it cost."""
         tables = list(self._sizes())
         return "\n\n".join(tables) if tables else "no rows"
 
@@ -144,7 +144,7 @@ _WIDEST = 60
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table, or nothing where it would be empty; the first column is cut, numbers stand to the right."""
+    """Yields a table, or nothing where it would be empty; the first column is cut, numbers stand to the right."""
     rows = [(_cut(line[0]), *line[1:]) for line in lines]
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""What an epoch reports: how each stratum was brought up to date, why that way, and what it cost."""
+"""The report of an epoch: how each stratum was brought up to date, why that way, and the cost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tidelog.diagnostics.html import html_table
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
-    """What one stratum cost in one epoch, and why it was done that way.
+    """The cost of one stratum in one epoch, and why it was maintained that way.
 
-    A round counts, here and for `max_rounds`, where it finds rows that come or go; the last look, which finds nothing,
-    does not. So a stratum without recursion takes one round, a closure as many as its longest shortest path has edges,
-    and an Update those in which rows go and those in which rows come. `impact` is exact where the stratum was repaired.
-    Where it was derived anew, rows before and after are compared, but not how each was derived: it is the least that
-    fits to how many rows came and left, and to how many instances there were and are.
+    A round counts, here and for `max_rounds`, where it finds rows to insert or delete; the last look, which finds
+    nothing, does not. So a stratum without recursion takes one round, a closure as many as its longest shortest path
+    has edges, and an Update those that delete and those that insert. `impact` is exact after an Update. After a full
+    recompute the rows before and after are compared, but not how each was derived: then `impact` is the least that fits
+    the numbers of inserted and deleted rows and of instances before and after.
     """
 
     relations: tuple[str, ...]
@@ -24,10 +24,10 @@ class StratumReport:
     place: str  # "local", "decomposed", "single task", "frames"
     reason: str
     rounds: int
-    instances: int  # rule instances born or killed; where the stratum was derived anew, all that it has
+    instances: int  # rule instances born or killed; after a full recompute, all that it has
     seconds: float
     events: int = 0  # facts and rows of lower strata that changed
-    impact: float = 0.0  # instances born or killed, as a share of those that there were
+    impact: float = 0.0  # instances born or killed, as a share of those before the epoch
     expected_update: float | None = None  # seconds, as past epochs foretold; None where they could not
     expected_bootstrap: float | None = None
     given_up: float = 0.0  # seconds spent in an Update that was given up; they are part of `seconds`
@@ -37,7 +37,7 @@ class StratumReport:
 
 
 def regret(seconds: float, *expected: float | None) -> float | None:
-    """What was taken above the better of what was expected; None where nothing was."""
+    """Returns the seconds above the better of the expected ones; None where none was expected."""
     known = [each for each in expected if each is not None]
     return max(seconds - min(known), 0.0) if known else None
 
@@ -49,13 +49,13 @@ class EpochReport:
     epoch: int
     strata: tuple[StratumReport, ...]
     seconds: float
-    inserted: int  # rows that came to output relations
-    deleted: int  # rows that left output relations
+    inserted: int  # rows of output relations
+    deleted: int  # rows of output relations
     rows: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        """For notebooks: what each stratum that had something to do did."""
+        """Renders a table for notebooks: the strata that had something to do."""
         headings = ("relations", "strategy", "place", "reason", "rounds", "instances", "seconds")
         busy = [stratum for stratum in self.strata if stratum.rounds or stratum.instances]
         rows = (

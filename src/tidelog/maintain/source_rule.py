@@ -11,7 +11,9 @@ from tidelog.rules.ir import Rule
 
 
 def written_rule(rule: Rule, rules: Iterable[Rule]) -> Rule:
-    """The rule that users know: of those in the same text, the last that begins before it; itself where none does."""
+    """Returns the rule that users know: of those in the same text, the last that begins before it; itself where none
+    does.
+    """
     if "#" not in rule.head.relation:
         return rule
     place = rule.span

@@ -1,7 +1,7 @@
-"""The strategies: the ways to keep strata up to date that `strategy=` can ask for, each with what it does.
+"""The strategies: the ways to maintain strata that `strategy=` can request, each with a description.
 
-A strategy is a preference per stratum: where it does not apply, the stratum is kept in its own way, and the report says
-so. All give the same rows and changes.
+A strategy is a preference per stratum: where it does not apply, the stratum is maintained in its own way, and the
+report says so. All give the same rows and changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STRATEGIES = {
 
 
 def check_strategy(name: object) -> str:
-    """The name, if there is such a strategy. Raises UsageError with the one that was meant."""
+    """Returns the name, if there is such a strategy. Raises UsageError with the one that was meant."""
     if not isinstance(name, str) or name not in STRATEGIES:
         meant = suggest(name, STRATEGIES) if isinstance(name, str) else None
         known = ", ".join(map(repr, STRATEGIES))

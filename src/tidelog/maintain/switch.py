@@ -1,12 +1,12 @@
-"""The switch: whether a stratum is repaired (Update) or derived anew (Bootstrap) in this epoch.
+"""The switch: whether a stratum is updated (Update) or derived from scratch (Bootstrap) in this epoch.
 
 Update's cost is the rule instances that die or are born; Bootstrap's is all that there will be, and the rows that it
 replaces, with which it is compared. Three things speak:
 
 - *The past* (`history`): seconds per instance of both ways, and what events of this kind did. An Update that is
   expected to cost more than a Bootstrap is not tried; now and then one is, or nothing more would ever be learnt.
-- *The change*: where much of what the rules read is gone and the past does not say that this is harmless, an Update is
-  bound to lose.
+- *The change*: where much of what the rules read is deleted and the past does not say that this is harmless, an Update
+  is bound to lose.
 - *The Update itself*, while it runs (`Meter`): what it has cost, and the rows that wait for the next wave. It works in
   an overlay, so it can be given up at any moment. Without a past its budget is the paper's: the share `switch` of a
   Bootstrap's time.
@@ -28,9 +28,9 @@ from tidelog.maintain.options import DEFAULT_SWITCH
 UPDATE_RATE = 1.2
 # It never costs less than this, whatever noise the measurements have.
 LEAST_UPDATE_RATE = 0.7
-# This share of all that the rules read is gone: most rules have lost an instance's row.
-GONE_SHARE = 0.25
-# This share of one relation is gone: it was replaced; of a relation that is at least so much of what the rules read.
+# This share of all that the rules read is deleted: most rules have lost an instance's row.
+DELETED_SHARE = 0.25
+# This share of one relation is deleted: it was replaced; of a relation that is at least so much of what the rules read.
 REPLACED_SHARE, NOTABLE_SHARE = 0.75, 0.05
 # Below this many instances, with as few events, both are faster than the difference could be noticed.
 ALWAYS_UPDATE = 5_000
@@ -49,20 +49,20 @@ LOOKS, LOOK_EVERY = 64, 8_192
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A relation that a stratum's rules read, or its own facts: rows before the epoch, and those that came and left."""
+    """A relation that a stratum's rules read, or its own facts: rows before the epoch, inserted and deleted ones."""
 
     relation: str
     rows: int
-    came: int
-    left: int
+    inserted: int
+    deleted: int
 
 
-FIRST_LOAD = "nothing was derived yet and most of what the rules read is new"
+FIRST_LOAD = "nothing was derived yet and most of the rows that the rules read are new"
 
 
 def is_first_load(instances: int, rows_below: int, touched: Sequence[Touched]) -> bool:
-    """Whether a stratum with so many instances, whose rules read so many rows, is better derived than repaired."""
-    return instances == 0 and 2 * sum(each.came for each in touched) >= rows_below
+    """True if a stratum with so many instances, whose rules read so many rows, is better derived than updated."""
+    return instances == 0 and 2 * sum(each.inserted for each in touched) >= rows_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Decision:
     bootstrap: float = float("inf")  # what Bootstrap would cost, in the same unit
 
     @property
-    def is_anew(self) -> bool:
-        """Whether the stratum is derived from nothing."""
+    def is_full(self) -> bool:
+        """True if the stratum is derived from nothing."""
         return self.strategy in ("bootstrap", "recompute")
 
 
@@ -130,20 +130,20 @@ class Meter:
         return max(LOOK_EVERY, self._instances // LOOKS)
 
     def begin(self) -> None:
-        """The waves of a phase begin."""
+        """Begins the waves of a phase."""
         if self._started is None:
             self._started = self._clock()
         self._wave = -1
 
     def end(self, instances: int) -> None:
-        """A phase is done, or given up, after so many instances."""
+        """Ends a phase, done or given up, after so many instances."""
         assert self._started is not None
         self._earlier += instances
         self.work = self._earlier
         self.seconds = self._clock() - self._started
 
     def goes_on(self, now: Progress) -> bool:
-        """Whether Update is still worth it."""
+        """True if Update is still worth it."""
         work = self._earlier + now.instances
         if self._decision.budget == float("inf") or work == 0:
             return True
@@ -170,7 +170,7 @@ class Meter:
         return self._clock() - self._started
 
     def _to_come(self, now: Progress) -> tuple[float, float]:
-        """The instances to be met in this wave and the next, and in those behind it.
+        """Returns the instances to be met in this wave and the next, and in those behind it.
 
         A row meets as many as rows do here on average. Waves go on to shrink, or to grow, as this one did; how long is
         known only by how many there were: there will not be more of them than that.
@@ -198,7 +198,7 @@ class Switch:
         self._histories: dict[tuple[str, ...], History] = {}
 
     def history(self, relations: tuple[str, ...]) -> History:
-        """What is known of the stratum of these relations."""
+        """Returns the cost history of the stratum of these relations."""
         return self._histories.setdefault(relations, History())
 
     def decide(
@@ -210,30 +210,31 @@ class Switch:
         touched: Sequence[Touched],
         top_rank: int,
     ) -> Decision:
-        """What to try first for a stratum with so many instances and rows, whose rules read so many rows."""
+        """Decides what to try first for a stratum with so many instances and rows, whose rules read so many rows."""
         if top_rank >= RANK_LIMIT:
             return Decision("bootstrap", "the ranks have grown near their limit")
         if is_first_load(instances, rows_below, touched):
             return Decision("bootstrap", FIRST_LOAD)
-        came, left = sum(each.came for each in touched), sum(each.left for each in touched)
-        if max(instances, came + left) <= ALWAYS_UPDATE:
+        inserted = sum(each.inserted for each in touched)
+        deleted = sum(each.deleted for each in touched)
+        if max(instances, inserted + deleted) <= ALWAYS_UPDATE:
             return Decision("update", "the stratum is small")
-        return self._weigh(self.history(relations), instances, rows, max(rows_below - came, left, 1), touched)
+        return self._weigh(self.history(relations), instances, rows, max(rows_below - inserted, deleted, 1), touched)
 
     def _weigh(
         self, history: History, instances: int, rows: int, rows_below: int, touched: Sequence[Touched]
     ) -> Decision:
         events = events_of(touched)
         work = history.expected_work(events, instances)
-        gone = max((each.left / max(each.rows, each.left) for each in touched if each.left), default=0.0)
+        gone = max((each.deleted / max(each.rows, each.deleted) for each in touched if each.deleted), default=0.0)
         rate = history.bootstrap_rate
         # In seconds, or in instances of a Bootstrap.
         per_instance = 1.0 if rate is None else rate
         per_work = UPDATE_RATE * per_instance
         if rate is not None and history.update_rate is not None:
             per_work = max(history.update_rate, LEAST_UPDATE_RATE * rate)
-        came = sum(each.came for each in touched)
-        born = 0.0 if work is None else min(work, came * work / max(sum(events.values()), 1))
+        inserted = sum(each.inserted for each in touched)
+        born = 0.0 if work is None else min(work, inserted * work / max(sum(events.values()), 1))
         bootstrap = per_instance * max(instances * (1 - gone) + born + rows, 1.0)
         update = None if work is None else per_work * work
         expected = (None, None) if rate is None else (update, bootstrap)
@@ -241,12 +242,12 @@ class Switch:
         if lost and (update is None or update > bootstrap / 2):
             return Decision("bootstrap", lost, *expected)
         count = sum(events.values())
-        rows_after = rows_below + sum(each.came - each.left for each in touched)
+        rows_after = rows_below + sum(each.inserted - each.deleted for each in touched)
         if count >= LARGE_SHARE * rows_after and per_instance * count > bootstrap:
-            return Decision("bootstrap", f"{count} changed rows are more than there is to derive", *expected)
+            return Decision("bootstrap", f"{count} changed rows are more than the instances to derive", *expected)
         budget = self._share * bootstrap
         if update is None:
-            reason = "nothing is known of such changes"
+            reason = "no such change was measured yet"
         elif update <= bootstrap:
             reason = f"an Update was expected to cost {update / bootstrap:.2g} Bootstraps"
             budget = max(budget, 1.5 * update)
@@ -265,17 +266,19 @@ class Switch:
 
 
 def events_of(touched: Sequence[Touched]) -> Mapping[Event, int]:
-    """The events of an epoch, by kind."""
-    counted = {(each.relation, sign): count for each in touched for sign, count in ((1, each.came), (-1, each.left))}
+    """Returns the events of an epoch, by kind."""
+    counted = {
+        (each.relation, sign): count for each in touched for sign, count in ((1, each.inserted), (-1, each.deleted))
+    }
     return {event: count for event, count in counted.items() if count}
 
 
 def _bound_to_lose(rows: int, touched: Sequence[Touched]) -> str:
-    """Why an Update of this change is bound to lose, unless the past says otherwise; empty where it is not."""
-    left = sum(each.left for each in touched)
-    if left >= GONE_SHARE * rows:
-        return f"{left / rows:.0%} of what the rules read is gone"
+    """Returns why an Update of this change is bound to lose, unless the past says otherwise; empty where it is not."""
+    deleted = sum(each.deleted for each in touched)
+    if deleted >= DELETED_SHARE * rows:
+        return f"{deleted / rows:.0%} of the rows that the rules read are deleted"
     for each in touched:
-        if each.left >= REPLACED_SHARE * max(each.rows, 1) and each.rows >= NOTABLE_SHARE * rows:
-            return f"{each.left / max(each.rows, 1):.0%} of `{each.relation}` is gone"
+        if each.deleted >= REPLACED_SHARE * max(each.rows, 1) and each.rows >= NOTABLE_SHARE * rows:
+            return f"{each.deleted / max(each.rows, 1):.0%} of `{each.relation}` is deleted"
     return ""

@@ -29,7 +29,7 @@ MOST_TRIED = 8
 
 
 def cyclic_core(atoms: Sequence[Atom]) -> list[int]:
-    """The literals that ear removal leaves, by their places; empty where the body is acyclic."""
+    """Returns the literals that ear removal leaves, by their places; empty where the body is acyclic."""
     edges = {
         place: {term.name for term in atom.terms if isinstance(term, Variable)} for place, atom in enumerate(atoms)
     }
@@ -65,7 +65,7 @@ class _Trie:
     order: list[int] = field(default_factory=list)
 
     def wildcards(self) -> list[int]:
-        """The columns that nothing reads; they come last, one right after the other."""
+        """Returns the columns that nothing reads; they come last, one right after the other."""
         return [column for column, term in enumerate(self.atom.terms) if isinstance(term, Wildcard)]
 
     def finished(self) -> Order:
@@ -130,7 +130,7 @@ class LeapfrogPlan:
         return tuple(finished)
 
     def _is_known(self, waiting: Sequence[int], bound: set[str]) -> bool:
-        """Whether a literal is waiting whose columns are all known, so that it can be looked up."""
+        """True if a literal is waiting whose columns are all known, so that it can be looked up."""
         tries = (self._tries[place] for place in waiting if place in self._tries)
         return any(len(bound_columns(trie.atom.terms, bound)) == len(trie.atom.terms) for trie in tries)
 
@@ -139,7 +139,9 @@ class LeapfrogPlan:
         return tuple(sorted({*known, *trie.order}))
 
     def _values(self, trie: _Trie, column: int, bound: set[str]) -> tuple[float, bool]:
-        """How many values the column is expected to have below what is known, and whether anything is known."""
+        """Returns the number of values the column is expected to have below what is known, and whether anything is
+        known.
+        """
         known, columns = self._known(trie, bound), len(trie.atom.terms)
         relation = trie.atom.relation
         rows = self._statistics.bucket(relation, known, columns) if known else self._statistics.rows(relation)
@@ -184,7 +186,7 @@ def _is_same(variable: Variable, term: object) -> bool:
 
 
 def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Collection[str]) -> Variant:
-    """The steps for a delta at one position, by leapfrog where that is called for.
+    """Returns the steps for a delta at one position, by leapfrog where that is called for.
 
     It is where the rule says so, or where its body is cyclic. Relations that are derived together with the rule's head
     (`growing`) are left out then: rows come to them all the time, and to keep a trie of them is dearer than to keep an
@@ -204,7 +206,7 @@ def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Col
 
 
 def _joined_by_leapfrog(rule: Rule, growing: Collection[str]) -> tuple[list[int], bool]:
-    """The places in the body of the literals that are joined by leapfrog, and whether the rule asks for it."""
+    """Returns the places in the body of the literals that are joined by leapfrog, and whether the rule asks for it."""
     places = [place for place, literal in enumerate(rule.body) if isinstance(literal, Positive) and literal.atom.terms]
     if rule.join == "hash":
         return [], False

@@ -37,8 +37,9 @@ COVERED = 0.9
 def with_complements(
     variant: Variant, statistics: Statistics, growing: Collection[str], *, asked: bool = False
 ) -> Variant:
-    """The variant with negated literals in its leapfrog joins where that wins; all that can be, where the rule `asked`
-    for leapfrog joins. Relations in `growing` are given no tries."""
+    """Returns the variant with negated literals in its leapfrog joins where that wins; all that can be, where the rule
+    `asked` for leapfrog joins. Relations in `growing` are given no tries.
+    """
     if variant.rule.join == "hash":
         return variant
     steps: list[Step] = list(variant.steps)
@@ -71,7 +72,9 @@ class _Place:
         self._runs_often = variant.delta.kind is not DeltaKind.RULE or is_repeated
 
     def joined(self, step: Antijoin, *, asked: bool) -> tuple[int, Leap] | None:
-        """The place of the join, and the leapfrog join with the negated literal in it; None where it stays apart."""
+        """Returns the place of the join, and the leapfrog join with the negated literal in it; None where it stays
+        apart.
+        """
         leap = self._leap(asked)
         if leap is None or leap.variable is None or step.atom.relation in self._growing:
             return None
@@ -81,7 +84,7 @@ class _Place:
         return self._place, replace(leap, without=(*leap.without, part))
 
     def _leap(self, asked: bool) -> Leap | None:
-        """The join as a leapfrog join, where it is one or goes through a bucket for the values of one variable."""
+        """Returns the join as a leapfrog join, if it is one or goes through a bucket for the values of one variable."""
         join = self._join
         if not isinstance(join, Join) or asked:
             return join if isinstance(join, Leap) else None
@@ -92,7 +95,7 @@ class _Place:
         return None if part is None else Leap(free[0], (part,))
 
     def _part(self, atom: Atom, position: int, variable: Variable) -> Part | None:
-        """The literal's trie at the variable, where that is the only column that is not known."""
+        """Returns the literal's trie at the variable, where that is the only column that is not known."""
         columns = [at for at, term in enumerate(atom.terms) if isinstance(term, Variable) and term == variable]
         known = bound_columns(atom.terms, self._bound)
         if len(columns) != 1 or len(known) + 1 != len(atom.terms):
@@ -104,7 +107,7 @@ class _Place:
         return self._runs_often and values >= MANY and self._rows(part) >= COVERED * values
 
     def _rows(self, part: Part) -> float:
-        """How many rows a part is expected to have below what is known."""
+        """Returns the number of rows a part is expected to have below what is known."""
         relation, known = part.atom.relation, part.order.columns[: part.level]
         keys: Keys = tuple(sorted(known))
         return (
@@ -113,7 +116,7 @@ class _Place:
 
 
 def _binds(step: Step) -> Collection[str]:
-    """The variables that are known after a step."""
+    """Returns the variables that are known after a step."""
     match step:
         case Join(atom):
             return [term.name for term in atom.terms if isinstance(term, Variable)]

@@ -7,7 +7,7 @@ from tidelog.types import is_word
 
 
 def is_plain(expression: typed.Expression) -> bool:
-    """Whether the kernel can evaluate it: words only, and nothing that may fail behind a condition inside it."""
+    """True if the kernel can evaluate it: words only, and nothing that may fail behind a condition inside it."""
     match expression:
         case typed.Var() | typed.Lit():
             return True

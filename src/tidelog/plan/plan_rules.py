@@ -27,7 +27,7 @@ UPKEEP = 2.0
 def plan_rules(
     rules: Sequence[Rule], statistics: Statistics, runs: Callable[[Rule, Delta], bool] = lambda *_: True
 ) -> list[Variant]:
-    """The variants of all rules that are to run, in the order of the rules and of `deltas`."""
+    """Returns the variants of all rules that are to run, in the order of the rules and of `deltas`."""
     wanted = _Wanted(statistics)
     variants = []
     growing = {rule.head.relation for rule in rules}
@@ -41,12 +41,12 @@ def plan_rules(
 
 
 def arrangements(variants: Sequence[Variant]) -> list[tuple[str, Keys]]:
-    """The arrangements that variants probe, each once, in the order in which they are met."""
+    """Returns the arrangements that variants probe, each once, in the order in which they are met."""
     return list(dict.fromkeys((step.atom.relation, step.keys) for each in variants for step in _probes(each)))
 
 
 def tries(variants: Sequence[Variant]) -> list[tuple[str, Order]]:
-    """The tries that variants leap over, each once, in the order in which they are met."""
+    """Returns the tries that variants leap over, each once, in the order in which they are met."""
     leaps = (step for each in variants for step in each.steps if isinstance(step, Leap))
     parts = (part for leap in leaps for part in (*leap.parts, *leap.without))
     return list(dict.fromkeys((part.atom.relation, part.order) for part in parts))
@@ -82,8 +82,9 @@ class _Wanted:
             self._keys.setdefault(step.atom.relation, set()).add(step.keys)
 
     def coarsen(self, variant: Variant) -> Variant:
-        """The variant with each arrangement that does not exist replaced by one with fewer columns, where one is
-        wanted whose buckets are hardly longer."""
+        """Returns the variant with each arrangement that does not exist replaced by one with fewer columns, where one
+        is wanted whose buckets are hardly longer.
+        """
         probes = _probes(variant)
         if not probes:
             return variant

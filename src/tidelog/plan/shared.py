@@ -35,12 +35,12 @@ class Shared:
 
 
 def shared_steps(variants: Sequence[Variant], inside: Collection[str]) -> list[Shared | None]:
-    """For each variant of a stratum whose relations are `inside` what it shares with an earlier one, if anything."""
+    """Returns for each variant of a stratum with the relations `inside` the part that it shares with an earlier one."""
     return [shared for _, shared in _grown(variants, inside)]
 
 
 def _grown(variants: Sequence[Variant], inside: Collection[str]) -> list[tuple[_Tree | None, Shared | None]]:
-    """The tree of each variant, and what it shares there; no tree where it stays alone."""
+    """Returns the tree of each variant, and what it shares there; no tree where it stays alone."""
     trees: dict[tuple[Any, ...], list[_Tree]] = {}
     found: list[tuple[_Tree | None, Shared | None]] = []
     for variant in variants:
@@ -83,7 +83,7 @@ class _Tree:
         self._root = _chain(path)
 
     def blocks(self) -> list[_Block]:
-        """The iterators, each before those below it."""
+        """Returns the iterators, each before those below it."""
         found, waiting = list[_Block](), [self._root]
         while waiting:
             found.append(waiting.pop())
@@ -145,7 +145,7 @@ def _delta(variant: Variant, inside: Collection[str]) -> tuple[Any, ...]:
 
 
 def _path(variant: Variant) -> list[_Block]:
-    """The delta, then an iterator for each literal; variables are numbered through all of it."""
+    """Returns the delta, then an iterator for each literal; variables are numbered through all of it."""
     first, *keys = structure_key((variant.delta.atom, *(_essence(step, variant) for step in variant.steps)))[0]
     path = [_Block(first or ("rule",), (), variant)]
     for step, key in zip(variant.steps, keys, strict=True):
@@ -160,7 +160,7 @@ def _path(variant: Variant) -> list[_Block]:
 
 
 def _essence(step: Step, variant: Variant) -> tuple[Any, ...]:
-    """What a step does, without its place in the rule; only whether that is before the delta counts."""
+    """Returns what a step does, without its place in the rule; only whether it is before the delta counts."""
     match step:
         case Join(atom, position, keys):
             return atom, keys, position < variant.delta.position

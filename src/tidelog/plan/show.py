@@ -29,7 +29,7 @@ from tidelog.rules.show import show_atom, show_rule
 
 
 def show_plan(program: RuleProgram, statistics: Statistics | None = None) -> str:
-    """The plans of all rules, stratum by stratum; without statistics every relation counts as equally large."""
+    """Returns the plans of all rules, stratum by stratum; without statistics every relation counts as equally large."""
     known = statistics or FromSizes(lambda _: 1000)
     parts, planned = [], list[Variant]()
     for number, stratum in enumerate(program.strata):
@@ -87,7 +87,7 @@ def _names(program: RuleProgram, relation: str, keys: Keys) -> str:
 
 
 def _show_keys(program: RuleProgram, atom: Atom, keys: Keys) -> str:
-    """What is looked up, as the language writes named arguments: `.src = y`."""
+    """Shows the columns that are looked up, as the language writes named arguments: `.src = y`."""
     columns = program.relations[atom.relation].columns
     return ", ".join(f".{columns[i].name} = {_show_known(atom.terms[i])}" for i in keys)
 
@@ -103,7 +103,7 @@ def _show_known(term: Term) -> str:
 
 
 def _show_part(part: Part) -> str:
-    """A literal as far as it is known at this level: `E(x, _)`."""
+    """Returns a literal as far as it is known at this level: `E(x, _)`."""
     reached = part.order.columns[: part.level + 1]
     terms = (term if column in reached else Wildcard() for column, term in enumerate(part.atom.terms))
     return show_atom(replace(part.atom, terms=tuple(terms)))

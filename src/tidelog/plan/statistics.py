@@ -24,16 +24,18 @@ class Statistics(Protocol):
     """What is known about the relations now, or expected of them."""
 
     def rows(self, relation: str) -> float:
-        """How many rows there are."""
+        """Returns the number of rows."""
 
     def bucket(self, relation: str, keys: Keys, columns: int) -> float:
-        """How many rows, on average, have the same words in these of its `columns` columns."""
+        """Returns how many rows, on average, have the same words in these of its `columns` columns."""
 
     def setup(self, relation: str, keys: Keys) -> float:
-        """What building the arrangement by these columns adds to each probe that it will see; 0 where there is one."""
+        """Returns the cost that building the arrangement by these columns adds to each of its probes; 0 where it
+        exists.
+        """
 
     def arranged(self, relation: str) -> Collection[Keys]:
-        """The keys by which the relation is arranged."""
+        """Returns the keys by which the relation is arranged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +58,5 @@ class FromSizes:
 
 
 def even_bucket(rows: float, keys: Keys, columns: int) -> float:
-    """The rows that share a key where nothing is known but their number."""
+    """Returns the rows that share a key where nothing is known but their number."""
     return float(max(rows, 1) ** (1.0 - len(keys) / columns))

@@ -79,7 +79,7 @@ class Part:
 
     @property
     def is_last(self) -> bool:
-        """Whether this is the last level, where each vertex is a row."""
+        """True if this is the last level, where each vertex is a row."""
         return self.level == len(self.order.columns) - 1
 
 
@@ -140,7 +140,7 @@ class Variant:
 
 
 def deltas(rule: Rule) -> tuple[Delta, ...]:
-    """All positions of a rule's body, in their order."""
+    """Returns all positions of a rule's body, in their order."""
     positives = [Delta(DeltaKind.POSITIVE, i, atom) for i, atom in enumerate(rule.positives)]
     offset = len(positives)
     negatives = [Delta(DeltaKind.NEGATIVE, offset + i, atom) for i, atom in enumerate(rule.negatives)]
@@ -151,14 +151,16 @@ class Leaps(Protocol):
     """What says that a variable is joined by leapfrog next (`plan.leapfrog`)."""
 
     def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
-        """The variable, and the literals that are done with it; None where a join that looks at so many rows is it."""
+        """Returns the variable, and the literals that are done with it; None where a join that looks at so many rows is
+        it.
+        """
 
     def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The steps, with the leapfrog joins that were chosen."""
+        """Returns the steps, with the leapfrog joins that were chosen."""
 
 
 def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps | None = None) -> Variant:
-    """The steps for a delta at one position."""
+    """Returns the steps for a delta at one position."""
     positions = positions_of(rule)
     bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
     waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
@@ -183,7 +185,7 @@ def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps 
 
 
 def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
-    """The columns of an atom whose value is known: constants, and variables that are bound."""
+    """Returns the columns of an atom whose value is known: constants, and variables that are bound."""
     return tuple(
         i
         for i, term in enumerate(terms)
@@ -199,7 +201,7 @@ def positions_of(rule: Rule) -> dict[int, int]:
 
 
 def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: set[str]) -> bool:
-    """Whether a literal can run now without enumerating anything."""
+    """True if a literal can run now without enumerating anything."""
     literal = body[index]
     match literal:
         case Positive():
@@ -217,7 +219,7 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
 def _cheapest(
     body: tuple[Literal, ...], waiting: list[int], bound: set[str], statistics: Statistics
 ) -> tuple[int, Keys, float]:
-    """The positive literal to join next, the columns to look its rows up by, and how many rows it looks at."""
+    """Returns the positive literal to join next, the columns to look its rows up by, and how many rows it looks at."""
     found = []
     for index in waiting:
         literal = body[index]
@@ -230,7 +232,7 @@ def _cheapest(
 
 
 def _access(atom: Atom, bound: set[str], statistics: Statistics) -> tuple[float, Keys]:
-    """The best way to the rows of a literal: how many rows it looks at, and by which columns."""
+    """Returns the best way to the rows of a literal: how many rows it looks at, and by which columns."""
     known, columns = bound_columns(atom.terms, bound), len(atom.terms)
     if not known or len(known) == columns:
         rows = statistics.rows(atom.relation)
@@ -248,7 +250,7 @@ def _join(literal: Literal, position: int, keys: Keys, bound: set[str]) -> Join:
 
 
 def _step(literal: Literal, position: int, bound: set[str]) -> Step:
-    """The step of a literal that is ready."""
+    """Returns the step of a literal that is ready."""
     match literal:
         case Negative(atom):
             return Antijoin(atom, position)

@@ -437,7 +437,7 @@ class LocalEngine:
             try:
                 reports = maintain(
                     (stratum.begin() for stratum in strata),
-                    anew=anew,
+                    recompute=anew,
                     on_stratum=self.on_stratum,
                     strategy=self._requested.strategy,
                     switch=self._switch,
@@ -481,13 +481,13 @@ class LocalEngine:
         for table in runtime.tables.values():
             table.keep()
         for stratum in visited:
-            stratum.keep()
+            stratum.commit()
         self.epoch += 1
 
     def _roll_back(self) -> None:
         """Returns to the last commit, and forgets the net operations of this epoch."""
         for stratum in self._runtime.scheduler.visited:
-            stratum.drop()
+            stratum.roll_back()
             self._catalog.resized.update(stratum.relation_numbers)
         for stratum in self._runtime.strata:
             stratum.facts = {}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import count
 from unittest import mock
 
-from tidelog.engine.local.execution.plan_cache import PlannedStratum
+from tidelog.engine.local.execution.plan_cache import PlanCache
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.strata import joins
 
@@ -27,7 +27,7 @@ def changing_plans(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(joins, "REPLAN_WAVE", 0),
         mock.patch.object(joins, "REPLAN_INSTANCES", 0),
-        mock.patch.object(PlannedStratum, "_size_class", size_class),
+        mock.patch.object(PlanCache, "_size_class", size_class),
         mock.patch.object(StoreStatistics, "rows", rows),
         mock.patch.object(StoreStatistics, "bucket", rows),
         mock.patch.object(StoreStatistics, "setup", return_value=0.0),

@@ -47,7 +47,7 @@ def test_variants_stay_with_those_that_begin_alike() -> None:
 def code_of(engine: LocalEngine, relation: str) -> dict[int, int]:
     """The code of a stratum's plans as it lies in memory, by the relation of the delta."""
     (stratum,) = (each for each in engine._runtime.strata if relation in each.relations)
-    return {each.delta: id(each) for each in stratum._variants if each.delta >= 0}
+    return {each.delta: id(each) for each in stratum.plans.variants if each.delta >= 0}
 
 
 PROGRAM = """

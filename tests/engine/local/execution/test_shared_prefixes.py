@@ -28,7 +28,7 @@ def trees(text: str) -> tuple[Running, list[Bytecode]]:
     """What the strata with rules run, once there are rows."""
     run = Running(text)
     run.commit(FACTS)
-    return run, [bytecode for stratum in run.engine._runtime.strata for bytecode in stratum._variants]
+    return run, [bytecode for stratum in run.engine._runtime.strata for bytecode in stratum.plans.variants]
 
 
 def blocks(bytecode: Bytecode) -> int:

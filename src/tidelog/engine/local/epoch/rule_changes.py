@@ -88,9 +88,9 @@ class RuleChanges:
         for made in self._made:
             old = self._find(made.stratum)
             if old is not None and self._goes_on(made, old):
-                made.go_on(old)
+                made.continue_from(old)
                 continue
-            made.begin_anew(self._given(made))
+            made.start_from(self._given(made))
 
     def commit(self) -> None:
         """Frees the relations of removed rules."""

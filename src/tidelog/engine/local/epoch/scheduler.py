@@ -27,7 +27,7 @@ class Scheduler:
             for number in stratum.reads:
                 self._readers.setdefault(number, []).append(place)
         self._changed = [place for place, each in enumerate(strata) if each.has_changed]
-        self._always_checked = [place for place, each in enumerate(strata) if each.asked_always]
+        self._always_checked = [place for place, each in enumerate(strata) if each.checked_always]
         self.visited: list[LocalStratum] = []
 
     def forget_removed_rules(self) -> None:

@@ -1,12 +1,13 @@
-"""What a stratum is before it runs: its rules, what they read, which of them came and went, and their plans in code.
+"""The plan cache of a stratum: its rules → plans in bytecode, for the present sizes of the relations that they read.
 
-Plans are for the present sizes of the relations; they are made when the stratum is first run, and again when a size has
-changed by much or the rules are others.
+Plans are made when the stratum first runs, and again when a relation has grown or shrunk by much or the rules have
+changed. Plans without a choice (`fixed_plans`) are made once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,11 +17,8 @@ from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.metrics.rule_costs import RuleCosts
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
-from tidelog.maintain.limits import Watch
-from tidelog.maintain.switch import Touched
 from tidelog.plan.plan_rules import plan_rules
 from tidelog.plan.variant import Delta, DeltaKind, Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
@@ -29,323 +27,259 @@ from tidelog.rules.ir import Rule, RuleProgram, Stratum
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 IN_BOOTSTRAP = {k.KIND_RULE: 4, k.KIND_INSIDE: 8, k.KIND_BELOW: 0, k.KIND_NEGATED: 0}
 REMOVED_IN_UPDATE = {k.KIND_RULE: 1, k.KIND_INSIDE: 1, k.KIND_BELOW: 1, k.KIND_NEGATED: 1}
-_COMES, _GOES = 1, 2
+_ADDED, _REMOVED = 1, 2
 _NO_TALLY: Words = np.empty(0, dtype=np.int64)
 
 
-class PlannedStratum:
-    """The rules of a stratum, in code for the kernels.
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The relations that rules read, by number: those `below` the stratum, in order, and how they are read.
 
-    `joins` is false in subclasses whose rules the kernels do not run. `removed_in_update`: when Update runs the
-    variants of a rule that goes.
-
-    After a change of rules a stratum that is not what it was is another object. If it `is_new`, it is derived anew,
-    from the facts that it `inherited`; else it goes on with the state of the one before it, and `added` and `removed`
-    are the rules to exchange. All of that is over when an epoch is kept.
+    `names` has the names of all, and of the relations of the stratum.
     """
 
-    joins = True
-    removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
-    _executor: Executor
+    below: Sequence[int]
+    positive: frozenset[int]
+    negated: frozenset[int]
+    names: Mapping[int, str]
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], relations: Sequence[str], numbers: Mapping[str, int]) -> Reads:
+        """Collects the relations that the rules of a stratum with these relations read."""
+        positive = frozenset(numbers[atom.relation] for rule in rules for atom in rule.positives)
+        negated = frozenset(numbers[atom.relation] for rule in rules for atom in rule.negatives)
+        names = {numbers[atom.relation]: atom.relation for rule in rules for atom in rule.atoms}
+        inside = {numbers[name]: name for name in relations}
+        return cls(sorted(names.keys() - inside.keys()), positive, negated, names | inside)
+
+
+class PlanCache:
+    """The plans of one stratum's rules.
+
+    `planned` are the variants that the kernels count instances of, in the order of their tally; `variants` the same in
+    bytecode, rules that begin alike in one; `table` has one line for each of them. `executor` runs them.
+
+    Some rules may be run by something else than plans (`rules` are those with plans), but `reads` are of all rules.
+    `removed_in_update`: when Update runs the variants of a removed rule. `whole_in_update`: Update joins every rule as
+    a whole, not only added and removed ones.
+    """
+
+    executor: Executor
 
     def __init__(
         self,
         stratum: Stratum,
+        rules: tuple[Rule, ...],
         program: RuleProgram,
         numbers: Mapping[str, int],
         catalog: Catalog,
         values: Values,
-        watch: Watch,
         thread_pool: ThreadPool,
+        *,
+        removed_in_update: Mapping[int, int],
+        whole_in_update: bool,
     ) -> None:
-        self.stratum = stratum
-        self.catalog = catalog
-        self.values = values
-        self.instances = 0
-        self.waves = 0
-        self.work = 0
-        self.costs = RuleCosts()
-        self._planned: list[Variant] = []
-        self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
-        self.watch = watch
+        self._relations = stratum.relations
+        self._rules = rules
+        self._numbers = numbers
+        self._catalog = catalog
+        self._removed_in_update = removed_in_update
+        self._whole_in_update = whole_in_update
+        self._inside = tuple(numbers[name] for name in stratum.relations)
+        self.inside: Words = np.array(self._inside, dtype=np.int64)
         self._thread_pool = thread_pool
-        self.numbers = numbers
-        self.program = program
-        self._rules = stratum.rules if self.joins else ()
-        self.relation_numbers = tuple(numbers[name] for name in stratum.relations)
-        self._inside = np.array(self.relation_numbers, dtype=np.int64)
-        self.read_above: Collection[int] = ()  # set by the engine: what other strata read
-        self.is_new = False
-        self.inherited: dict[int, Words] = {}
-        self.added: tuple[Rule, ...] = ()
-        self.removed: tuple[Rule, ...] = ()
-        self._reserved = ReservedRows(thread_pool, catalog, self._inside)
-        self._compiler = BytecodeCompiler(numbers, catalog.arrangement, values, program.functions)
-        self._variants: list[Bytecode] = []
+        self.reserved = ReservedRows(thread_pool, catalog, self.inside)
+        self.compiler = BytecodeCompiler(numbers, catalog.arrangement, values, program.functions)
+        self.planned: list[Variant] = []
+        self.variants: list[Bytecode] = []
+        self.in_python = False
         self._fixed = FixedPlans()
-        self._apart: dict[int, int] = {}
+        self._changed: dict[int, int] = {}  # rules that are added or removed, by `id`
         self._planned_for: tuple[int, ...] | None = None
         self._planned_sizes: dict[int, int] = {}
-        self._plans_are_old = False
-        self._earlier: PlannedStratum | None = None  # whose plans may go on
+        self._are_old = False
+        self._earlier: PlanCache | None = None  # whose plans may be taken over
         self._cursors = 0
-        self.replaced: dict[int, Store] = {}
-        self._committed_instances = 0
-        self._learn_reads(stratum.rules)
+        self.read(stratum.rules)
 
-    def _learn_reads(self, rules: Sequence[Rule]) -> None:
-        """Notes the relations that rules read."""
-        numbers = self.numbers
-        self._below = sorted(
-            {numbers[atom.relation] for rule in rules for atom in rule.atoms} - {*self.relation_numbers}
-        )
-        self._negated = {numbers[atom.relation] for rule in rules for atom in rule.negatives}
-        self._names = {numbers[name]: name for rule in rules for name in (atom.relation for atom in rule.atoms)}
-        self._names |= {numbers[name]: name for name in self.stratum.relations}
-        self._statistics = StoreStatistics(self.catalog, numbers, self._below)
+    def read(self, rules: Sequence[Rule]) -> None:
+        """Notes the relations that the rules of the stratum read."""
+        self.reads = Reads.of(rules, self._relations, self._numbers)
+        self.statistics = StoreStatistics(self._catalog, self._numbers, self.reads.below)
 
-    # Rules that change
+    def has_changed_input(self) -> bool:
+        """True if this epoch has changed a relation of a lower stratum that the rules read."""
+        return any(map(self._is_changed, self.reads.below))
 
-    @property
-    def has_changed(self) -> bool:
-        """Whether rules came or went since the last epoch, or the stratum has to be derived anew."""
-        return self.is_new or bool(self.added or self.removed)
-
-    def go_on(self, before: PlannedStratum) -> None:
-        """Takes over the state of a stratum with the same relations and other rules."""
-        known, now = set(map(id, before.stratum.rules)), set(map(id, self.stratum.rules))
-        self.added = tuple(rule for rule in self.stratum.rules if id(rule) not in known)
-        self.removed = tuple(rule for rule in before.stratum.rules if id(rule) not in now)
-        self.instances, self.costs = before.instances, before.costs
-        self._earlier = before
-        self._learn_reads((*self.stratum.rules, *self.removed))
-
-    def begin_anew(self, given: Mapping[int, Words]) -> None:
-        """Is to be derived from nothing but the facts that its relations were given, each with its weight."""
-        self.is_new = True
-        self.inherited = {number: words[words[:, -1] > 0, :-1] for number, words in given.items()}
-
-    def _rules_are_kept(self) -> None:
-        """The rules of now are those of the state."""
-        self.is_new, self.inherited = False, {}
-        if self.added or self.removed:
-            self.added = self.removed = ()
-            self._earlier = self
-            # What other plans say of this epoch is read before the next one begins.
-            self._learn_reads(self.stratum.rules)
-            self._plans_are_old = True
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return self.stratum.relations
-
-    @property
-    def reads(self) -> Sequence[int]:
-        """The relations of lower strata that its rules read."""
-        return self._below
-
-    def end_costs(self, seconds: float) -> None:
-        """An epoch is committed in which the stratum took so long."""
-        self.costs.end_epoch(seconds, self._planned, self.tally)
+    def _is_changed(self, relation: int) -> bool:
+        line = self._catalog.S[relation]
+        return bool(line[k.INSERTED_COUNT] or line[k.DELETED_COUNT])
 
     @property
     def tally(self) -> Words:
-        """How many instances each of the plans has found in the epoch under way."""
-        return self._executor.tally if self._planned else _NO_TALLY
+        """The number of instances that each of `planned` has found in the epoch under way."""
+        return self.executor.tally if self.planned else _NO_TALLY
 
-    def _count_costs(self) -> None:
-        if self._planned:
-            self.costs.count(self._planned, self._executor.tally)
+    # Rules that change
 
-    @property
-    def row_count(self) -> int:
-        return int(self.catalog.S[self._inside, k.LIVE].sum())
+    def continue_from(self, earlier: PlanCache, rules: Sequence[Rule]) -> None:
+        """Takes over plans of the same relations with other rules; `rules` are the present and the removed ones."""
+        self._earlier = earlier
+        self.read(rules)
 
-    @property
-    def recursive(self) -> bool:
-        return self.stratum.recursive
+    def commit_rules(self, rules: Sequence[Rule]) -> None:
+        """Makes the present rules the only ones. Plans of this epoch can be read until the next one begins."""
+        self._earlier = self
+        self.read(rules)
+        self._are_old = True
 
-    def has_rules(self) -> bool:
-        return bool(self.stratum.rules)
+    # When plans are good
 
-    def can_update(self) -> bool:
-        return True
+    def are_good(self, active: Mapping[int, int]) -> bool:
+        """True if the plans can run as they are: no rule has changed, and each relation has about the same size."""
+        return not self._are_old and self._planned_for == self._signature(active)
 
-    def can_derive(self) -> bool:
-        stores = self.catalog.stores
-        return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in self._rules)
-
-    def is_touched(self) -> bool:
-        return self.has_changed or bool(self.facts) or any(self._is_changed(relation) for relation in self._below)
-
-    def _is_changed(self, relation: int) -> bool:
-        line = self.catalog.S[relation]
-        return bool(line[k.INSERTED_COUNT] or line[k.DELETED_COUNT])
-
-    def touched(self) -> tuple[Touched, ...]:
-        below = []
-        for relation in self._below:
-            line = self.catalog.S[relation]
-            came, left = int(line[k.INSERTED_COUNT]), int(line[k.DELETED_COUNT])
-            if came or left:
-                below.append(Touched(self._names[relation], int(line[k.LIVE]) - came, came, left))
-        own = [
-            Touched(self._names[relation], len(self.catalog.stores[relation]), len(inserted), len(deleted))
-            for relation, (inserted, deleted) in self.facts.items()
-        ]
-        count = len(self.stratum.rules)
-        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in self.added]
-        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in self.removed]
-        return (*below, *own, *rules)
-
-    def rows_below(self) -> int:
-        rows = sum(len(self.catalog.stores[relation]) for relation in self._below)
-        return rows + sum(len(inserted) for inserted, _ in self.facts.values())
-
-    def top_rank(self) -> int:
-        return int(self.catalog.S[self._inside, k.TOP].max())
-
-    def stores(self) -> list[Store]:
-        return [self.catalog.stores[relation] for relation in self.relation_numbers]
-
-    # Plans
-
-    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
-        """Plans and compiles the variants for the present sizes, and builds the arrangements that will be probed.
-
-        A Bootstrap fills relations from nothing, and an Update may, so they are prepared anew while they run, between
-        their waves.
-        """
-        read = (*self._below, *self._inside.tolist())
-        signature = (active is IN_BOOTSTRAP, *map(self._size_class, read))
-        if self._planned_for != signature or self._plans_are_old:
-            self._plans_are_old = False
-            self._plan(() if active is IN_BOOTSTRAP else self.removed, is_bootstrap=active is IN_BOOTSTRAP)
-            self._planned_for = signature
-            self._planned_sizes = dict(zip(read, signature[1:]))
-        for relation in (*self._inside.tolist(), *(self._below if self._rules else ())):
-            self.catalog.stores[relation].index()
-        self._active = active
-        for number, bytecode in enumerate(self._variants):
-            when = self._when(bytecode.variants[0].rule, active)
-            self._table[number, k.ACTIVE] = when[bytecode.kind] if self._may_run(bytecode, wave) else 0
-            if self._table[number, k.ACTIVE]:
-                for relation, keys in bytecode.probes:
-                    self.catalog.stores[relation].arrange(keys)
-
-    def _may_run(self, bytecode: Bytecode, wave: int) -> bool:
-        """False where the variant finds nothing before this stratum is prepared again: its arrangements can wait."""
-        if wave > 0:
-            return bytecode.kind == k.KIND_INSIDE
-        if bytecode.kind == k.KIND_RULE and self._active is not IN_BOOTSTRAP:
-            return True  # rows may still come before the rule runs
-        if bytecode.kind == k.KIND_RULE:
-            # The relations of the stratum have their facts alone, mostly none.
-            return not all(map(self._lacks_rows, bytecode.variants))
-        if bytecode.kind == k.KIND_INSIDE:
-            return self._active is not IN_BOOTSTRAP
-        return self._is_changed(bytecode.delta)
-
-    def _lacks_rows(self, variant: Variant) -> bool:
-        """Whether a literal of the rule has no rows at all."""
-        return not all(len(self.catalog.stores[self.numbers[atom.relation]]) for atom in variant.rule.positives)
-
-    def _when(self, rule: Rule, active: Mapping[int, int]) -> Mapping[int, int]:
-        """When the variants of a rule run."""
-        part = self._apart.get(id(rule), 0)
-        if active is IN_BOOTSTRAP or part == 0:
-            return active
-        return IN_BOOTSTRAP if part == _COMES else self.removed_in_update
+    def _signature(self, active: Mapping[int, int]) -> tuple[int, ...]:
+        return (active is IN_BOOTSTRAP, *map(self._size_class, self.reads.below), *map(self._size_class, self._inside))
 
     def _size_class(self, relation: int) -> int:
-        """Plans are good for as long as this stays the same for all relations."""
-        return len(self.catalog.stores[relation]).bit_length() // 3
+        """Returns the same number for sizes for which the same plans are good."""
+        return len(self._catalog.stores[relation]).bit_length() // 3
 
-    def _plan(self, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
-        """Plans and compiles the rules of the stratum, and those that it gives up."""
-        self._statistics.expect(self.replaced)
-        self._count_costs()
-        added, removed = (self.added, removed) if self.joins else ((), ())
-        self._apart = {id(rule): _COMES for rule in added} | {id(rule): _GOES for rule in removed}
+    def _can_continue(self, earlier: PlanCache) -> bool:
+        """True if earlier plans can be taken over: they are for Update and for relations of these sizes, and most of
+        them are of rules that are still there."""
+        if not earlier._planned_for or earlier._planned_for[0]:
+            return False
+        if len(earlier.planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):
+            return False
+        return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
+
+    # Planning
+
+    def make(
+        self,
+        active: Mapping[int, int],
+        added: tuple[Rule, ...],
+        removed: tuple[Rule, ...],
+        replaced: Mapping[int, Store],
+    ) -> None:
+        """Plans and compiles the rules for the present sizes; for Update, the removed ones too.
+
+        `replaced` has the old stores of relations that a Bootstrap fills.
+        """
+        self._are_old = False
+        self.statistics.expect(replaced)
+        is_bootstrap = active is IN_BOOTSTRAP
+        if is_bootstrap:
+            removed = ()
+        self._changed = {id(rule): _ADDED for rule in added} | {id(rule): _REMOVED for rule in removed}
         earlier, self._earlier = self._earlier, None
-        if earlier is not None and not is_bootstrap and self._are_good(earlier):
+        if earlier is not None and not is_bootstrap and self._can_continue(earlier):
             self._compile_change(earlier, added, removed)
         else:
             self._compile_all(earlier or self, removed, is_bootstrap=is_bootstrap)
         self._lay_out()
+        signature = self._signature(active)
+        self._planned_for = signature
+        self._planned_sizes = dict(zip((*self.reads.below, *self._inside), signature[1:]))
 
-    def _is_joined_in_update(self, rule: Rule) -> bool:
-        """Whether an Update may join a rule as a whole: only one that comes or goes."""
-        return id(rule) in self._apart
+    def activate(self, active: Mapping[int, int], wave: int) -> None:
+        """Marks when each variant runs from this wave on, and builds the arrangements that will be probed."""
+        stores = self._catalog.stores
+        for relation in (*self._inside, *(self.reads.below if self._rules else ())):
+            stores[relation].index()
+        for number, bytecode in enumerate(self.variants):
+            when = self._when(bytecode.variants[0].rule, active)
+            self.table[number, k.ACTIVE] = when[bytecode.kind] if self._may_run(bytecode, active, wave) else 0
+            if self.table[number, k.ACTIVE]:
+                for relation, keys in bytecode.probes:
+                    stores[relation].arrange(keys)
 
-    def _are_good(self, earlier: PlannedStratum) -> bool:
-        """Whether the plans of before other rules can go on: they are for Update, for relations of these sizes, and
-        most of them are of rules that are still there."""
-        if not earlier._planned_for or earlier._planned_for[0]:
-            return False
-        if len(earlier._planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):
-            return False
-        return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
+    def _may_run(self, bytecode: Bytecode, active: Mapping[int, int], wave: int) -> bool:
+        """False if the variant finds nothing before the next `activate`: its arrangements can wait."""
+        if wave > 0:
+            return bytecode.kind == k.KIND_INSIDE
+        if bytecode.kind == k.KIND_RULE and active is not IN_BOOTSTRAP:
+            return True  # rows may still be inserted before the rule runs
+        if bytecode.kind == k.KIND_RULE:
+            # The relations of the stratum have their facts alone, mostly none.
+            return not all(map(self._lacks_rows, bytecode.variants))
+        if bytecode.kind == k.KIND_INSIDE:
+            return active is not IN_BOOTSTRAP
+        return self._is_changed(bytecode.delta)
 
-    def _compile_all(self, earlier: PlannedStratum, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
-        """Compiles all rules, but for plans that stay as they are."""
+    def _lacks_rows(self, variant: Variant) -> bool:
+        """True if a literal of the rule has no rows at all."""
+        return not all(len(self._catalog.stores[self._numbers[atom.relation]]) for atom in variant.rule.positives)
+
+    def _when(self, rule: Rule, active: Mapping[int, int]) -> Mapping[int, int]:
+        """Returns when the variants of a rule run."""
+        change = self._changed.get(id(rule), 0)
+        if active is IN_BOOTSTRAP or change == 0:
+            return active
+        return IN_BOOTSTRAP if change == _ADDED else self._removed_in_update
+
+    def _compile_all(self, earlier: PlanCache, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
+        """Compiles all rules, except for fixed plans that are known."""
         rules = (*self._rules, *removed)
         fixed = earlier._fixed.restricted_to({*map(id, self._rules)})
-        whole = {id(rule) for rule in rules if is_bootstrap or self._is_joined_in_update(rule)}
+        joined_whole = is_bootstrap or self._whole_in_update
+        whole = {id(rule) for rule in rules if joined_whole or id(rule) in self._changed}
 
         def runs(rule: Rule, delta: Delta) -> bool:
             if delta.kind is DeltaKind.RULE:
                 return id(rule) in whole
             return (id(rule), delta.position) not in fixed.known
 
-        planned = plan_rules(rules, self._statistics, runs) if whole or not fixed.cover(rules) else []
-        more, others = split_fixed(planned, self._apart)
+        planned = plan_rules(rules, self.statistics, runs) if whole or not fixed.cover(rules) else []
+        more, others = split_fixed(planned, self._changed)
         fixed = fixed.extended(more, self._compile(more, len(fixed.variants), fixed.cursors))
         bytecode = self._compile(others, len(fixed.variants), fixed.cursors)
         self._fixed = fixed
-        self._planned = [*fixed.variants, *others]
-        self._variants = [*fixed.bytecode, *bytecode]
+        self.planned = [*fixed.variants, *others]
+        self.variants = [*fixed.bytecode, *bytecode]
         self._cursors = fixed.cursors + sum(each.cursors for each in bytecode)
 
     def _compile(self, variants: Sequence[Variant], first_tally: int, first_cursor: int) -> list[Bytecode]:
         if not variants:
             return []
-        return self._compiler.compile(
-            variants, self.relations, self._lacks_rows, self._apart, first_tally, first_cursor
+        return self.compiler.compile(
+            variants, self._relations, self._lacks_rows, self._changed, first_tally, first_cursor
         )
 
-    def _compile_change(self, earlier: PlannedStratum, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
-        """Compiles only rules that come, and those that began like a rule that goes."""
+    def _compile_change(self, earlier: PlanCache, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
+        """Compiles only added rules, and those that began like a removed rule."""
         stay = set(map(id, self._rules))
         known = stay.union(map(id, removed))
-        kept: list[Bytecode] = []
+        same: list[Bytecode] = []
         variants: list[Variant] = []
-        for each in earlier._variants:
+        for each in earlier.variants:
             if stay.issuperset(id(variant.rule) for variant in each.variants):
-                kept.append(each)
+                same.append(each)
             else:
                 variants += [variant for variant in each.variants if id(variant.rule) in known]
-        variants += plan_rules(added, self._statistics)
+        variants += plan_rules(added, self.statistics)
         whole = {id(each.rule) for each in variants if each.delta.kind is DeltaKind.RULE}
         unplanned = [rule for rule in removed if id(rule) not in whole]
-        variants += plan_rules(unplanned, self._statistics, lambda _, delta: delta.kind is DeltaKind.RULE)
-        new = self._compile(variants, len(earlier._planned), earlier._cursors)
+        variants += plan_rules(unplanned, self.statistics, lambda _, delta: delta.kind is DeltaKind.RULE)
+        new = self._compile(variants, len(earlier.planned), earlier._cursors)
         self._fixed = earlier._fixed.restricted_to(stay)
-        self._planned = [*earlier._planned, *variants]
-        self._variants = [*kept, *new]
+        self.planned = [*earlier.planned, *variants]
+        self.variants = [*same, *new]
         self._cursors = earlier._cursors + sum(bytecode.cursors for bytecode in new)
 
     def _lay_out(self) -> None:
         """Makes the table of the variants, and the memory in which they run."""
-        lines = [bytecode.line for bytecode in self._variants]
-        self._table: Words = np.array(lines, dtype=np.int64).reshape(len(lines), k.VARIANT_FIELDS)
-        self._in_python = int(any(bytecode.in_python for bytecode in self._variants))
-        segments = [segment for bytecode in self._variants for segment in bytecode.segments]
+        lines = [bytecode.line for bytecode in self.variants]
+        self.table: Words = np.array(lines, dtype=np.int64).reshape(len(lines), k.VARIANT_FIELDS)
+        self.in_python = any(bytecode.in_python for bytecode in self.variants)
+        segments = [segment for bytecode in self.variants for segment in bytecode.segments]
         sizes = {
             "registers": max((len(s.constants) for s in segments), default=1),
             "blocks": max((int(s.code[k.CODE_ITERATORS]) for s in segments), default=1),
             "cursors": self._cursors,
-            "variants": len(self._planned),
+            "variants": len(self.planned),
         }
-        if self._planned_for is None or not self._executor.reuse(**sizes):
-            self._executor = Executor(self._thread_pool, self.catalog, self._inside, self._reserved, **sizes)
+        if self._planned_for is None or not self.executor.reuse(**sizes):
+            self.executor = Executor(self._thread_pool, self._catalog, self.inside, self.reserved, **sizes)

@@ -52,7 +52,7 @@ class Profiler:
             self._total_seconds = before._total_seconds
 
     def note(self, report: EpochReport) -> None:
-        """An epoch has been committed."""
+        """Notes a committed epoch."""
         self._epoch = report.epoch
         self._last_seconds = report.seconds
         self._total_seconds += report.seconds
@@ -65,7 +65,9 @@ class Profiler:
             self._strata[each.relations].end_costs(each.seconds)
 
     def profile(self, epoch: int, catalog: Catalog, numbers: Mapping[str, int]) -> Profile:
-        """All costs so far, and the sizes of now; `epoch` is the last one, which may be from before the opening."""
+        """Returns all costs so far, and the sizes of now; `epoch` is the last one, which may be from before the
+        opening.
+        """
         names = {number: name for name, number in numbers.items()}
         return Profile(
             epoch,

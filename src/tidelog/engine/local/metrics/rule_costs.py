@@ -49,12 +49,12 @@ class RuleCosts:
         tally[:] = 0
 
     def add(self, rule: Rule, instances: int) -> None:
-        """Some instances of a rule were found in the epoch under way, in nobody's time."""
+        """Adds instances of a rule that were found in the epoch under way, without time."""
         self._counted[rule.id] = self._counted.get(rule.id, 0) + instances
 
     @contextmanager
     def measured(self, rule: Rule) -> Iterator[None]:
-        """What is emitted in here, and the time, are the rule's."""
+        """Measures a block: its time and its emitted instances are the rule's."""
         started, before = perf_counter(), self.emitted
         try:
             yield
@@ -62,7 +62,7 @@ class RuleCosts:
             _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - started))
 
     def busiest(self, rules: Sequence[Rule], plans: Sequence[Variant], tally: Words) -> Rule | None:
-        """The one of these rules that has found most instances in the epoch under way; None where none has any."""
+        """Returns the rule that has found most instances in the epoch under way; None where none has any."""
         found = {rule.id: self._counted.get(rule.id, 0) for rule in rules}
         for rule, cost in self._measured.items():
             if rule in found:
@@ -73,11 +73,11 @@ class RuleCosts:
         return max((rule for rule in rules if found[rule.id]), key=lambda rule: found[rule.id], default=None)
 
     def forget(self) -> None:
-        """The epoch under way came to nothing."""
+        """Forgets the epoch under way, which was rolled back."""
         self._counted, self._measured = {}, {}
 
     def end_epoch(self, seconds: float, plans: Sequence[Variant], tally: Words) -> None:
-        """The stratum took so long in an epoch that is committed."""
+        """Ends a committed epoch, in which the stratum took so many seconds."""
         if self._counted or self._measured:
             self.count(plans, tally)
             self._last = self._shared_out(seconds)
@@ -97,13 +97,13 @@ class RuleCosts:
         tally[:] = 0
 
     def last(self) -> _Costs:
-        """What each rule cost in the last epoch, by its id."""
+        """Returns the cost of each rule in the last epoch, by its id."""
         if self._last is not None:
             return self._last
         return _by_rule(self._plans, self._last_tally, self._last_rate * self._last_tally)
 
     def total(self) -> _Costs:
-        """What each rule has cost in all."""
+        """Returns the cost of each rule in all epochs."""
         self._fold()
         return self._total
 
@@ -116,7 +116,7 @@ class RuleCosts:
         return costs
 
     def _fold(self) -> None:
-        """The costs by variant become costs by rule."""
+        """Turns the costs by variant into costs by rule."""
         for rule, cost in _by_rule(self._plans, self._tally, self._seconds).items():
             _add(self._total, rule, cost)
         self._tally[:] = 0

@@ -1,4 +1,4 @@
-"""How a stratum is kept up to date: its kind, by what its rules do and by the strategy that was asked for."""
+"""Stratum → the class that maintains it, by the form of its rules and by the requested strategy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import TransformStratum
-from tidelog.engine.local.strata.monotone.stratum import MonotoneAnewStratum, MonotoneStratum
+from tidelog.engine.local.strata.monotone.stratum import MonotoneRecomputeStratum, MonotoneStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
@@ -27,13 +27,13 @@ STATEFUL: Mapping[str, type[LocalStratum]] = {
 
 
 def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[LocalStratum]:
-    """How a stratum is kept up to date."""
+    """Returns the class that maintains a stratum."""
     relation = program.relations[stratum.relations[0]]
     if any(rule.group for rule in stratum.rules):
         if stratum.recursive:
             if not is_monotone(stratum, program.relations):
                 return RoundsStratum
-            return MonotoneAnewStratum if strategy == "recompute" else MonotoneStratum
+            return MonotoneRecomputeStratum if strategy == "recompute" else MonotoneStratum
         (rule,) = stratum.rules
         assert rule.group is not None
         if relation.kind is Kind.STREAM:

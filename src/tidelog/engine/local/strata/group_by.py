@@ -1,7 +1,7 @@
 """Grouping: a relation with one row for each key of another, kept up to date key by key.
 
-When members of a key came or left, the key's group is made anew from the members that are there now, and the old row is
-exchanged for the new one. The cost is the members of the touched keys. Where the members know their weights, the group
+When members of a key are inserted or deleted, the key's group is made from the members that are there now, and the old
+row is exchanged for the new one. The cost is the members of the touched keys. Where the members have weights, the group
 takes them over; the groups of a stream are a stream. In the place of a group its row may have aggregates of it
 (`aggregates.stratum` keeps those of large groups without the members).
 """
@@ -18,13 +18,13 @@ from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Tables
 from tidelog.engine.local.strata.aggregates.small_group import aggregate_whole
-from tidelog.engine.local.strata.materialized import Facts, HeldStratum
+from tidelog.engine.local.strata.materialized import Facts, MaterializedStratum
 from tidelog.rules.ir import Group, Relation, Variable
 from tidelog.values import Group as GroupValue
 
 
 def _at_once() -> None:
-    """The pace of work that nobody watches."""
+    """Does nothing: the pace of work that nobody watches."""
 
 
 class Grouping:
@@ -39,7 +39,7 @@ class Grouping:
         self._encoders = [values.encoder(each.variable.type) for each in literal.aggregates or ()]
 
     def row(self, members: Iterable[tuple[Row, int]]) -> Row | None:
-        """The row for members of one key, with their weights; None where there are none."""
+        """Returns the row for members of one key, with their weights; None where there are none."""
         there = [(row, weight) for row, weight in members if weight > 0]
         if not there:
             return None
@@ -61,11 +61,11 @@ class Grouping:
         return (*first[:count], self._encode(group))
 
     def key_values(self, row: Row) -> tuple[Any, ...]:
-        """The values of the keys of a row, as Python has them."""
+        """Returns the values of the keys of a row, as Python has them."""
         return tuple(decode(word) for decode, word in zip(self._decoders, row[: len(self.keys)]))
 
     def rows(self, members: Bag, pace: Callable[[], None] = _at_once) -> list[Row]:
-        """The rows for all members of a relation; `pace` is called before each."""
+        """Returns the rows for all members of a relation; `pace` is called before each."""
         buckets: dict[Row, list[tuple[Row, int]]] = {}
         for row, weight in members.items():
             buckets.setdefault(tuple(row[i] for i in self.keys), []).append((row, weight))
@@ -76,7 +76,7 @@ class Grouping:
         return [row for row in made if row is not None]
 
 
-class GroupStratum(HeldStratum):
+class GroupStratum(MaterializedStratum):
     """The groups of a set, or of a relation whose weights nobody reads."""
 
     fixed = "groups"
@@ -108,7 +108,7 @@ class GroupStratum(HeldStratum):
         return {groups.relation: (self.rows_to_words(inserted, groups.columns), np.concatenate(deleted))}
 
     def _row(self, group: Group, key: Words) -> Row | None:
-        """The row of a key as it is with this epoch's changes; None where it has no members."""
+        """Returns the row of a key as it is with this epoch's changes; None where it has no members."""
         return self._grouping.row(self._members(group, self._grouping.keys, key))
 
     def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
@@ -123,7 +123,7 @@ class GroupStratum(HeldStratum):
         return [(tuple(row), 1) for row in self._member_words(group, keys, key).tolist()]
 
     def _member_words(self, group: Group, keys: tuple[int, ...], key: Words) -> Words:
-        """The members of a key that are there with this epoch's changes."""
+        """Returns the members of a key that are there with this epoch's changes."""
         members = self.catalog.stores[self.numbers[group.atom.relation]]
         found = members.rows[members.bucket(keys, key)]
         there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
@@ -133,7 +133,7 @@ class GroupStratum(HeldStratum):
 class WeightedGroupStratum(GroupStratum):
     """The groups of a relation whose weights are read."""
 
-    asked_always = True
+    checked_always = True
 
     def connect(self, tables: Tables) -> None:
         """Takes the table of its members, before the first epoch."""

@@ -1,33 +1,35 @@
-"""One stratum at work: the two ways to run its variants, `update` and `bootstrap`.
+"""A stratum that the kernels join, and the two ways to run its variants: `update` and `bootstrap`.
 
 Both are waves driven by the kernel `drive`. Update runs RETRACT, then INSERT, over the committed rows with a log;
 Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wave 0 through its hidden fact alone.
 
-That fact stands last in the body, so that an Update can take a rule or give it up, too. A rule that goes is met in wave
-0 of RETRACT, through its hidden fact and through all else that leaves then, and never again; one that comes is met as
-in a Bootstrap.
+That fact stands last in the body, so that an Update can add and remove rules, too. A removed rule is met in wave 0 of
+RETRACT, through its hidden fact and through all else that is deleted then, and never again; an added one is met as in a
+Bootstrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Self
 
 import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
-from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
-from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, PlannedStratum
+from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
-from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor
+from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.metrics.rule_costs import RuleCosts
+from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
-from tidelog.maintain.limits import Running
-from tidelog.maintain.switch import Meter, Progress
-from tidelog.rules.ir import Rule
+from tidelog.maintain.limits import Running, Watch
+from tidelog.maintain.switch import Meter, Progress, Touched
+from tidelog.rules.ir import Rule, RuleProgram, Stratum
 from tidelog.types import Type
 
 YIELD_INSTANCES = 2_000_000
@@ -36,29 +38,174 @@ REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
 
 
-class LocalStratum(PlannedStratum):
+class LocalStratum:
     """The state of one stratum in the local engine; see `maintain.epoch.StratumState`.
 
-    `asked_always`: a subclass whose `is_touched` looks at more than rows that come and go.
+    A subclass may set: `joins`, false if its rows are not counted instances of rules; `checked_always`, true if its
+    `is_touched` looks at more than inserted and deleted rows; `runs_python`, true if Python has work in every wave; and
+    `removed_in_update` and `whole_in_update`, see `PlanCache`.
+
+    A change of rules replaces the strata that it touches by other objects. If the new one `is_new`, it is derived from
+    scratch, from the facts that it `inherited`; else it continues the state of the old one, and `added` and `removed`
+    are the rules to exchange. The commit of the epoch ends that.
     """
 
     fixed: str | None = None
     why = ""
-    keeps = "elastic"
-    asked_always = False
+    strategy = "elastic"
+    joins = True
+    checked_always = False
+    runs_python = False
+    removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
+    whole_in_update = False
     _phase = k.INSERT
 
-    # What a snapshot holds beside the stores
+    def __init__(
+        self,
+        stratum: Stratum,
+        program: RuleProgram,
+        numbers: Mapping[str, int],
+        catalog: Catalog,
+        values: Values,
+        watch: Watch,
+        thread_pool: ThreadPool,
+    ) -> None:
+        self.stratum = stratum
+        self.program = program
+        self.numbers = numbers
+        self.catalog = catalog
+        self.values = values
+        self.watch = watch
+        self._thread_pool = thread_pool
+        self.instances = self._committed_instances = 0
+        self.waves = 0
+        self.work = 0
+        self.costs = RuleCosts()
+        self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
+        self.relation_numbers = tuple(numbers[name] for name in stratum.relations)
+        self.read_above: Collection[int] = ()  # set by the engine: relations that other strata read
+        self.is_new = False
+        self.inherited: dict[int, Words] = {}
+        self.added: tuple[Rule, ...] = ()
+        self.removed: tuple[Rule, ...] = ()
+        self.replaced: dict[int, Store] = {}
+        self.plans = PlanCache(
+            stratum,
+            self._planned_rules(stratum.rules),
+            program,
+            numbers,
+            catalog,
+            values,
+            thread_pool,
+            removed_in_update=self.removed_in_update,
+            whole_in_update=self.whole_in_update,
+        )
+        self._inside = self.plans.inside
+
+    def _planned_rules(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        """Returns those of the rules that plans run."""
+        return rules if self.joins else ()
+
+    # Rules that change
+
+    @property
+    def has_changed(self) -> bool:
+        """True if rules were added or removed since the last epoch, or the stratum has to be derived from scratch."""
+        return self.is_new or bool(self.added or self.removed)
+
+    def continue_from(self, before: LocalStratum) -> None:
+        """Takes over the state of a stratum with the same relations and other rules."""
+        known, now = set(map(id, before.stratum.rules)), set(map(id, self.stratum.rules))
+        self.added = tuple(rule for rule in self.stratum.rules if id(rule) not in known)
+        self.removed = tuple(rule for rule in before.stratum.rules if id(rule) not in now)
+        self.instances, self.costs = before.instances, before.costs
+        self.plans.continue_from(before.plans, (*self.stratum.rules, *self.removed))
+
+    def start_from(self, given: Mapping[int, Words]) -> None:
+        """Lets the next epoch derive the stratum from nothing but the facts given to its relations, with weights."""
+        self.is_new = True
+        self.inherited = {number: words[words[:, -1] > 0, :-1] for number, words in given.items()}
+
+    # What an epoch asks
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return self.stratum.relations
+
+    @property
+    def recursive(self) -> bool:
+        return self.stratum.recursive
+
+    @property
+    def reads(self) -> Sequence[int]:
+        """The relations of lower strata that its rules read."""
+        return self.plans.reads.below
+
+    @property
+    def row_count(self) -> int:
+        return int(self.catalog.S[self._inside, k.LIVE].sum())
+
+    def has_rules(self) -> bool:
+        return bool(self.stratum.rules)
+
+    def can_update(self) -> bool:
+        return True
+
+    def can_derive(self) -> bool:
+        stores, numbers = self.catalog.stores, self.numbers
+        return self.joins and any(
+            all(len(stores[numbers[atom.relation]]) for atom in rule.positives) for rule in self.stratum.rules
+        )
+
+    def is_touched(self) -> bool:
+        return self.has_changed or bool(self.facts) or self.plans.has_changed_input()
+
+    def touched(self) -> tuple[Touched, ...]:
+        names = self.plans.reads.names
+        below = []
+        for relation in self.reads:
+            line = self.catalog.S[relation]
+            inserted, deleted = int(line[k.INSERTED_COUNT]), int(line[k.DELETED_COUNT])
+            if inserted or deleted:
+                below.append(Touched(names[relation], int(line[k.LIVE]) - inserted, inserted, deleted))
+        own = [
+            Touched(names[relation], len(self.catalog.stores[relation]), len(to_insert), len(to_delete))
+            for relation, (to_insert, to_delete) in self.facts.items()
+        ]
+        count = len(self.stratum.rules)
+        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in self.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in self.removed]
+        return (*below, *own, *rules)
+
+    def rows_below(self) -> int:
+        rows = sum(len(self.catalog.stores[relation]) for relation in self.reads)
+        return rows + sum(len(inserted) for inserted, _ in self.facts.values())
+
+    def top_rank(self) -> int:
+        return int(self.catalog.S[self._inside, k.TOP].max())
+
+    def stores(self) -> list[Store]:
+        return [self.catalog.stores[relation] for relation in self.relation_numbers]
+
+    def end_costs(self, seconds: float) -> None:
+        """Ends the costs of a committed epoch, in which the stratum took so long."""
+        self.costs.end_epoch(seconds, self.plans.planned, self.plans.tally)
+
+    def _count_costs(self) -> None:
+        if self.plans.planned:
+            self.costs.count(self.plans.planned, self.plans.tally)
+
+    # What a checkpoint holds beside the stores
 
     def given_to(self, relation: str) -> Words:
-        """The facts that transactions gave to a relation, each with its weight behind its columns."""
+        """Returns the facts that transactions gave to a relation, each with its weight behind its columns."""
         store = self.catalog.stores[self.numbers[relation]]
         lines = store.lines()
         lines = lines[store.rows[lines, store.columns + k.META] & k.INPUT_BIT != 0]
         return np.concatenate([store.columns_of(lines), np.ones((len(lines), 1), dtype=np.int64)], axis=1)
 
     def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """What inserts (+1) and deletes (-1), in order, come to: the facts to insert and the facts to delete."""
+        """Returns the net effect of inserts (+1) and deletes (-1), in order: facts to insert, and facts to delete."""
         return self.catalog.net_rows(relation, rows, signs)
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
@@ -66,17 +213,28 @@ class LocalStratum(PlannedStratum):
         return iter(())
 
     def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
-        """What `given_to` gives for the relations whose rows in the store do not tell it."""
+        """Yields what `given_to` returns, for relations whose store does not say which rows are input facts."""
         return iter(())
 
     def resume(self, given: Mapping[str, dict[tuple[int, ...], int]]) -> None:
-        """The stores and tables were loaded, with `given_apart` as it was: goes on from there."""
+        """Continues from loaded stores and tables, with `given_apart` as it was."""
         self.begin()
 
     # The two ways
 
+    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
+        """Makes the plans good for the present sizes, and the arrangements that they probe.
+
+        A Bootstrap fills relations from nothing, and an Update may, so they are prepared again between waves.
+        """
+        if not self.plans.are_good(active):
+            self._count_costs()
+            added, removed = self._planned_rules(self.added), self._planned_rules(self.removed)
+            self.plans.make(active, added, removed, self.replaced)
+        self.plans.activate(active, wave)
+
     def update(self, meter: Meter) -> bool:
-        """The ranked Update: RETRACT, then INSERT. False when the meter had it given up: then `drop` must follow."""
+        """Runs the ranked Update: RETRACT, then INSERT. False if the meter gave it up: then `roll_back` must follow."""
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1
@@ -109,17 +267,17 @@ class LocalStratum(PlannedStratum):
         return True
 
     def exchanged_rows(self) -> tuple[int, int]:
-        """How many rows came and how many left, once the stratum is done."""
+        """Returns the numbers of inserted and of deleted rows, once the stratum is done."""
         lines = self.catalog.S[self._inside]
         return int(lines[:, k.INSERTED_COUNT].sum()), int(lines[:, k.DELETED_COUNT].sum())
 
     def _may_kill(self) -> bool:
-        """Whether any instance can die: a rule or a fact is deleted, a row below left, or one came that was negated."""
+        """True if any instance can die: a rule, a fact or a row below is deleted, or a negated row is inserted."""
         if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
             return True
         lines = self.catalog.S
-        return any(lines[each, k.DELETED_COUNT] for each in self._below) or any(
-            lines[each, k.INSERTED_COUNT] for each in self._negated
+        return any(lines[each, k.DELETED_COUNT] for each in self.reads) or any(
+            lines[each, k.INSERTED_COUNT] for each in self.plans.reads.negated
         )
 
     def bootstrap(self) -> None:
@@ -147,11 +305,11 @@ class LocalStratum(PlannedStratum):
             self._mark_changed(fresh)
 
     def _insert_facts(self, relation: int, rows: Words) -> None:
-        """The facts of a Bootstrap."""
+        """Inserts the input facts of a Bootstrap."""
         entry_points.insert_facts(self.catalog.S, relation, rows, 0)
 
     def _old_facts(self, relation: int, old: Store) -> Words:
-        """The input facts of the store that is replaced, less those that this epoch deletes."""
+        """Returns the input facts of the store that is replaced, less those that this epoch deletes."""
         deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
         if self.is_new:
             return _without(self.inherited.get(relation, np.empty((0, old.columns), dtype=np.int64)), deleted)
@@ -167,18 +325,21 @@ class LocalStratum(PlannedStratum):
 
     # The end of the epoch
 
-    def keep(self) -> None:
-        """Makes the overlay the state."""
+    def commit(self) -> None:
+        """Makes the overlay the committed state."""
         for store in self.stores():
             if store.relation in self.replaced or store.has_overlay():
                 store.commit()
             store.line[k.CHANGED] = 0
         self.replaced.clear()
         self.facts = {}
-        self._rules_are_kept()
+        self.is_new, self.inherited = False, {}
+        if self.added or self.removed:
+            self.added = self.removed = ()
+            self.plans.commit_rules(self.stratum.rules)
 
-    def drop(self) -> None:
-        """Undoes what this epoch did to the stratum (its facts stay, for another try)."""
+    def roll_back(self) -> None:
+        """Undoes the changes of this epoch to the stratum (its facts stay, for another try)."""
         if self.replaced:
             for relation, old in self.replaced.items():
                 self.catalog.restore(relation, old)
@@ -194,7 +355,7 @@ class LocalStratum(PlannedStratum):
         self.costs.forget()
 
     def begin(self) -> Self:
-        """Before an epoch: notes what `drop` goes back to."""
+        """Begins an epoch: notes what `roll_back` goes back to."""
         self._committed_instances = self.instances
         self.watch.stratum = self.relations
         return self
@@ -223,26 +384,26 @@ class LocalStratum(PlannedStratum):
         if self.stratum.recursive and phase == k.INSERT:
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
-        control[k.PYTHON_VARIANTS] = self._in_python
+        control[k.PYTHON_VARIANTS] = int(self.runs_python or self.plans.in_python)
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
         control[k.THREADS_AVAILABLE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
-        control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self._below)
+        control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self.reads)
         catalog = self.catalog
-        executor = self._executor
+        executor = self.plans.executor
         executor.reset()
-        self._reserved.clear()
+        self.plans.reserved.clear()
         self._phase = phase
 
         def running() -> Rule | None:
             return self._running(control)
 
         while True:
-            status = executor.drive(control, self._table)
+            status = executor.drive(control, self.plans.table)
             self._look(running)
             self.watch.at(int(control[k.WAVE]))
             if status == k.DONE:
                 self.waves = int(control[k.WAVE]) - 1
-                self._reserved.release()
+                self.plans.reserved.release()
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
@@ -266,10 +427,10 @@ class LocalStratum(PlannedStratum):
                     self.watch.rounds(wave + before, running)
                 if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
                     self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
-                    executor = self._executor
+                    executor = self.plans.executor
                 control[k.LAST_WAVE] = min(2 * wave, last_round)
             elif status == k.DIVISION:
-                bytecode = self._variants[int(control[k.VARIANT])]
+                bytecode = self.plans.variants[int(control[k.VARIANT])]
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
@@ -279,21 +440,21 @@ class LocalStratum(PlannedStratum):
         return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
 
     def _running(self, control: Words) -> Rule | None:
-        """The rule that is running, or that will run next; at the end, the one that has found most."""
-        first, count = int(control[k.VARIANT]), len(self._variants)
+        """Returns the rule that is running, or that will run next; at the end, the one that has found most."""
+        first, count = int(control[k.VARIANT]), len(self.plans.variants)
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         # At the end of a wave nothing is left behind the present variant, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
-            if entry_points.has_delta(self.catalog.S, self._table, number, phase, wave):
-                bytecode = self._variants[number]
+            if entry_points.has_delta(self.catalog.S, self.plans.table, number, phase, wave):
+                bytecode = self.plans.variants[number]
                 node = int(control[k.NODE]) if number == first else 0
                 rule: Rule = bytecode.at[node if 0 <= node < len(bytecode.at) else 0].rule
                 return rule
         return self._busiest(self.stratum.rules)
 
     def _busiest(self, rules: Sequence[Rule]) -> Rule | None:
-        """The one of these rules that has found most in this epoch; where none has, the only one, if it is."""
-        found = self.costs.busiest(rules, self._planned, self.tally)
+        """Returns the one of these rules that has found most in this epoch; where none has, the only one, if it is."""
+        found = self.costs.busiest(rules, self.plans.planned, self.plans.tally)
         return rules[0] if found is None and len(rules) == 1 else found
 
     def _look(self, rule: Running) -> None:
@@ -307,18 +468,18 @@ class LocalStratum(PlannedStratum):
         if limit is None:
             return
         for name, store in zip(self.relations, self.stores()):
-            # Rows that leave stay in the index until the epoch is kept, so that there may be more than will be.
+            # Deleted rows stay in the index until the epoch is committed, so that there may be more than will be.
             if len(store) > limit and (count := self._rows_to_be(store)) > limit:
                 self.watch.rows(name, count, partial(self._deriving, name, rule))
 
-    def _look_at_settled_rows(self) -> None:
+    def _look_at_final_rows(self) -> None:
         """Raises when a relation has more rows than it may, once the stratum is done."""
         for name, store in zip(self.relations, self.stores()):
             count = len(store) - int(store.line[k.DELETED_COUNT])
             self.watch.rows(name, count, partial(self._deriving, name, None))
 
     def _rows_to_be(self, store: Store) -> int:
-        """The rows that a relation will have after the epoch, as far as that is certain now: never too many."""
+        """Returns the rows that a relation is certain to have after the epoch; never too many."""
         if store.relation in self.replaced:
             return len(store)
         if self._phase == k.RETRACT:
@@ -327,7 +488,7 @@ class LocalStratum(PlannedStratum):
         return len(store) - int(np.count_nonzero(stamps < 0))
 
     def _deriving(self, name: str, running: Running) -> Rule | None:
-        """The rule that fills a relation: the one that is running, if it derives its rows."""
+        """Returns the rule that fills a relation: the one that is running, if it derives its rows."""
         rule = running() if callable(running) else running
         if rule is not None and rule.head.relation == name:
             return rule
@@ -335,11 +496,11 @@ class LocalStratum(PlannedStratum):
         return self._busiest(own) or rule
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
-        """The variants of this wave whose expressions need Python, or every one."""
-        for number, bytecode in enumerate(self._variants):
+        """Runs the variants of this wave whose expressions need Python, or every variant."""
+        for number, bytecode in enumerate(self.plans.variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
             if not (every or bytecode.in_python) or not entry_points.has_delta(
-                self.catalog.S, self._table, number, phase, wave
+                self.catalog.S, self.plans.table, number, phase, wave
             ):
                 continue
             if not bytecode.in_python:
@@ -354,7 +515,7 @@ class LocalStratum(PlannedStratum):
 
     def _feed_tree(self, control: Words, bytecode: Bytecode) -> None:
         """Runs a tree of variants and hands what it finds to the stores."""
-        executor = self._executor
+        executor = self.plans.executor
         own = executor.at_root(control, bytecode.segments[0])
         while True:
             status = executor.enumerate(own, bytecode)
@@ -373,7 +534,7 @@ class LocalStratum(PlannedStratum):
         rule = bytecode.variants[0].rule
         executor = SegmentExecutor(segment, control, inputs)
         while True:
-            status = executor.enumerate(self.catalog, bytecode.kind, self._executor.scratch)
+            status = executor.enumerate(self.catalog, bytecode.kind, self.plans.executor.scratch)
             if status == k.DIVISION:
                 raise self.division(rule)
             found = executor.take()
@@ -406,7 +567,7 @@ class LocalStratum(PlannedStratum):
 
 
 def _without(rows: Words, others: Words) -> Words:
-    """The rows that are not among the others."""
+    """Returns the rows that are not among the others."""
     if not len(others):
         return rows
     gone = set(map(tuple, others.tolist()))

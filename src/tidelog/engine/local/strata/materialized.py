@@ -1,4 +1,4 @@
-"""Strata that are not joined by kernels: something else says which rows come and go, and they are held like facts."""
+"""Strata whose rows are not joined by kernels: something else derives their changes, and they are stored like facts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Application = tuple[str, Span]
 """One `apply` of a transformer: its name, and where it stands."""
 
 
-class HeldStratum(LocalStratum, ABC):
+class MaterializedStratum(LocalStratum, ABC):
     """A subclass says in `derive` what to insert and to delete, and in `fixed` what the report calls it."""
 
     fixed = "held"
     joins = False
-    why = "the only way for this stratum"
+    why = "the only strategy for this stratum"
     rounds_taken = 1
 
     def update(self, meter: Meter) -> bool:
@@ -47,13 +47,13 @@ class HeldStratum(LocalStratum, ABC):
 
     @abstractmethod
     def derive(self) -> Facts:
-        """What to insert and to delete, by relation."""
+        """Returns the facts to insert and to delete, by relation."""
 
     def rows_to_words(self, rows: list[Row], columns: int) -> Words:
         return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
 
     def exchange(self, relation: int, rows: Words) -> Facts:
-        """What makes a relation hold exactly these rows; from nothing, where the stratum is new."""
+        """Returns the change that makes a relation hold exactly these rows; from nothing, where the stratum is new."""
         store = self.catalog.stores[relation]
         if self.is_new:
             return {relation: (rows, self.rows_to_words([], store.columns))}
@@ -66,14 +66,14 @@ class HeldStratum(LocalStratum, ABC):
 
     @contextmanager
     def guarded(self, rule: Rule) -> Iterator[None]:
-        """A division by zero in here is an error of this rule."""
+        """Turns a division by zero in the block into an error of this rule."""
         try:
             yield
         except ZeroDivisionError:
             raise self.division(rule) from None
 
 
-class TransformStratum(HeldStratum):
+class TransformStratum(MaterializedStratum):
     """An output of a transformer: made anew from whole relations when one of them has changed.
 
     The transformer runs once in an epoch; the strata of its other outputs take what it made from `share`.
@@ -98,16 +98,16 @@ class TransformStratum(HeldStratum):
         ]
         return self.exchange(self.numbers[head.name], self.values.rows_to_words(rows, head))
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         self._made.clear()
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         self._made.clear()
 
     def _run_transformer(self, transform: Transform) -> Sequence[Any]:
-        """What the transformer makes of its inputs as they are in this epoch: the values of each output."""
+        """Runs the transformer on its inputs as they are in this epoch; returns the values of each output."""
         inputs: list[Any] = []
         for given in transform.inputs:
             if isinstance(given, ScalarFunction):

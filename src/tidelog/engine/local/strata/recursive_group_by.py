@@ -1,8 +1,8 @@
-"""`group_by` inside recursion: the stratum is what the rounds X(i + 1) = F(X(i)) from nothing come to.
+"""`group_by` inside recursion: the stratum is the fixed point of the rounds X(i + 1) = F(X(i)), from nothing.
 
 All relations of the stratum take each step together; hidden relations (members, groups) are made within a round. A
-touched stratum is derived anew. Rounds that come back to an earlier state without having come to rest would go on
-forever: that is an error.
+touched stratum is derived from scratch. Rounds that return to an earlier state before a fixed point would never end:
+that is an error.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from graphlib import TopologicalSorter
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.plan_cache import PlannedStratum
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Table, Tables, bag_to_words, words_to_bag
 from tidelog.engine.local.strata.group_by import Grouping
-from tidelog.engine.local.strata.materialized import Facts, HeldStratum
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.materialized import Facts, MaterializedStratum
 from tidelog.engine.local.strata.row_interpreter import Interpreter, Run
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Role, Rule
 
 
-class RoundsStratum(HeldStratum):
+class RoundsStratum(MaterializedStratum):
     """A recursive stratum with groups."""
 
     fixed = "rounds"
-    asked_always = True
+    checked_always = True
 
     def connect(self, tables: Tables) -> None:
         """Takes the tables that its rules read, before the first epoch."""
@@ -62,13 +62,13 @@ class RoundsStratum(HeldStratum):
     def is_touched(self) -> bool:
         return self._is_fresh or super().is_touched()
 
-    def go_on(self, before: PlannedStratum) -> None:
-        super().go_on(before)
+    def continue_from(self, before: LocalStratum) -> None:
+        super().continue_from(before)
         assert isinstance(before, RoundsStratum)
         self._given = self._next_given = before._given
 
-    def begin_anew(self, given: Mapping[int, Words]) -> None:
-        super().begin_anew(given)
+    def start_from(self, given: Mapping[int, Words]) -> None:
+        super().start_from(given)
         for name in self.relations:
             words = given.get(self.numbers[name])
             if words is not None:
@@ -111,20 +111,20 @@ class RoundsStratum(HeldStratum):
         return facts
 
     def is_given(self, name: str, row: Row) -> bool:
-        """Whether a row is an input fact of the committed state."""
+        """True if a row is an input fact of the committed state."""
         return row in self._given[name]
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         self._given = self._next_given
         self._is_fresh = False
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         self._next_given = self._given
 
     def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """The store has no say in it: it holds what is derived as if it were given."""
+        """Returns the facts to insert and to delete. The store does not say: it holds derived rows like given ones."""
         (name,) = (name for name in self.relations if self.numbers[name] == relation)
         given = self._given[name]
         last = {tuple(row): sign for row, sign in zip(rows.tolist(), signs.tolist(), strict=True)}
@@ -144,7 +144,7 @@ class RoundsStratum(HeldStratum):
         self._is_fresh = False
 
     def _facts_of(self, name: str) -> set[Row]:
-        """The input facts of a relation after this epoch."""
+        """Returns the input facts of a relation after this epoch."""
         change = self.facts.get(self.numbers[name])
         if change is None:
             return self._given[name]
@@ -160,7 +160,7 @@ class RoundsStratum(HeldStratum):
         self._emitted[row] = self._emitted.get(row, 0) + weight
 
     def _derived(self, name: str) -> Bag:
-        """What the rules of a relation derive from the present round, with weights."""
+        """Returns the rows that the rules of a relation derive from the present round, with weights."""
         self._emitted = {}
         for rule in self.stratum.rules:
             if rule.head.relation == name:
@@ -179,7 +179,7 @@ class RoundsStratum(HeldStratum):
                 self._runs[rule.id]([((), 1)])
 
     def _renewing(self, name: str | None = None) -> Rule | None:
-        """A rule that derives rows (of this relation) in the present round which the one before did not have."""
+        """Returns a rule that derives rows (of this relation) in the present round that the last one did not have."""
         for rule in self.stratum.rules:
             head = rule.head.relation
             if head in self._visible and name in (None, head):

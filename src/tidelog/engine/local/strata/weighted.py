@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.plan_cache import PlannedStratum
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Tables, add_weight, bag_to_words, words_to_bag
 from tidelog.engine.local.strata.group_by import Grouping
-from tidelog.engine.local.strata.materialized import Facts, HeldStratum
+from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strata.materialized import Facts, MaterializedStratum
 from tidelog.engine.local.strata.row_interpreter import Interpreter, Run, delta_rows
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Atom, Kind, Role, Rule
 
 
-class WeightedStratum(HeldStratum):
+class WeightedStratum(MaterializedStratum):
     """A relation that is not recursive. `given` is what users add to the weights in this epoch.
 
     A rule that comes adds what it derives from everything there is after the epoch; one that goes takes away what it
@@ -27,7 +27,7 @@ class WeightedStratum(HeldStratum):
     """
 
     fixed = "weights"
-    asked_always = True
+    checked_always = True
 
     def connect(self, tables: Tables) -> None:
         """Takes the tables that its rules read, before the first epoch."""
@@ -51,8 +51,8 @@ class WeightedStratum(HeldStratum):
                 run = interpreter.run(variant, self._add, all_new=True if reads_stream else None)
                 self._runs.append((rule, variant, run))
 
-    def go_on(self, before: PlannedStratum) -> None:
-        super().go_on(before)
+    def continue_from(self, before: LocalStratum) -> None:
+        super().continue_from(before)
         assert isinstance(before, WeightedStratum)
         self._is_fresh = before._is_fresh
         if self._given_before is not None:
@@ -65,9 +65,9 @@ class WeightedStratum(HeldStratum):
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
                 self._taken_back.append((rule, interpreter.run(variant, self._add, all_new=False)))
 
-    def begin_anew(self, given: Mapping[int, Words]) -> None:
+    def start_from(self, given: Mapping[int, Words]) -> None:
         """Rows that the relation had as a set are there once; what a delayed one had stays as it was."""
-        super().begin_anew(given)
+        super().start_from(given)
         self._is_fresh = self.has_rules()
         if self._given_before is not None:
             self._given_before = words_to_bag(given[self.numbers[self.relation.name]])
@@ -107,8 +107,8 @@ class WeightedStratum(HeldStratum):
         self.costs.emitted += 1
         self.table.add(row, weight)
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         self._is_fresh = False
         self._taken_back = []
         if self._given_before is not None:
@@ -116,8 +116,8 @@ class WeightedStratum(HeldStratum):
                 add_weight(self._given_before, row, weight)
         self.given = {}
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         self.table.drop()
 
     def given_to(self, relation: str) -> Words:
@@ -138,7 +138,7 @@ class WeightedStratum(HeldStratum):
         return self.program.relations[atom.relation].kind is Kind.STREAM
 
     def _held(self) -> Facts:
-        """The rows that came and left, for the store; a stream has none."""
+        """Returns the inserted and deleted rows, for the store; a stream has none."""
         if self.table.is_stream:
             return {}
         if self.is_new:

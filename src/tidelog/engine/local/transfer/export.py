@@ -68,7 +68,7 @@ def reset_strata(
     unknown = [each for each in strata if each.joins and not anew.isdisjoint(each.relations)]
     for stratum in unknown:
         own = (stratum.program.relations[name] for name in stratum.relations if name in given)
-        stratum.begin_anew(
+        stratum.start_from(
             {stratum.numbers[each.name]: bag_to_words(given[each.name], len(each.columns)) for each in own}
         )
     return unknown

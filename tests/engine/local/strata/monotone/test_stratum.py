@@ -35,7 +35,7 @@ def test_a_circle_of_weight_zero_does_not_keep_itself() -> None:
     run.commit({"Source": [("a",)], "Edge": RING})
     assert run.rows("Best") == {("a", 0): 1, ("b", 1): 1, ("c", 1): 1, ("d", 3): 1}
     assert run.commit(delete={"Edge": [("a", "b", 1)]}) == {"Best": {("b", 1): -1, ("c", 1): -1, ("d", 3): -1}}
-    assert how(run) == [("monotone", stratum.REPAIRED)]
+    assert how(run) == [("monotone", stratum.UPDATED)]
     assert mistakes_in_improving(run.engine) == []
 
 
@@ -87,7 +87,7 @@ def test_a_sum_that_may_run_over_its_type_is_left_to_the_rounds() -> None:
     assert run.rows("Best") == {("a", 0): 1, ("c", 60): 1}
     run.commit(delete={"Edge": [("a", "c", 60)]})
     run.commit({"Edge": [("a", "c", 1)]})
-    assert how(run) == [("monotone", stratum.REPAIRED)], "where there is room again, changes are followed again"
+    assert how(run) == [("monotone", stratum.UPDATED)], "where there is room again, changes are followed again"
 
 
 def test_infinite_lengths_are_left_to_the_rounds() -> None:
@@ -109,7 +109,7 @@ def test_limits_stop_a_way_that_gets_ever_shorter_and_name_a_rule() -> None:
     assert run.rows("Best") == before
     assert mistakes_in_improving(run.engine) == []
     assert run.commit({"Edge": [("b", "c", 1)]}) == {"Best": {("c", 2): 1}}
-    assert how(run) == [("monotone", stratum.REPAIRED)]
+    assert how(run) == [("monotone", stratum.UPDATED)]
 
 
 def test_too_many_rows_are_an_error() -> None:
@@ -143,7 +143,7 @@ def test_many_surpassed_values_are_left_behind(monkeypatch: pytest.MonkeyPatch) 
         run.commit({"Edge": [("a", "b", length)]})
         reasons |= {reason for _, reason in how(run)}
         assert run.rows("Best") == {("a", 0): 1, ("b", length): 1}
-    assert reasons == {stratum.REPAIRED, stratum.SURPASSED}
+    assert reasons == {stratum.UPDATED, stratum.SURPASSED}
 
 
 def test_an_input_fact_of_the_recursion_is_told_from_an_equal_derived_row() -> None:
@@ -247,10 +247,10 @@ def test_a_first_load_is_not_a_repair() -> None:
     run = Running(SHORTEST.format("u64"))
     run.commit({"Edge": [(str(i), str(i + 1), 1) for i in range(2000)]})
     run.commit({"Source": [("0",)]})
-    assert how(run) == [("monotone", stratum.REPAIRED)]
+    assert how(run) == [("monotone", stratum.UPDATED)]
     anew = Running(SHORTEST.format("u64"))
     anew.commit({"Edge": [(str(i), str(i + 1), 1) for i in range(2000)], "Source": [("0",)]})
-    assert how(anew) == [("monotone", stratum.ANEW)]
+    assert how(anew) == [("monotone", stratum.RECOMPUTED)]
     assert anew.rows("Best") == run.rows("Best")
     assert anew.commit(delete={"Edge": [("1990", "1991", 1)]}) == run.commit(delete={"Edge": [("1990", "1991", 1)]})
     assert mistakes_in_improving(anew.engine) == []

@@ -17,7 +17,7 @@ from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.strategies.circuit import interpreter
 from tidelog.engine.local.strategies.circuit.interpreter import Circuit, FactDelta, Instances
 from tidelog.engine.local.strategies.circuit.rule_arrays import code_of
-from tidelog.engine.local.strategies.circuit.rule_rows import Kit, Order
+from tidelog.engine.local.strategies.circuit.rule_rows import Order, RuleRows
 from tidelog.rules.ir import Rule
 
 REACH = """
@@ -67,7 +67,7 @@ class Bench:
         self.circuit = self.fresh()
 
     def fresh(self) -> Circuit:
-        return Circuit(Kit(self.numbers, self._values, self._functions), self._values, lambda: None)
+        return Circuit(RuleRows(self.numbers, self._values, self._functions), self._values, lambda: None)
 
     def take(self, found: Iterable[Instances], sign: int) -> None:
         for instances in found:
@@ -190,7 +190,7 @@ def test_a_first_load_is_a_bootstrap_and_then_the_circuit_repairs() -> None:
         "Reach": {(1, 2): -1, (1, 3): -1, (3, 1): 1, (2, 1): 1}
     }
     (report,) = run.report.strata
-    assert (report.strategy, report.reason) == ("circuit", "what is there is always repaired")
+    assert (report.strategy, report.reason) == ("circuit", "the strategy always updates incrementally")
 
 
 def test_rows_that_were_loaded_are_derived_once_more_for_the_circuit() -> None:
@@ -221,8 +221,8 @@ def test_groups_go_their_only_way_and_the_report_says_so() -> None:
     run.commit({"A": [(2, 2)]})
     ways = {each.strategy: each.reason for each in run.report.strata}
     assert run.rows("Some") == {(1,): 1, (2,): 1}
-    assert ways["circuit"] == "what is there is always repaired"
-    assert "the only way for this stratum" in ways.values()
+    assert ways["circuit"] == "the strategy always updates incrementally"
+    assert "the only strategy for this stratum" in ways.values()
 
 
 def test_a_division_by_zero_names_its_rule_and_the_state_is_as_before() -> None:

@@ -221,7 +221,9 @@ def test_the_report_says_that_there_is_no_switch() -> None:
     (first,) = run.report.strata
     assert (first.strategy, first.reason.split(" and ")[0]) == ("bootstrap", "nothing was derived yet")
     run.commit(delete={"Edge": edges[::2]})
-    assert [(s.strategy, s.reason) for s in run.report.strata] == [("counting", "what is there is always repaired")]
+    assert [(s.strategy, s.reason) for s in run.report.strata] == [
+        ("counting", "the strategy always updates incrementally")
+    ]
 
 
 def test_strata_with_one_way_go_that_way() -> None:
@@ -235,7 +237,7 @@ def test_strata_with_one_way_go_that_way() -> None:
     run.commit({"Edge": [(1, 2), (2, 3)]})
     run.commit({"Edge": [(3, 4)]})
     assert strategy_of(run, "Path") == "counting"
-    assert [s.reason for s in run.report.strata if s.strategy == "groups"] == ["the only way for this stratum"]
+    assert [s.reason for s in run.report.strata if s.strategy == "groups"] == ["the only strategy for this stratum"]
     assert sorted(run.rows("Far")) == [(1, 3), (2, 2), (3, 1)]
 
 

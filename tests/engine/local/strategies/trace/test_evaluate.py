@@ -82,7 +82,7 @@ def test_a_change_that_no_step_looked_at_costs_nothing() -> None:
 def test_an_epoch_that_fails_is_followed_by_a_trace_of_its_own() -> None:
     facts = {"A": {(1,), (2,)}, "B": {(2,), (3,)}}
     found = Traced(text_of(*KINDS["unary"]), "x", facts, keep_all=False)
-    found.stratum.drop()
+    found.stratum.roll_back()
     found.change({"A": {(3,)}}, {})
     assert found.engine.rows("C") == [((2,), 1), ((3,), 1)]
     assert found.stratum.can_update()

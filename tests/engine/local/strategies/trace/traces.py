@@ -51,7 +51,9 @@ class Traced:
         self.engine.commit([Operation(name, +1, sorted(rows)) for name, rows in facts.items()])
         (stratum,) = (each for each in self.engine._runtime.strata if isinstance(each, TraceStratum))
         (self.rule,) = stratum.stratum.rules
-        plan = TracePlan(stratum._compiler, in_order(self.rule, names), frozenset(stratum.relations), keep_all=keep_all)
+        plan = TracePlan(
+            stratum.plans.compiler, in_order(self.rule, names), frozenset(stratum.relations), keep_all=keep_all
+        )
         self.stratum = stratum
         self.traced = TracedRule(plan, stratum.catalog)
         stratum.traced = [self.traced]

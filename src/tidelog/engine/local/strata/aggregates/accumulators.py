@@ -31,7 +31,7 @@ class Part(ABC):
 
     @abstractmethod
     def entry(self, word: int, value: Any) -> Any:
-        """What is kept of a value. Raises what the program's functions raise."""
+        """Returns the entry to keep for a value. Raises what the program's functions raise."""
 
     @abstractmethod
     def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
@@ -103,11 +103,11 @@ class WordOrder(Part):
         return not left or self.tree.remove(np.array(left, dtype=np.int64))
 
     def least(self) -> int:
-        """The word of the value that comes first."""
+        """Returns the word of the value that comes first."""
         return self.tree.first()[-1] ^ self._flip
 
     def most(self) -> int:
-        """The word of the value that comes last; of several that are read alike, the first."""
+        """Returns the word of the value that comes last; of several that are read alike, the first."""
         last = self.tree.last()
         if len(last) > 1:
             last = self.tree.first_from([last[0], _TOP])
@@ -134,26 +134,26 @@ class ValueOrder(Part):
         return all(self.pages.remove(entry) for entry in left)
 
     def least(self) -> Any:
-        """The value that comes first."""
+        """Returns the value that comes first."""
         first = self.pages.first()
         return first if self._read is None else first[1]
 
     def most(self) -> Any:
-        """The value that comes last; of several that are read alike, the first."""
+        """Returns the value that comes last; of several that are read alike, the first."""
         last = self.pages.last()
         return last if self._read is None else self.pages.first_from((last[0],))[1]
 
 
 def _wraps(type_: Type) -> bool:
-    """Whether the order of the type is not that of its words, which have a sign."""
+    """True if the order of the type is not that of its words, which have a sign."""
     return isinstance(type_, BitType) and type_.width == 64
 
 
 def _signed(number: int) -> int:
-    """The word of a number or a Boolean."""
+    """Returns the word of a number or a Boolean."""
     return int(number) - (1 << 64) if number >= 1 << 63 else int(number)
 
 
 def total_of(read: Read | None, type_: Type) -> Total | FloatTotal:
-    """The part for a sum of numbers of this type."""
+    """Returns the part for a sum of numbers of this type."""
     return FloatTotal(read) if isinstance(type_, FloatType) else Total(read)

@@ -56,7 +56,7 @@ class Shape:
         return [make(key) for make in self._makers]
 
     def _place(self, kind: str, read: ScalarFunction | None, make: Callable[[Sequence[Any]], Part]) -> int:
-        """The place of a part, which is shared by all that read the same in the same way."""
+        """Returns the place of a part, which is shared by all that read the same in the same way."""
         known = self._places.setdefault((kind, read), len(self._makers))
         if known == len(self._makers):
             self._makers.append(make)
@@ -98,7 +98,9 @@ class Shape:
         return total
 
     def _order(self, aggregate: Aggregate, read_type: Type | None) -> int:
-        """The place of an order: by what is read of the values, or by the values themselves where that has no type."""
+        """Returns the place of an order: by what is read of the values, or by the values themselves where that has no
+        type.
+        """
         value = self.value
 
         def make(key: Sequence[Any]) -> Part:
@@ -144,7 +146,7 @@ class GroupState:
     __slots__ = ("_distinct", "_shape", "key", "parts", "size")
 
     def __init__(self, shape: Shape, key: Sequence[Any], members: Words) -> None:
-        """From all members. Raises what the program's functions raise."""
+        """Builds the state from all members. Raises what the program's functions raise."""
         self._shape = shape
         self.key = key
         self.parts = shape.parts(key)
@@ -180,7 +182,7 @@ class GroupState:
         self._do(-done.growth, [(came, left) for left, came in done.entries])
 
     def results(self) -> Row:
-        """The word of each aggregate; the group is not empty."""
+        """Returns the word of each aggregate; the group is not empty."""
         return tuple([result(self) for result in self._shape.results])
 
     def _take_back(self, came: Words, left: Words) -> None:

@@ -21,7 +21,7 @@ class ScanTree:
     __slots__ = ("_directory", "_header", "_words")
 
     def __init__(self, entries: Words) -> None:
-        """From the entries, a line each, in any order."""
+        """Builds the tree from the entries, a line each, in any order."""
         count, width = entries.shape
         ordered = np.sort(entries[:, 0])[:, None] if width == 1 else entries[np.lexsort(entries.T[::-1])]
         pages = -(-count // _FILLED)
@@ -60,21 +60,21 @@ class ScanTree:
         return bool(k.remove_all(self._header, self._words, self._directory, flat) == len(entries))
 
     def has(self, entries: Words) -> npt.NDArray[np.bool_]:
-        """Whether each of some entries, a line each, is there."""
+        """True if each of some entries, a line each, is there."""
         found = np.zeros(len(entries), dtype=np.bool_)
         k.find_all(self._header, self._words, self._directory, np.ascontiguousarray(entries).reshape(-1), found)
         return found
 
     def first(self) -> list[int]:
-        """The first entry; there must be one."""
+        """Returns the first entry; there must be one."""
         return self._read(k.FIRST, np.empty(int(self._header[k.WIDTH]), dtype=np.int64))
 
     def last(self) -> list[int]:
-        """The last entry; there must be one."""
+        """Returns the last entry; there must be one."""
         return self._read(k.LAST, np.empty(int(self._header[k.WIDTH]), dtype=np.int64))
 
     def first_from(self, entry: list[int]) -> list[int]:
-        """The first entry that does not come before this one; there must be one."""
+        """Returns the first entry that does not come before this one; there must be one."""
         return self._read(k.FROM, np.array(entry, dtype=np.int64))
 
     def _read(self, which: int, entry: Words) -> list[int]:

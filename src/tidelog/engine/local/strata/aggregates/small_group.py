@@ -14,7 +14,7 @@ Read = Callable[[Any], Any]
 
 
 def reader(aggregate: Aggregate, key: Sequence[Any]) -> Read | None:
-    """What an aggregate reads of each value of the group with this key; None for the value itself."""
+    """Returns the function by which an aggregate reads the values of this key's group; None for the value itself."""
     if aggregate.read is None:
         return None
     call = aggregate.read.call
@@ -26,7 +26,7 @@ def _call_with(call: Callable[..., Any], key: tuple[Any, ...], value: Any) -> An
 
 
 def aggregate_whole(aggregate: Aggregate, key: Sequence[Any], values: Sequence[Any]) -> Any:
-    """The value of an aggregate, of at least one value."""
+    """Returns the value of an aggregate, of at least one value."""
     read = reader(aggregate, key)
     match aggregate.kind:
         case AggregateKind.COUNT:
@@ -48,12 +48,12 @@ def aggregate_whole(aggregate: Aggregate, key: Sequence[Any], values: Sequence[A
 
 
 def sum_of(numbers: Sequence[Any], type_: Type) -> Any:
-    """The sum of numbers of a type, as `group::sum_of` has it."""
+    """Returns the sum of numbers of a type, as `group::sum_of` has it."""
     if isinstance(type_, FloatType):
         return ExactSum(numbers).rounded(type_.width)
     return wrapped(sum(numbers), type_)
 
 
 def wrapped(total: int, type_: Type) -> int:
-    """A sum in the range of its type."""
+    """Returns a sum in the range of its type."""
     return wrap(total, type_) if isinstance(type_, BitType | SignedType) else total

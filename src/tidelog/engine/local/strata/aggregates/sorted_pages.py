@@ -76,12 +76,14 @@ class SortedPages:
         return self._pages[-1].items[-1]
 
     def first_from(self, value: Any) -> Any:
-        """The first value that does not come before this one; there must be one."""
+        """Returns the first value that does not come before this one; there must be one."""
         place, offset = self._locate(value)
         return self._pages[place].items[offset]
 
     def joined(self, number: int, separator: str, text: Texts | None) -> str:
-        """All values, or what the function makes of them, as one text. `number` tells the ways of joining apart."""
+        """Returns all values, or what the function makes of them, as one text. `number` tells the ways of joining
+        apart.
+        """
         parts = []
         for page in self._pages:
             known = page.texts.get(number)
@@ -92,11 +94,11 @@ class SortedPages:
         return separator.join(parts)
 
     def _page(self, value: Any) -> int:
-        """The place of the last page that begins before the value; 0 where none does."""
+        """Returns the place of the last page that begins before the value; 0 where none does."""
         return max(bisect_left(self._firsts, value) - 1, 0)
 
     def _locate(self, value: Any) -> tuple[int, int]:
-        """The page and the offset in it of the first value that does not come before this one."""
+        """Returns the page and the offset in it of the first value that does not come before this one."""
         if not self._pages:
             return 0, 0
         place = self._page(value)

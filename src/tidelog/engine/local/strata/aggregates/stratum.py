@@ -61,16 +61,16 @@ class AggregateStratum(GroupStratum):
         with self.guarded(rule), self.costs.measured(rule):
             return super().derive()
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         for key in self._done:
             state = self._states.get(key)
             if state is not None and state.size < KEPT_FROM // 4:
                 del self._states[key]
         self._done.clear()
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         for key, done in self._done.items():
             if done is None:
                 del self._states[key]
@@ -94,7 +94,7 @@ class AggregateStratum(GroupStratum):
         return (*words, *state.results()) if state.size else None
 
     def _made(self, group: Group, key: Words, words: Row) -> Row | None:
-        """The row of a group that has no state, which it gets where it is large."""
+        """Returns the row of a group that has no state, which it gets where it is large."""
         grouping = self._grouping
         members = self._member_words(group, grouping.keys, key)
         if len(members) < KEPT_FROM:
@@ -105,7 +105,7 @@ class AggregateStratum(GroupStratum):
         return (*words, *state.results())
 
     def _by_key(self, group: Group) -> Mapping[Row, _Change]:
-        """The members that came and left, by their keys."""
+        """Returns the inserted and deleted members, by their keys."""
         store = self.catalog.stores[self.numbers[group.atom.relation]]
         count = len(self._grouping.keys)
         came = _split(store.columns_of(store.inserted_lines()), count)

@@ -28,11 +28,11 @@ class BestRows:
         self._decode = None if is_its_word(best.type) else values.decoder(best.type)
 
     def of(self, member: Row) -> Row:
-        """The row of the group that a member makes."""
+        """Returns the row of the group that a member makes."""
         return member if self._is_member else (*member[: len(self.keys)], member[-1])
 
     def value(self, row: Row) -> Any:
-        """The value of a row of the group, or of a member."""
+        """Returns the value of a row of the group, or of a member."""
         return row[-1] if self._decode is None else self._decode(row[-1])
 
     def is_better(self, row: Row, other: Row) -> bool:
@@ -40,11 +40,11 @@ class BestRows:
         return bool(one < two if self.smallest else two < one)
 
     def best_of(self, key: Row) -> Row | None:
-        """The best row of a key that is there."""
+        """Returns the best row of a key that is there."""
         return self._best(row for row, _ in self.group.find(self.keys, key, new=True))
 
     def best_of_all(self) -> set[Row]:
-        """The best row of every key that is there."""
+        """Returns the best row of every key that is there."""
         found: dict[Row, Row] = {}
         for row in self.group.ranks:
             key = row[:-1]
@@ -53,11 +53,11 @@ class BestRows:
         return {*found.values()}
 
     def left_of(self, key: Row) -> Row | None:
-        """The best row that the members of a key would make."""
+        """Returns the best row that the members of a key would make."""
         return self._best(self.of(member) for member, _ in self.members.find(self.keys, key, new=True))
 
     def levels(self, row: Row) -> list[int]:
-        """The ranks of the members that make this row."""
+        """Returns the ranks of the members that make this row."""
         if self._is_member:
             return [self.members.ranks[row]] if row in self.members.ranks else []
         return [rank for _, rank in self.members.find(self._made_of, row, new=True)]

@@ -41,7 +41,7 @@ class Room:
         self._largest = 0
 
     def note(self, value: Any, type_: Type) -> None:
-        """A member has this value."""
+        """Notes that a member has this value."""
         if self._end is not None and (number := number_in(value, type_)) is not None:
             self._highest = max(self._highest, number)
 
@@ -53,7 +53,9 @@ class Room:
     def with_parts(
         self, each: MonotoneRule, emit: Callable[[Row, int], None]
     ) -> tuple[Rule, Callable[[Row, int], None]]:
-        """The rule with the parts of its sums behind its head's columns, and what looks at them before it emits."""
+        """Returns the rule with the parts of its sums behind its head's columns, and what looks at them before it
+        emits.
+        """
         if not each.sums:
             return each.rule, emit
         head = each.rule.head

@@ -32,7 +32,7 @@ class Waiting:
         heappush(self._rows, (value if self.best.smallest else _Falling(value), row))
 
     def take(self) -> list[Row]:
-        """The best of them; they wait no longer."""
+        """Returns the best of them; they wait no longer."""
         rows = self._rows
         count = min(len(rows), max(FEW, len(rows) // SHARE))
         return [heappop(rows)[1] for _ in range(count)]

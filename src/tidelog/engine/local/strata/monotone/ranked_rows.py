@@ -38,7 +38,7 @@ class RankedRows:
         self._noted: dict[Row, Numbers | None] = {}
 
     def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
-        """The rows with these words in these columns, with their ranks."""
+        """Returns the rows with these words in these columns, with their ranks."""
         found = self._index(columns).get(key) if columns else self.ranks
         if not found:
             return ()
@@ -51,7 +51,7 @@ class RankedRows:
         raise AssertionError("nothing inside a recursion is negated")
 
     def enter(self, row: Row, numbers: Numbers) -> None:
-        """The row is there from now on."""
+        """Makes the row visible from now on."""
         self._note(row)
         self.numbers[row] = numbers
         self._add(row, numbers.rank)
@@ -75,26 +75,26 @@ class RankedRows:
         self.numbers[row] = numbers
 
     def die(self, row: Row) -> None:
-        """The row is not there any more; its numbers stay."""
+        """Hides the row; its numbers stay."""
         self._note(row)
         self._remove(row)
 
     def forget(self, row: Row) -> None:
-        """A row that has died leaves nothing behind."""
+        """Removes all traces of a row that has died."""
         self._note(row)
         del self.numbers[row]
 
     def noted(self) -> Iterable[tuple[Row, bool, bool]]:
-        """The rows that the epoch has looked at: whether each was there, and whether it is."""
+        """Yields the rows that the epoch has looked at: whether each was there before, and whether it is there now."""
         return [(row, old is not None, row in self.ranks) for row, old in self._noted.items()]
 
-    def keep(self) -> None:
-        """What the epoch did stays."""
+    def commit(self) -> None:
+        """Commits the changes of the epoch."""
         self._noted.clear()
         self.batch = {}
 
-    def undo(self) -> None:
-        """What the epoch did is undone."""
+    def roll_back(self) -> None:
+        """Undoes the changes of the epoch."""
         for row, old in self._noted.items():
             if row in self.ranks:
                 self._remove(row)
@@ -103,7 +103,7 @@ class RankedRows:
             else:
                 self.numbers[row] = old
                 self._add(row, old.rank)
-        self.keep()
+        self.commit()
 
     def _note(self, row: Row) -> None:
         if row not in self._noted:

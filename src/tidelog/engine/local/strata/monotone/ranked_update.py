@@ -93,7 +93,9 @@ class Improving:
         ]
 
     def _compiled(self, each: MonotoneRule, interpreter: Interpreter) -> Iterator[tuple[Any, Run]]:
-        """A run for each position of the delta. What it emits has the parts of its sums behind the head's columns."""
+        """Yields a run for each position of the delta. What it emits has the parts of its sums behind the head's
+        columns.
+        """
         rule, emit = self.room.with_parts(each, self._emit_to(each.rule.head.relation))
         for delta in deltas(rule):
             yield delta, interpreter.run(plan_variant(rule, delta, FromSizes(lambda _: 1)), emit)
@@ -123,20 +125,20 @@ class Improving:
         self._insert(facts)
         self.room.require(self.best_rows)
 
-    def keep(self) -> None:
-        """What the epoch did stays."""
+    def commit(self) -> None:
+        """Commits the changes of the epoch."""
         self._noted_top = self._top
         for rows in self.rows.values():
-            rows.keep()
+            rows.commit()
 
-    def undo(self) -> None:
-        """What the epoch did is undone."""
+    def roll_back(self) -> None:
+        """Undoes the changes of the epoch."""
         self._top = self._noted_top
         self._dying, self._coming, self._dead = {}, {}, []
         for waiting in self._waiting.values():
             waiting.clear()
         for rows in self.rows.values():
-            rows.undo()
+            rows.roll_back()
 
     @property
     def has_rows(self) -> bool:
@@ -179,7 +181,7 @@ class Improving:
             self._wave += 1
 
     def _take(self, name: str, row: Row, level: int) -> None:
-        """An instance of the row dies."""
+        """Takes one instance from the row."""
         rows = self.rows[name]
         rank, count, total = rows.numbers[row]
         if level < rank:
@@ -252,7 +254,7 @@ class Improving:
                 self._give_members(best)
 
     def _give(self, name: str, row: Row) -> None:
-        """An input fact comes: an instance below all others. The row is in batch 0."""
+        """Adds an input fact: an instance below all others. The row is in batch 0."""
         rows = self.rows[name]
         known = rows.numbers.get(row)
         if row in rows.ranks:
@@ -263,7 +265,7 @@ class Improving:
             rows.batch[row] = 0
 
     def _meet(self, name: str, row: Row, level: int) -> None:
-        """An instance of a row with numbers is born: one that is there, or has died."""
+        """Adds an instance to a row that has numbers: it is visible, or has died."""
         rows = self.rows[name]
         known = rows.numbers[row]
         if row in rows.ranks:
@@ -290,7 +292,7 @@ class Improving:
             self._offer(best, key, row)
 
     def _offer(self, best: BestRows, key: Row, row: Row | None) -> None:
-        """The row comes when it is its turn, if it is better than what its key has."""
+        """Queues the row for its turn, if it is better than the best row of its key."""
         if row is None or row in best.group.ranks:
             return
         known = best.best_of(key)
@@ -354,7 +356,7 @@ class Improving:
             below.seen = (behind, before)
 
     def _count_round(self) -> None:
-        """A wave whose batch has rows that users see is a round. Raises where there are too many, of rounds or rows."""
+        """Counts a round if the batch has rows that users see. Raises where there are too many rounds or rows."""
         self.waves += any(self.rows[name].batch for name in self._visible)
         if self._watch.limits.max_rounds is None and self._watch.limits.max_rows is None:
             return

@@ -1,11 +1,11 @@
-"""Recursion through `min` and `max` that only ever gets better (`rules.monotone`): repaired, not made anew.
+"""Recursion through `min` and `max` whose values only improve (`rules.analysis.monotone`): updated incrementally.
 
-`Improving` has the rows with their numbers, `Shown` what of them the user sees; both are Python's, and are made when
-they are first needed: when the database is opened or reopened, or after other rules. They are made anew, too, when much
-is retracted at once, or when rows that were surpassed have become more than those that are shown.
+`Improving` has the rows with their numbers, `VisibleRows` the part of them that users see. Both are in Python. They are
+built when they are first needed: when the database is opened, or after a change of rules. They are rebuilt, too, when
+much is retracted at once, or when rows that were surpassed have become more than the visible ones.
 
 A sum of fixed width that runs over the end of its type is not monotone. In such an epoch, and wherever the rounds might
-meet one, the rounds are run (`rounds.py`).
+meet one, the rounds are run (`recursive_group_by`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidelog.engine.local.strata.materialized import Facts
 from tidelog.engine.local.strata.monotone.overflow import OutOfRangeError
 from tidelog.engine.local.strata.monotone.ranked_update import FEW_ROWS, Improving, TooManyRoundsError, TooMuchError
 from tidelog.engine.local.strata.monotone.ranked_update import Facts as Given
-from tidelog.engine.local.strata.monotone.visible_rows import Shown
+from tidelog.engine.local.strata.monotone.visible_rows import VisibleRows
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.maintain.switch import Meter
 from tidelog.pause_gc import collector_paused
@@ -31,24 +31,24 @@ from tidelog.rules.analysis.monotone import find_monotone
 from tidelog.rules.ir import Rule
 from tidelog.types import Type, is_word
 
-ANEW = "its values are derived from nothing"
-REPAIRED = "its values only get better: what a change reaches is repaired"
-RETRACTED = "much is retracted: its values are derived from nothing"
-TOO_LONG = "a repair needs more rounds than `max_rounds` allows: its values are derived from nothing"
-SURPASSED = "many values were surpassed: its values are derived from nothing"
+RECOMPUTED = "full recompute"
+UPDATED = "its values are monotone: incremental update"
+RETRACTED = "much is retracted: full recompute"
+TOO_LONG = "an update needs more rounds than `max_rounds` allows: full recompute"
+SURPASSED = "many values were surpassed: full recompute"
 OVER = "a sum may run over the end of its type"
-# How many surpassed rows there may be for each that is shown, beyond those that deriving anew leaves.
+# How many surpassed rows there may be for each visible one, beyond those that a full recompute leaves.
 SURPASSED_SHARE = 2
 FEW_SURPASSED = 1000
 
-_State = tuple[Improving, Shown]
+_State = tuple[Improving, VisibleRows]
 
 
 class MonotoneStratum(RoundsStratum):
     """A recursive stratum whose groups are asked for their `min` or `max` alone."""
 
     fixed = "monotone"
-    repairs = True
+    updates = True
 
     def connect(self, tables: Tables) -> None:
         super().connect(tables)
@@ -69,44 +69,44 @@ class MonotoneStratum(RoundsStratum):
         return done
 
     def derive(self) -> Facts:
-        """See `HeldStratum.derive`; in the time of what the change reaches, where there is a state to repair."""
+        """Returns the facts to insert and to delete; costs what the change reaches, if there is a state to update."""
         self.fixed = "monotone"
         self._next_given = {name: self._facts_of(name) for name in self.relations}
         try:
-            if self._state is not None and self.repairs and not self.has_changed and not self._is_first_load():
-                repaired = self._repaired()
-                if repaired is not None:
-                    return repaired
+            if self._state is not None and self.updates and not self.has_changed and not self._is_first_load():
+                updated = self._updated()
+                if updated is not None:
+                    return updated
             else:
-                self.why = ANEW
+                self.why = RECOMPUTED
             with collector_paused():
-                return self._anew()
+                return self._recomputed()
         except (OutOfRangeError, ZeroDivisionError):
             # Which of the values that rounds pass through fail, the rounds know.
             if self._state is not None:
-                self._undo(self._state)
+                self._roll_back(self._state)
             self._state = self._next_state = None
             self.fixed, self.why = "rounds", OVER
             return super().derive()
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         if self._next_state is not None:
             self._state, self._next_state = self._next_state, None
             improving, shown = self._state
             self._left_surpassed = improving.best_rows - shown.best_rows
         if self._state is not None:
             for each in self._state:
-                each.keep()
+                each.commit()
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         self._next_state = None
         if self._state is not None:
-            self._undo(self._state)
+            self._roll_back(self._state)
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
-        """The values of rows that were surpassed are in no store."""
+        """Yields the values of surpassed rows, which are in no store."""
         if self._state is None:
             return
         improving, _ = self._state
@@ -120,8 +120,8 @@ class MonotoneStratum(RoundsStratum):
 
     # The two ways
 
-    def _repaired(self) -> Facts | None:
-        """What changes; None where it is better to derive all anew."""
+    def _updated(self) -> Facts | None:
+        """Returns the changes of an incremental update; None where a full recompute is better."""
         assert self._state is not None
         improving, shown = self._state
         surpassed = improving.best_rows - shown.best_rows - self._left_surpassed
@@ -133,11 +133,11 @@ class MonotoneStratum(RoundsStratum):
         try:
             improving.update(facts)
         except TooMuchError as error:
-            self._undo(self._state)
+            self._roll_back(self._state)
             self.why = TOO_LONG if isinstance(error, TooManyRoundsError) else RETRACTED
             return None
         shown.update(facts)
-        self.why = REPAIRED
+        self.why = UPDATED
         changes: Facts = {}
         for name, table in shown.tables.items():
             number = self.numbers[name]
@@ -148,7 +148,7 @@ class MonotoneStratum(RoundsStratum):
                 changes[number] = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
         return changes
 
-    def _anew(self) -> Facts:
+    def _recomputed(self) -> Facts:
         """Derives everything from nothing, beside the state of the last commit."""
         improving = Improving(
             self._monotone,
@@ -160,7 +160,7 @@ class MonotoneStratum(RoundsStratum):
             self.watch,
             self._measured,
         )
-        shown = Shown(
+        shown = VisibleRows(
             self._monotone, improving, self._tables_below, self.values, self.program.functions, self._measured
         )
         facts = {name: (rows, ()) for name, rows in self._next_given.items() if rows}
@@ -178,7 +178,7 @@ class MonotoneStratum(RoundsStratum):
         return changes
 
     def _is_first_load(self) -> bool:
-        """Whether there was nothing and much has come: then there is nothing to repair."""
+        """True if nothing was there before and much is inserted: then there is nothing to update."""
         assert self._state is not None
         if self._state[0].has_rows:
             return False
@@ -186,7 +186,7 @@ class MonotoneStratum(RoundsStratum):
         return came + sum(map(len, self._next_given.values())) > FEW_ROWS
 
     def _changed_facts(self) -> Given:
-        """The input facts that come and go in this epoch."""
+        """Returns the input facts that are inserted and deleted in this epoch."""
         return {
             name: (now - was, was - now)
             for name, now in self._next_given.items()
@@ -198,8 +198,8 @@ class MonotoneStratum(RoundsStratum):
     def _groups_of(self, name: str, members: Table) -> list[Row]:
         return self._grouping_of(name).rows(members.weights)
 
-    def _changed_groups(self, name: str, shown: Shown) -> tuple[list[Row], list[Row]]:
-        """The rows of a group that come and go: those of the keys whose shown members have changed."""
+    def _changed_groups(self, name: str, shown: VisibleRows) -> tuple[list[Row], list[Row]]:
+        """Returns the inserted and deleted rows of a group: those of the keys whose visible members have changed."""
         grouping = self._grouping_of(name)
         members = shown.tables[self._members[name]]
         store = self.catalog.stores[self.numbers[name]]
@@ -221,16 +221,16 @@ class MonotoneStratum(RoundsStratum):
             yield
 
     @staticmethod
-    def _undo(state: _State) -> None:
+    def _roll_back(state: _State) -> None:
         for each in state:
-            each.undo()
+            each.roll_back()
 
 
-class MonotoneAnewStratum(MonotoneStratum):
+class MonotoneRecomputeStratum(MonotoneStratum):
     """The same for the strategy `recompute`: always derived from nothing."""
 
-    repairs = False
+    updates = False
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         self._state = None

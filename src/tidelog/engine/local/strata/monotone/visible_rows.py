@@ -20,7 +20,7 @@ from tidelog.plan.variant import DeltaKind, Variant, deltas, plan_variant
 from tidelog.rules.analysis.monotone import Monotone
 
 
-class Shown:
+class VisibleRows:
     """`tables` has what is shown of each relation and what the epoch changes in it; a group as keys and best values."""
 
     def __init__(
@@ -56,11 +56,11 @@ class Shown:
         for name in self._plain:
             self.tables[name].replace(dict.fromkeys(self._improving.rows[name].ranks, 1))
         if any(below.weighted for below in self._improving.below.values()):
-            self._count_anew(facts)
+            self._count_all(facts)
         else:
             self._leave_out_surpassed()
 
-    def _count_anew(self, facts: Facts) -> None:
+    def _count_all(self, facts: Facts) -> None:
         for best in self._improving.bests.values():
             self.tables[best.name].replace(dict.fromkeys(best.best_of_all(), 1))
         for name, counts in self._counts.items():
@@ -90,7 +90,7 @@ class Shown:
                     self._evaluate(variant, self._now.run(variant, self._emit_to(name)), changed)
             for row in counts.presence_changes()[1]:
                 self.tables[name].add(row, -1)
-        self.keep()
+        self.commit()
 
     def update(self, facts: Facts) -> None:
         """Shows what the epoch has changed; at the cost of that."""
@@ -120,13 +120,13 @@ class Shown:
             for row in deleted:
                 self.tables[name].add(row, -1)
 
-    def keep(self) -> None:
-        """What the epoch changed stays."""
+    def commit(self) -> None:
+        """Commits the changes of the epoch."""
         for table in (*self.tables.values(), *self._counts.values()):
             table.keep()
 
-    def undo(self) -> None:
-        """What the epoch changed is forgotten."""
+    def roll_back(self) -> None:
+        """Forgets the changes of the epoch."""
         for table in (*self.tables.values(), *self._counts.values()):
             table.drop()
 

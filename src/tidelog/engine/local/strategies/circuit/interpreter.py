@@ -5,9 +5,10 @@
     directions ── gatekeep ──┘                     │
                       └────────────────────────────┘
 
-A rewrite Σ stands at a prefix of a body (`kit`). *Gatekeep* joins rewrites with the directions that lead on from their
-prefix, *product* joins those with facts that fit, *ground* joins rewrites at the end of a body with heads. All rules
-take each step together, so a change takes as many joins as the longest body has literals, whatever the number of rules.
+A rewrite Σ stands at a prefix of a body (`rule_rows`). *Gatekeep* joins rewrites with the directions that lead on from
+their prefix, *product* joins those with facts that fit, *ground* joins rewrites at the end of a body with heads. All
+rules take each step together, so a change takes as many joins as the longest body has literals, whatever the number of
+rules.
 
 Every operator is linear or bilinear, so a change of facts goes through as a delta, with two traces as the only state:
 the rewrites that wait in front of a literal (`lefts`), and the facts by the orders in which they are looked up
@@ -34,8 +35,9 @@ from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.execution.python_step import evaluate
 from tidelog.engine.local.kernels.layout import INSTANCE_EXTRA
 from tidelog.engine.local.strategies.circuit.kernel import ground, product
-from tidelog.engine.local.strategies.circuit.rule_arrays import Flags, Tables, tables_of
-from tidelog.engine.local.strategies.circuit.rule_rows import ROOT, Kit, Order
+from tidelog.engine.local.strategies.circuit.rule_arrays import Flags, RuleArrays, rule_arrays
+from tidelog.engine.local.strategies.circuit.rule_rows import Order, RuleRows
+from tidelog.engine.rule_rows import ROOT
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.maintain.limits import paced
 from tidelog.rules.ir import Rule
@@ -47,7 +49,7 @@ PAIRS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FactDelta:
-    """Facts that come or go: `rows` are relation (`kit_tables.code_of`), rank (0 for rows that say no), columns."""
+    """Facts that come or go: `rows` are relation (`rule_arrays.code_of`), rank (0 for rows that say no), columns."""
 
     rows: Words
     weights: Words
@@ -90,24 +92,24 @@ class Circuit:
     `look` is called again and again while the circuit works, and may raise.
     """
 
-    def __init__(self, kit: Kit, values: Values, look: Callable[[], None]) -> None:
+    def __init__(self, rule_rows: RuleRows, values: Values, look: Callable[[], None]) -> None:
         self._values = values
         self._look = look
-        self._kit = kit
-        self._tables = tables_of(kit)
+        self._rule_rows = rule_rows
+        self._tables = rule_arrays(rule_rows)
         self._lefts = Trace.empty(2 + self._tables.slots)
         self._facts = Trace.empty(2 + self._tables.columns)
         self.running: Rule | None = None
 
-    def state(self) -> tuple[Kit, Tables, Trace, Trace]:
-        return self._kit, self._tables, self._lefts, self._facts
+    def state(self) -> tuple[RuleRows, RuleArrays, Trace, Trace]:
+        return self._rule_rows, self._tables, self._lefts, self._facts
 
-    def restore(self, state: tuple[Kit, Tables, Trace, Trace]) -> None:
-        self._kit, self._tables, self._lefts, self._facts = state
+    def restore(self, state: tuple[RuleRows, RuleArrays, Trace, Trace]) -> None:
+        self._rule_rows, self._tables, self._lefts, self._facts = state
 
     def succeed(self, numbers: Mapping[str, int], functions: CompiledFunctions, look: Callable[[], None]) -> Circuit:
-        """A circuit that goes on from here, for a program with other rules; this one stays as it is."""
-        other = Circuit(self._kit.copy(numbers, functions), self._values, look)
+        """Returns a circuit that continues from here, for a program with other rules; this one stays as it is."""
+        other = Circuit(self._rule_rows.copy(numbers, functions), self._values, look)
         other._lefts, other._facts = self._lefts, self._facts
         return other
 
@@ -115,11 +117,11 @@ class Circuit:
         return self._lefts.bytes() + self._facts.bytes()
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
-        """The words of rewrites that expressions made, by their types: they need not be in any row."""
-        if not any(walk.made for walk in self._kit.walks.values()):
+        """Yields the words of rewrites that expressions made, by their types: they need not be in any row."""
+        if not any(walk.made for walk in self._rule_rows.walks.values()):
             return
         rows, _ = self._lefts.everything()
-        for walk in self._kit.walks.values():
+        for walk in self._rule_rows.walks.values():
             for direction, slot, type_ in walk.made:
                 behind = walk.prefixes[walk.prefixes.index(direction + 1) :]
                 waiting = self._tables.out[np.isin(self._tables.out_origins, behind)]
@@ -128,7 +130,7 @@ class Circuit:
     # Changes
 
     def change(self, facts: FactDelta) -> Iterator[Instances]:
-        """The instances that come or go with these facts."""
+        """Yields the instances that these facts insert or delete."""
         pending = self._nothing_pending()
         keys, indexed, weights = self._index(facts)
         for rewrites in self._product(keys, self._lefts, indexed, weights, facts_lie=False):
@@ -137,21 +139,21 @@ class Circuit:
         yield from self._flow(pending, None)
 
     def add_rules(self, rules: Sequence[Rule], facts_of: FactsOf) -> Iterator[Instances]:
-        """The instances of rules that come, over the facts that are there."""
-        kit = self._kit.copy()
-        known = {signal.rule.id for signal in kit.signals}
+        """Yields the instances of added rules over the facts that are there."""
+        rule_rows = self._rule_rows.copy()
+        known = {signal.rule.id for signal in rule_rows.signals}
         directions: list[int] = []
         orders: list[Order] = []
         starts: set[int] = set()
         for rule in rules:
-            walk, fresh, wanted = kit.add(rule)
+            walk, fresh, wanted = rule_rows.add(rule)
             directions += fresh
             orders += wanted
             # Rewrites at the last prefix that was known before are where the new part of the rule begins.
             new = {number + 1 for number in directions}
             starts.add(next((each for each in reversed(walk.prefixes) if each not in new), ROOT))
         begin = [self._rewrites_at(prefix) for prefix in sorted(starts)]
-        self._exchange(kit)
+        self._exchange(rule_rows)
         for order in orders:
             self._load(order, facts_of(order))
         tables = self._tables
@@ -164,24 +166,24 @@ class Circuit:
         yield from self._flow(pending, Fresh(is_fresh, signals))
 
     def remove_rules(self, rules: Sequence[Rule]) -> Iterator[Instances]:
-        """The instances of rules that go, with negative weights."""
+        """Yields the instances of removed rules, with negative weights."""
         gone = {rule.id for rule in rules}
         signals = np.array([rule.id in gone for rule in self._tables.rules], dtype=np.bool_)
         only = Fresh(np.zeros(len(self._tables.order), dtype=np.bool_), signals)
         for prefix in sorted(set(self._tables.signal_prefixes[signals].tolist())):
             there = self._rewrites_at(prefix)
             yield from self._ground(Rewrites(there.rows, -there.weights), only)
-        kit = self._kit.copy()
+        rule_rows = self._rule_rows.copy()
         for rule in rules:
-            directions, orders = kit.remove(rule)
+            directions, orders = rule_rows.remove(rule)
             self._lefts = self._lefts.without(0, np.array(directions, dtype=np.int64))
             self._facts = self._facts.without(0, np.array(orders, dtype=np.int64))
-        self._exchange(kit)
+        self._exchange(rule_rows)
 
     # Operators
 
     def _index(self, facts: FactDelta) -> tuple[Hashes, Words, Words]:
-        """Each fact under every order of its relation: the hash of the key; order, rank, columns; the weight."""
+        """Returns each fact by every order of its relation: the hash of the key; order, rank, columns; the weight."""
         tables = self._tables
         codes = facts.rows[:, 0]
         which, place = spread(
@@ -194,7 +196,7 @@ class Circuit:
         return self._fact_keys(rows), rows, facts.weights[which]
 
     def _gatekeep(self, rewrites: Rewrites, fresh: Fresh | None) -> tuple[Words, Rewrites]:
-        """Each rewrite with every direction that leads on from its prefix."""
+        """Returns each rewrite with every direction that leads on from its prefix."""
         tables = self._tables
         prefixes = rewrites.rows[:, 0]
         which, place = spread(
@@ -230,7 +232,7 @@ class Circuit:
                     yield Rewrites(out[:count], own[:count])
 
     def _ground(self, rewrites: Rewrites, fresh: Fresh | None) -> Iterator[Instances]:
-        """The instances of rewrites that have come to the end of a body."""
+        """Yields the instances of rewrites that have come to the end of a body."""
         tables = self._tables
         prefixes = rewrites.rows[:, 0]
         which, signals = spread(
@@ -260,7 +262,7 @@ class Circuit:
         for depth in range(len(pending)):
             waiting, pending[depth] = pending[depth], []
             if waiting:
-                rewrites = self._settled(waiting)
+                rewrites = self._consolidated(waiting)
                 yield from self._ground(rewrites, fresh)
                 yield from self._go_on(rewrites, pending, fresh)
 
@@ -289,11 +291,12 @@ class Circuit:
             yield from self._deliver(found, pending, fresh)
 
     def _compute(self, direction: int, rows: Words, weights: Words) -> Rewrites:
-        """The rewrites that go on where Python says how."""
+        """Returns the rewrites that go on where Python says how."""
         tables = self._tables
         step = tables.computed[direction]
         self._look()
-        self.running = next(rule for rule in self._kit.rules if direction + 1 in self._kit.walks[rule.id].prefixes)
+        walks = self._rule_rows.walks.values()
+        self.running = next(walk.signal.rule for walk in walks if direction + 1 in walk.prefixes)
         given = np.concatenate([rows[:, 2:], rows[:, 1:2], weights[:, None]], axis=1)
         found = np.concatenate([*evaluate(step, given, self._values, paced(self._look))])
         self.running = None
@@ -323,8 +326,8 @@ class Circuit:
             own = depths == depth
             pending[depth].append(Rewrites(rewrites.rows[own], rewrites.weights[own]))
 
-    def _settled(self, parts: Sequence[Rewrites]) -> Rewrites:
-        """All of them, summed up where a negated literal has made some come and go."""
+    def _consolidated(self, parts: Sequence[Rewrites]) -> Rewrites:
+        """Returns all of them, summed up where a negated literal has made some come and go."""
         rows = np.concatenate([each.rows for each in parts])
         weights = np.concatenate([each.weights for each in parts])
         if self._tables.is_mixed[rows[:, 0]].any():
@@ -337,7 +340,9 @@ class Circuit:
     # Rules
 
     def _rewrites_at(self, prefix: int) -> Rewrites:
-        """All rewrites that stand at a prefix: those that wait there, or else what leads there from the one before."""
+        """Returns all rewrites that stand at a prefix: those that wait there, or else what leads there from the one
+        before.
+        """
         tables = self._tables
         if prefix == ROOT:
             return Rewrites(np.zeros((1, 2 + tables.slots), dtype=np.int64), np.ones(1, dtype=np.int64))
@@ -362,13 +367,13 @@ class Circuit:
             parts.append(Rewrites(rows, before.weights))
         keys = self._left_keys(lefts)
         parts += self._product(keys, self._facts, lefts, before.weights, facts_lie=True)
-        return self._settled(parts)
+        return self._consolidated(parts)
 
-    def _exchange(self, kit: Kit) -> None:
-        """Goes over to another kit; rewrites and facts get the width that it wants."""
+    def _exchange(self, rule_rows: RuleRows) -> None:
+        """Goes over to other rule rows; rewrites and facts get the width that it wants."""
         before = self._tables
-        self._kit = kit
-        self._tables = tables_of(kit)
+        self._rule_rows = rule_rows
+        self._tables = rule_arrays(rule_rows)
         tables = self._tables
         if tables.slots != before.slots:
             rows, weights = self._lefts.everything()
@@ -382,7 +387,7 @@ class Circuit:
     def _load(self, order: Order, found: Words) -> None:
         """Indexes the facts that are there by an order that is new."""
         rows = np.zeros((len(found), 2 + self._tables.columns), dtype=np.int64)
-        rows[:, 0] = self._kit.orders.of[order]
+        rows[:, 0] = self._rule_rows.orders.of[order]
         rows[:, 1 : 1 + found.shape[1]] = found
         self._facts = self._facts.add(self._fact_keys(rows), rows, np.ones(len(rows), dtype=np.int64))
 
@@ -392,7 +397,7 @@ class Circuit:
     # Keys
 
     def _left_keys(self, lefts: Words) -> Hashes:
-        """The hashes of what rewrites look for: the order, and the words that its columns must have."""
+        """Returns the hashes of what rewrites look for: the order, and the words that its columns must have."""
         tables = self._tables
         directions = lefts[:, 0]
         orders = tables.order[directions]
@@ -424,7 +429,7 @@ def _parts(lengths: npt.NDArray[np.intp]) -> Iterator[slice]:
 
 
 def _fitted(rows: Words, width: int) -> Words:
-    """The rows with zeros behind them, or without zeros that were there."""
+    """Returns the rows with zeros behind them, or without zeros that were there."""
     fitted = np.zeros((len(rows), width), dtype=np.int64)
     common = min(width, rows.shape[1])
     fitted[:, :common] = rows[:, :common]

@@ -1,4 +1,4 @@
-"""The rows of a kit as arrays, so that one join serves all rules; where words come from is a number of a column.
+"""Rule rows → arrays, so that one join serves all rules; where words come from is a number of a column.
 
 a direction looks at    Σ, its constants, the fact       next to one another: column M + c is its constant c
 a signal looks at       Σ, its constants
@@ -14,15 +14,16 @@ import numpy.typing as npt
 
 from tidelog.dbsp.row_hashes import Words
 from tidelog.engine.local.execution.python_step import PythonStep
-from tidelog.engine.local.strategies.circuit.rule_rows import Computed, Field, Kit, Slot, Through, Word, width_of
+from tidelog.engine.local.strategies.circuit.rule_rows import Computed, RuleRows, Through, width_of
+from tidelog.engine.rule_rows import Field, Slot, Word
 from tidelog.rules.ir import Rule
 
 Flags = npt.NDArray[np.bool_]
 NO_ORDER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleArrays:
     """`slots` is the number of words in a rewrite, `columns` in a fact; what is shorter is filled up with zeros."""
 
     slots: int
@@ -58,15 +59,15 @@ class Tables:
 
 
 def code_of(relation: int, negated: bool) -> int:
-    """The number of a relation in facts: rows that say no are those of another relation."""
+    """Returns the number of a relation in facts: rows that say no are those of another relation."""
     return 2 * relation + negated
 
 
-def tables_of(kit: Kit) -> Tables:
-    """The arrays of a kit."""
-    slots, columns = width_of(kit)
-    directions = max(kit.directions.of.values(), default=-1) + 1
-    orders = max(kit.orders.of.values(), default=-1) + 1
+def rule_arrays(rows: RuleRows) -> RuleArrays:
+    """Returns the arrays of a rows."""
+    slots, columns = width_of(rows)
+    directions = max(rows.directions.of.values(), default=-1) + 1
+    orders = max(rows.orders.of.values(), default=-1) + 1
     origin, order = (np.full(directions, -1, dtype=np.int64) for _ in range(2))
     sign = np.ones(directions, dtype=np.int64)
     constants = np.zeros((directions, columns), dtype=np.int64)
@@ -76,14 +77,14 @@ def tables_of(kit: Kit) -> Tables:
     first_slots = np.zeros(directions, dtype=np.int64)
     is_mixed = np.zeros(directions + 1, dtype=np.bool_)
     computed = {}
-    bound = _bound(kit, directions)
-    for direction, number in kit.directions.of.items():
+    bound = _bound(rows, directions)
+    for direction, number in rows.directions.of.items():
         origin[number], first_slots[number] = direction.origin, bound[direction.origin]
         literal = direction.literal
         if isinstance(literal, Computed):
             computed[number] = literal.step
             continue
-        order[number] = kit.orders.of[literal.order]
+        order[number] = rows.orders.of[literal.order]
         if literal.order.negated:
             sign[number], is_mixed[number + 1] = -1, True
         for column, source in enumerate(literal.must):
@@ -96,11 +97,11 @@ def tables_of(kit: Kit) -> Tables:
     order_relation = np.full(orders, -1, dtype=np.int64)
     order_columns = np.zeros((orders, columns), dtype=np.int64)
     order_keys = np.zeros(orders, dtype=np.int64)
-    for each, number in kit.orders.of.items():
+    for each, number in rows.orders.of.items():
         order_relation[number] = code_of(each.relation, each.negated)
         order_columns[number, : len(each.columns)] = each.columns
         order_keys[number] = len(each.columns)
-    signals = sorted(kit.signals, key=lambda each: each.prefix)
+    signals = sorted(rows.signals, key=lambda each: each.prefix)
     head_constants = np.zeros((len(signals), columns), dtype=np.int64)
     head_terms = np.zeros((len(signals), columns), dtype=np.int64)
     for number, signal in enumerate(signals):
@@ -108,41 +109,41 @@ def tables_of(kit: Kit) -> Tables:
             if isinstance(term, Word):
                 head_constants[number, column] = term.word
             head_terms[number, column] = _place(term, column, slots, columns)
-    out = np.array(sorted(kit.directions.of.values(), key=lambda number: int(origin[number])), dtype=np.int64)
+    out = np.array(sorted(rows.directions.of.values(), key=lambda number: int(origin[number])), dtype=np.int64)
     depths = np.zeros(directions + 1, dtype=np.int64)
-    for prefix, depth in kit.depths.items():
+    for prefix, depth in rows.depths.items():
         depths[prefix] = depth
     is_final = ~np.isin(np.arange(directions + 1), origin) & ~is_mixed
     by_relation = np.array(
-        sorted(kit.orders.of.values(), key=lambda number: int(order_relation[number])), dtype=np.int64
+        sorted(rows.orders.of.values(), key=lambda number: int(order_relation[number])), dtype=np.int64
     )
-    return Tables(
-        slots,
-        columns,
-        int(depths.max()),
-        out,
-        origin[out],
-        order,
-        sign,
-        constants,
-        must,
-        binds,
-        keys,
-        computed,
-        first_slots,
-        depths,
-        is_mixed,
-        is_final,
-        order_relation[by_relation],
-        by_relation,
-        order_columns,
-        order_keys,
-        np.array([each.prefix for each in signals], dtype=np.int64),
-        np.array([each.relation for each in signals], dtype=np.int64),
-        head_constants,
-        head_terms,
-        tuple(each.rule for each in signals),
-        len({each.relation for each in signals}) == 1,
+    return RuleArrays(
+        slots=slots,
+        columns=columns,
+        deepest=int(depths.max()),
+        out=out,
+        out_origins=origin[out],
+        order=order,
+        sign=sign,
+        constants=constants,
+        must=must,
+        binds=binds,
+        keys=keys,
+        computed=computed,
+        first_slots=first_slots,
+        depths=depths,
+        is_mixed=is_mixed,
+        is_final=is_final,
+        order_relations=order_relation[by_relation],
+        by_relation=by_relation,
+        order_columns=order_columns,
+        order_keys=order_keys,
+        signal_prefixes=np.array([each.prefix for each in signals], dtype=np.int64),
+        heads=np.array([each.relation for each in signals], dtype=np.int64),
+        head_constants=head_constants,
+        head_terms=head_terms,
+        rules=tuple(each.rule for each in signals),
+        has_one_head=len({each.relation for each in signals}) == 1,
     )
 
 
@@ -156,10 +157,10 @@ def _place(source: Slot | Word | Field, column: int, slots: int, columns: int) -
             return slots + columns + other
 
 
-def _bound(kit: Kit, directions: int) -> Sequence[int]:
-    """For each prefix the number of words that its rewrites have."""
+def _bound(rows: RuleRows, directions: int) -> Sequence[int]:
+    """Returns for each prefix the number of words that its rewrites have."""
     bound = [0] * (directions + 1)
-    for direction, number in sorted(kit.directions.of.items(), key=lambda item: kit.depths[item[1] + 1]):
+    for direction, number in sorted(rows.directions.of.items(), key=lambda item: rows.depths[item[1] + 1]):
         literal = direction.literal
         added = (
             len(literal.binds)

@@ -1,4 +1,4 @@
-"""Rules → rows: the grounding kit of the dynamic Datalog paper, which the circuit joins with facts (`rewrites`).
+"""Rules → rows: the grounding kit of the dynamic Datalog paper, which the circuit joins with facts (`interpreter`).
 
 A body is walked literal by literal. A *prefix* is an interned number for the literals walked so far, in their order,
 with variables numbered as they are bound; rules that begin alike share prefixes. (The paper adds up hashes of atoms
@@ -19,58 +19,20 @@ without facts: Python says how a rewrite goes on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.execution.python_step import PythonStep
+from tidelog.engine.rule_rows import ROOT, BodyWalk, Field, Slot, Word
 from tidelog.functions.compile_functions import CompiledFunctions
-from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.statistics import FromSizes
-from tidelog.plan.variant import (
-    Antijoin,
-    DeltaKind,
-    Filter,
-    Join,
-    Leap,
-    Let,
-    Step,
-    Take,
-    bound_columns,
-    deltas,
-    plan_variant,
-)
-from tidelog.rules.ir import Atom, Constant, Rule, Term, Variable, Wildcard
-from tidelog.rules.lower.unfold import compile_unfold
+from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, deltas, plan_variant
+from tidelog.rules.ir import Assign, Condition, Literal, Rule
 from tidelog.types import Type, is_word
 
 K = TypeVar("K", bound=Hashable)
-
-ROOT = 0
-"""The prefix of no literal at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A word of a rewrite."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A constant."""
-
-    word: int
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column of the fact."""
-
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +58,10 @@ class Through:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computed:
-    """A literal that Python evaluates; no two are the same."""
+    """A literal that Python evaluates; no two are equal. `made`: slots and types of results that may be in no row."""
 
     step: PythonStep
+    made: tuple[tuple[int, Type], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +124,7 @@ class Numbers(Generic[K]):
         return number
 
 
-class Kit:
+class RuleRows:
     """The rows of all rules. `directions` lead to the prefix with their number + 1; the root is 0."""
 
     def __init__(self, numbers: Mapping[str, int], values: Values, functions: CompiledFunctions) -> None:
@@ -174,25 +137,21 @@ class Kit:
         self.walks: dict[int, Walk] = {}
         self.depths: dict[int, int] = {ROOT: 0}
 
-    def copy(self, numbers: Mapping[str, int] | None = None, functions: CompiledFunctions | None = None) -> Kit:
-        """A kit that changes by itself, maybe with more relations and functions for rules that come."""
-        other = Kit(numbers or self._relations, self._values, functions or self._functions)
+    def copy(self, numbers: Mapping[str, int] | None = None, functions: CompiledFunctions | None = None) -> RuleRows:
+        """Returns an independent copy, for added rules that may need more relations and functions."""
+        other = RuleRows(numbers or self._relations, self._values, functions or self._functions)
         other.directions, other.orders = self.directions.copy(), self.orders.copy()
         other.signals, other.walks, other.depths = list(self.signals), dict(self.walks), dict(self.depths)
         return other
 
-    @property
-    def rules(self) -> list[Rule]:
-        return [walk.signal.rule for walk in self.walks.values()]
-
     def add(self, rule: Rule) -> tuple[Walk, list[int], list[Order]]:
-        """The walk of a rule, the numbers of its directions that are new, and its orders that are new."""
+        """Returns the walk of a rule, the numbers of its directions that are new, and its orders that are new."""
         (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
         steps = plan_variant(rule, delta, FromSizes(lambda _: 1)).steps
-        prefix, slots, types = ROOT, dict[str, int](), list[Type]()
+        prefix, body = ROOT, BodyWalk(self._values.word, self._functions)
         directions, prefixes, fresh, orders, made = [], [], [], [], []
         for step in steps:
-            literal = self._literal(step, slots, types)
+            literal = self._literal(step, body)
             direction = Direction(prefix, literal)
             number, is_new = self.directions.add(direction)
             if is_new:
@@ -200,13 +159,12 @@ class Kit:
             if isinstance(literal, Through) and self.orders.add(literal.order)[1]:
                 orders.append(literal.order)
             if isinstance(literal, Computed):
-                first = len(types) - sum(compare is None for _, compare in literal.step.results)
-                made += [(number, slot, types[slot]) for slot in range(first, len(types)) if not is_word(types[slot])]
+                made += [(number, slot, type_) for slot, type_ in literal.made]
             prefix = number + 1
             self.depths[prefix] = self.depths[direction.origin] + 1
             directions.append(direction)
             prefixes.append(prefix)
-        terms = tuple(self._term(term, slots) for term in rule.head.terms)
+        terms = tuple(map(body.source, rule.head.terms))
         signal = Signal(prefix, self._relations[rule.head.relation], terms, rule)
         self.signals.append(signal)
         walk = self.walks[rule.id] = Walk(tuple(directions), tuple(prefixes), signal, tuple(made))
@@ -227,79 +185,31 @@ class Kit:
                 del self.depths[number + 1]
         return gone, orders
 
-    # Literals
-
-    def _literal(self, step: Step, slots: dict[str, int], types: list[Type]) -> Through | Computed:
+    def _literal(self, step: Step, walk: BodyWalk) -> Through | Computed:
         match step:
-            case Join(atom):
-                return self._through(atom, False, slots, types)
-            case Antijoin(atom):
-                return self._through(atom, True, slots, types)
+            case Join(atom) | Antijoin(atom):
+                found = walk.match(atom)
+                order = Order(self._relations[atom.relation], isinstance(step, Antijoin), found.columns)
+                return Through(order, found.must, found.binds)
             case Filter(expression):
-                holds = self._scalar(expression)
-                return self._computed(expression, (), lambda *given: [()] if holds(*given) else [], slots, types)
+                literal: Literal = Condition(expression)
             case Let(variable, expression):
-                value = self._scalar(expression)
-                return self._computed(expression, (variable,), lambda *given: [(value(*given),)], slots, types)
+                literal = Assign(variable, expression)
             case Take(unfold):
-                ways = compile_unfold(unfold, self._functions).call
-                return self._computed(unfold.expression, unfold.variables, ways, slots, types)
+                literal = unfold
             case Leap():
                 raise AssertionError("the circuit's walks have no leapfrog joins")
-
-    def _through(self, atom: Atom, negated: bool, slots: dict[str, int], types: list[Type]) -> Through:
-        order = Order(self._relations[atom.relation], negated, bound_columns(atom.terms, set(slots)))
-        must: list[Slot | Word | Field] = []
-        binds: dict[str, int] = {}
-        for column, term in enumerate(atom.terms):
-            if isinstance(term, Wildcard):
-                must.append(Field(column))
-            elif isinstance(term, Variable) and term.name not in slots:
-                must.append(Field(binds.setdefault(term.name, column)))
-            else:
-                must.append(self._term(term, slots))
-        for name, column in binds.items():
-            term = atom.terms[column]
-            assert isinstance(term, Variable)
-            slots[name] = len(types)
-            types.append(term.type)
-        return Through(order, tuple(must), tuple(binds.values()))
-
-    def _computed(
-        self,
-        expression: typed.Expression,
-        variables: Sequence[Variable],
-        ways: Any,
-        slots: dict[str, int],
-        types: list[Type],
-    ) -> Computed:
-        names = sorted(typed.variables(expression))
-        arguments = tuple((slots[name], types[slots[name]]) for name in names)
-        results = tuple((each.type, slots.get(each.name)) for each in variables)
-        for each in variables:
-            if each.name not in slots:
-                slots[each.name] = len(types)
-                types.append(each.type)
-        return Computed(PythonStep(ways, arguments, results))
-
-    def _scalar(self, expression: typed.Expression) -> Any:
-        return compile_scalar(expression, sorted(typed.variables(expression)), self._functions).call
-
-    def _term(self, term: Term, slots: Mapping[str, int]) -> Slot | Word:
-        match term:
-            case Variable(name):
-                return Slot(slots[name])
-            case Constant(value, type_):
-                return Word(self._values.word(value, type_))
-            case Wildcard():
-                raise AssertionError("a wildcard has no value")
+        computed = walk.compute(literal)
+        results = tuple((type_, slot if is_bound else None) for slot, type_, is_bound in computed.results)
+        made = tuple((slot, type_) for slot, type_, is_bound in computed.results if not is_bound and not is_word(type_))
+        return Computed(PythonStep(computed.ways, computed.arguments, results), made)
 
 
-def width_of(kit: Kit) -> tuple[int, int]:
-    """The words of the longest rewrite, and the columns of the widest literal or head."""
-    slots: Iterable[int] = (sum(_bound_by(direction) for direction in walk.directions) for walk in kit.walks.values())
-    columns = [len(each.literal.must) for each in kit.directions.of if isinstance(each.literal, Through)]
-    return max(slots, default=0), max([*columns, *(len(each.terms) for each in kit.signals)], default=0)
+def width_of(rows: RuleRows) -> tuple[int, int]:
+    """Returns the words of the longest rewrite, and the columns of the widest literal or head."""
+    slots: Iterable[int] = (sum(_bound_by(direction) for direction in walk.directions) for walk in rows.walks.values())
+    columns = [len(each.literal.must) for each in rows.directions.of if isinstance(each.literal, Through)]
+    return max(slots, default=0), max([*columns, *(len(each.terms) for each in rows.signals)], default=0)
 
 
 def _bound_by(direction: Direction) -> int:

@@ -1,30 +1,28 @@
 """The strategy `circuit`: rule instances are found by the interpreter of the dynamic Datalog paper, rules being rows.
 
-The circuit (`rewrites`) says which instances come and go when facts or rules do; what that does to the rows of the
-stratum is the ranked Update's affair, wave by wave, as with `elastic`. So time within an epoch, of which the paper's
+The circuit (`interpreter`) finds the instances that a change of facts or rules inserts or deletes; the ranked Update
+applies them to the rows of the stratum, wave by wave, as with `elastic`. So time within an epoch, of which the paper's
 circuit keeps a copy of everything per iteration, is one number per row, and a deletion renumbers nothing
 (`docs/decisions/0020-a-circuit-with-ranks.md`).
 
-There is no switch, and nothing is planned: a rule that comes or goes is a delta like any other. What the circuit holds
+There is no switch, and nothing is planned: an added or removed rule is a delta like any other. What the circuit holds
 beside the rows is lost when a database is closed; then a Bootstrap makes it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tidelog.dbsp.row_hashes import Words
-from tidelog.engine.local.execution.plan_cache import PlannedStratum
-from tidelog.engine.local.execution.threads import Executor
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Lines, Store
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strategies.circuit.interpreter import Circuit, FactDelta, Instances
 from tidelog.engine.local.strategies.circuit.rule_arrays import code_of
-from tidelog.engine.local.strategies.circuit.rule_rows import Kit, Order
+from tidelog.engine.local.strategies.circuit.rule_rows import Order, RuleRows
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
 
@@ -32,27 +30,26 @@ from tidelog.types import Type
 class CircuitStratum(LocalStratum):
     """A stratum with a circuit beside its stores."""
 
-    keeps = "circuit"
+    strategy = "circuit"
+    runs_python = True
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._circuit: Circuit | None = None
         self._committed: Any = None
         self._last_rule: Rule | None = None
-        self._in_python = 1
 
-    def _learn_reads(self, rules: Sequence[Rule]) -> None:
-        super()._learn_reads(rules)
-        self._positive = {self.numbers[atom.relation] for rule in rules for atom in rule.positives}
+    def _planned_rules(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return ()
 
-    def go_on(self, before: PlannedStratum) -> None:
-        super().go_on(before)
+    def continue_from(self, before: LocalStratum) -> None:
+        super().continue_from(before)
         if isinstance(before, CircuitStratum) and before._circuit is not None:
             self._circuit = before._circuit.succeed(self.numbers, self.program.functions, self._look_at_the_clock)
             self._committed = (self._circuit, self._circuit.state())
 
     def can_update(self) -> bool:
-        """Not while there is no circuit: nothing was derived yet, or rows were loaded."""
+        """False while there is no circuit: nothing was derived yet, or rows were loaded."""
         return self._circuit is not None
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
@@ -60,14 +57,14 @@ class CircuitStratum(LocalStratum):
 
     # The end of the epoch
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         self._committed = None if self._circuit is None else (self._circuit, self._circuit.state())
         if self._circuit is not None and self.relation_numbers:
             self.stores()[0].beside = self._circuit
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         if self._committed is None:
             self._circuit = None
         else:
@@ -76,26 +73,16 @@ class CircuitStratum(LocalStratum):
 
     # A wave
 
-    def _prepare(self, active: Mapping[int, int], wave: int = 0) -> None:
-        """Waves without plans: the kernel comes back in each for what the circuit finds."""
-        if self._planned_for is None:
-            self._planned_for = ()
-            self._table = np.zeros((0, k.VARIANT_FIELDS), dtype=np.int64)
-            sizes = {"registers": 1, "blocks": 1, "cursors": 0, "variants": 0}
-            self._executor = Executor(self._thread_pool, self.catalog, self._inside, self._reserved, **sizes)
-        for store in self.stores():
-            store.index()
-
     def _running(self, control: Words) -> Rule | None:
         return self._last_rule
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
         if not control[k.LOGGING] and wave == 0:
-            kit = Kit(self.numbers, self.values, self.program.functions)
-            self._circuit = Circuit(kit, self.values, self._look_at_the_clock)
-            self._last_rule = self._rules[0]
-            self._take(control, self._circuit.add_rules(self._rules, self._present))
+            rule_rows = RuleRows(self.numbers, self.values, self.program.functions)
+            self._circuit = Circuit(rule_rows, self.values, self._look_at_the_clock)
+            self._last_rule = self.stratum.rules[0]
+            self._take(control, self._circuit.add_rules(self.stratum.rules, self._present))
             return
         assert self._circuit is not None
         if wave == 0 and phase == k.RETRACT and self.removed:
@@ -134,17 +121,17 @@ class CircuitStratum(LocalStratum):
     # Facts
 
     def _delta(self, phase: int, wave: int) -> FactDelta:
-        """The rows that die or enter with this wave: of the stratum, and, in wave 0, of the relations below."""
+        """Returns the rows that die or enter with this wave: of the stratum, and, in wave 0, of the relations below."""
         retracts = phase == k.RETRACT
-        sign = -1 if retracts else 1
+        sign, reads = -1 if retracts else 1, self.plans.reads
         parts = [(store, store.batch_lines(), False, sign, True) for store in self.stores()]
         if wave == 0:
-            for relation in self._below:
+            for relation in self.reads:
                 store = self.catalog.stores[relation]
                 came, left = store.inserted_lines, store.deleted_lines
-                if relation in self._positive:
+                if relation in reads.positive:
                     parts.append((store, (left if retracts else came)(), False, sign, False))
-                if relation in self._negated:
+                if relation in reads.negated:
                     parts.append((store, (came if retracts else left)(), True, -sign, False))
         return self._gathered([each for each in parts if len(each[1])])
 
@@ -164,14 +151,14 @@ class CircuitStratum(LocalStratum):
         return FactDelta(np.concatenate(found), np.concatenate(weights))
 
     def _read_stores(self) -> list[Store]:
-        return [self.catalog.stores[relation] for relation in (*self._below, *self.relation_numbers)]
+        return [self.catalog.stores[relation] for relation in (*self.reads, *self.relation_numbers)]
 
     def _present(self, order: Order) -> Words:
-        """The rows (rank, columns) that a Bootstrap begins with."""
+        """Returns the rows (rank, columns) that a Bootstrap begins with."""
         return self._ranked(order.relation, self.catalog.stores[order.relation].present_lines())
 
     def _unchanged(self, order: Order) -> Words:
-        """The rows that are there before INSERT changes any: those that say no are then both old and new."""
+        """Returns the rows that are there before INSERT changes any: those that say no are then both old and new."""
         store = self.catalog.stores[order.relation]
         lines = store.lines()
         if not order.negated:

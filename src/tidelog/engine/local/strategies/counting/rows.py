@@ -55,13 +55,13 @@ class Counts:
             self._buckets.make_room(steps)
             self.line[c.BUCKETS], self.line[c.BUCKET_CAPACITY] = self._buckets.address, len(self._buckets)
 
-    def keep(self) -> None:
-        """The changes since the last commit are there to stay."""
+    def commit(self) -> None:
+        """Commits the changes since the last commit."""
         self.line[c.UNDO_COUNT] = 0
         self._shrink()
 
-    def drop(self) -> None:
-        """The changes since the last commit, and the events that were waiting, are taken back."""
+    def roll_back(self) -> None:
+        """Undoes the changes since the last commit, and removes the events that were waiting."""
         c.roll_back(self.line)
         self._buckets.array.fill(0)
         self.line[c.EVENT_COUNT] = self.line[c.EVENT_FREE_COUNT] = 0
@@ -69,7 +69,7 @@ class Counts:
         self._shrink()
 
     def of(self, line: int) -> list[tuple[int, int]]:
-        """The iterations of a row, upwards, each with its count."""
+        """Returns the iterations of a row, upwards, each with its count."""
         found: dict[int, int] = {}
         last = int(self._last.array[line]) - 1
         entry = last
@@ -82,7 +82,7 @@ class Counts:
         return list(found.items())
 
     def bytes(self) -> int:
-        """The memory that the counts take; room that was never used takes none."""
+        """Returns the memory that the counts take; room that was never used takes none."""
         numbers = int(self._store.line[k.USED]) + int(self.line[c.ENTRY_COUNT]) * c.ENTRY_WORDS
         return 4 * (numbers + len(self._buckets))
 

@@ -1,15 +1,15 @@
-"""The strategy `counting`: how many rule instances each row has in each iteration, kept exact; see `kernels/counting`.
+"""The strategy `counting`: the exact number of rule instances of each row in each iteration; see `kernel`.
 
 This is what differential dataflow keeps, and what the elastic paper compares itself with. A row's rank is the first
 iteration in which it has an instance, its count how many it has there, its total how many it has in all; so the three
 numbers of the ranked state hold here too, and everything that reads them works unchanged.
 
-Update first exchanges the rows below: one join for what left and one for what came, with the rows of the stratum valued
-as before. Then it goes through the iterations upwards, from event to event. In each, the rows that leave or move are
-joined once with their old rank, and those that enter or move once with their new one; every instance found is counted
-under the iteration that it has at that moment, so the counts are those of the rows as they are valued, all the time.
-Bootstrap is the same from nothing. There is no switch: a change that moves many rows to other iterations is repaired,
-however much it costs.
+Update first exchanges the rows below: one join for deleted and one for inserted rows, with the rows of the stratum
+valued as before. Then it goes through the iterations upwards, from event to event. In each, the rows that leave or move
+are joined once with their old rank, and those that enter or move once with their new one; every instance found is
+counted under the iteration that it has at that moment, so the counts are those of the rows as they are valued.
+Bootstrap is the same from nothing. There is no switch: a change that moves many rows to other iterations is an
+incremental update, however much it costs.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ REMOVED_IN_UPDATE = {k.KIND_RULE: 1, k.KIND_INSIDE: 0, k.KIND_BELOW: 1, k.KIND_N
 class CountingStratum(LocalStratum):
     """A stratum with counts per row and iteration beside its stores."""
 
-    keeps = "counting"
+    strategy = "counting"
     removed_in_update = REMOVED_IN_UPDATE
 
     def can_update(self) -> bool:
-        """Not after rows were loaded that nobody has counted."""
+        """False after rows were loaded whose instances are not counted."""
         return all(isinstance(store.beside, Counts) or not len(store) for store in self.stores())
 
     def update(self, meter: Meter) -> bool:
-        """Repairs the counts; never gives up."""
+        """Updates the counts; never gives up."""
         self._prepare(IN_UPDATE)
         self._begin(logging=True)
         for store in self.stores():
@@ -64,7 +64,7 @@ class CountingStratum(LocalStratum):
             ):
                 raise self._broken()
             self._mark_changed(store)
-        self._look_at_settled_rows()
+        self._look_at_final_rows()
         return True
 
     def bootstrap(self) -> None:
@@ -72,18 +72,18 @@ class CountingStratum(LocalStratum):
         self._begin(logging=False)
         super().bootstrap()
 
-    def keep(self) -> None:
-        super().keep()
+    def commit(self) -> None:
+        super().commit()
         for store in self.stores():
             if isinstance(store.beside, Counts):
-                store.beside.keep()
+                store.beside.commit()
 
-    def drop(self) -> None:
+    def roll_back(self) -> None:
         was_bootstrap = bool(self.replaced)
-        super().drop()
+        super().roll_back()
         for store in () if was_bootstrap else self.stores():
             if isinstance(store.beside, Counts):
-                store.beside.drop()
+                store.beside.roll_back()
 
     def _begin(self, *, logging: bool) -> None:
         self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
@@ -159,13 +159,13 @@ class CountingStratum(LocalStratum):
     # Steps
 
     def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
-        """The whole of a Bootstrap; the instances that it met."""
+        """Runs a whole Bootstrap; returns the instances that it met."""
         self._join(phase, 0, +1)
         self._go_through()
         return self._born
 
     def _go_through(self) -> None:
-        """The iterations, upwards, in which any row has to be looked at."""
+        """Goes through the iterations, upwards, in which any row has to be looked at."""
         step = -1
         self._control[k.PHASE], self._control[k.WAVE] = k.INSERT, 1
         while True:
@@ -194,9 +194,9 @@ class CountingStratum(LocalStratum):
             counts = self._counts(store)
             counts.make_event_room(int(store.line[k.BATCH_COUNT]))
             c.hide_batch(catalog.S, counts.line, store.relation, step)
-        entering = 0
+        entering, scratch = 0, self.plans.executor.scratch
         for store in self.stores():
-            while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, self._executor.scratch))) >= 0:
+            while (full := int(c.arrange_pending(catalog.S, catalog.A, store.relation, scratch))) >= 0:
                 store.grow_arrangement(full)
             entering += int(c.show_pending(catalog.S, self._counts(store).line, store.relation, step))
         if step and (leaving or entering):

@@ -3,7 +3,7 @@
 A row has its iteration (`rank`, exact), and the number of instances found in that round (`count`); its other instances
 are not counted, and `total` holds the count again. Update goes through all rounds. Round k joins what is gone so far
 and what is new so far with everything, for instances of level k - 1, and, while anything is gone that was there before
-round k, all rows of the round before, to find what can be derived another way (`kernels/paper`). So it costs a join
+round k, all rows of the round before, to find what can be derived another way (`kernel`). So it costs a join
 with every later round even where nothing happens there, and rows that only change their iteration are renumbered.
 
 The corrections: an inserted negated row deletes and a deleted one inserts, and rediscovery wants negated rows absent in
@@ -75,11 +75,11 @@ class Rounds:
         return self._new.array[: int(self._store.line[k.LOG_COUNT])]
 
     def is_any_gone(self, round_: int) -> bool:
-        """Whether a row that was there before a round has not come so far."""
+        """True if a row that was there before a round has not been derived again so far."""
         return bool(np.any((self.old < round_) & (self.new == p.NEVER)))
 
     def untouched(self, rank: int, *, above: bool = False) -> Words:
-        """The lines of the rows of a round (or of all after it) that the epoch has not touched."""
+        """Returns the lines of the rows of a round (or of all after it) that the epoch has not touched."""
         if self._by_rank is None:
             lines = self._store.lines()
             ranks = self._ranks(lines)
@@ -94,23 +94,23 @@ class Rounds:
         return np.ascontiguousarray(found)
 
     def count_untouched(self, rank: int) -> int:
-        """How many rows of a round the epoch has not touched."""
+        """Returns the number of rows of a round the epoch has not touched."""
         return (int(self.sizes[rank]) if rank < len(self.sizes) else 0) - int(np.count_nonzero(self.old == rank))
 
-    def settle(self) -> None:
-        """The sizes of the rounds after the epoch, for `keep`."""
+    def finish(self) -> None:
+        """Computes the sizes of the rounds after the epoch, for `commit`."""
         old, new = (np.bincount(each[each != p.NEVER]) for each in (self.old, self.new))
         sizes = np.zeros(max(len(self.sizes), len(old), len(new)), dtype=np.int64)
         for sign, each in ((1, self.sizes), (-1, old), (1, new)):
             sizes[: len(each)] += sign * each
         self._next_sizes = sizes
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         if self._next_sizes is not None:
             self.sizes = self._next_sizes
-        self.drop()
+        self.roll_back()
 
-    def drop(self) -> None:
+    def roll_back(self) -> None:
         self._next_sizes = self._by_rank = None
         if len(self._old) > 1 << 16:
             self._old, self._new = Growing(np.int64), Growing(np.int64)
@@ -124,20 +124,17 @@ class Rounds:
 class PaperStratum(LocalStratum):
     """A stratum whose rows have their iteration and the count of that iteration."""
 
-    keeps = "elastic-paper"
+    strategy = "elastic-paper"
+    whole_in_update = True  # in round 1, to find rows again
 
     def can_update(self) -> bool:
-        """Not after rows were loaded whose ranks may be others than their iterations, and not with other rules."""
+        """False after rows were loaded whose ranks may differ from their iterations, and after a change of rules."""
         return not self.has_changed and all(
             isinstance(store.beside, Rounds) or not len(store) for store in self.stores()
         )
 
-    def _is_joined_in_update(self, rule: Rule) -> bool:
-        """All of them are: in round 1, to find rows again."""
-        return True
-
     def update(self, meter: Meter) -> bool:
-        """Algorithm 3; never gives up."""
+        """Runs Algorithm 3; never gives up."""
         self._prepare(IN_UPDATE)
         self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         self._round, self._term, self.work = 0, p.DELETED, 0
@@ -157,8 +154,8 @@ class PaperStratum(LocalStratum):
             self.watch.rounds(self._round, self._recurring)
         self.waves = self._round - 1
         for store in self.stores():
-            self._settle(store)
-        self._look_at_settled_rows()
+            self._finish(store)
+        self._look_at_final_rows()
         return True
 
     def bootstrap(self) -> None:
@@ -172,20 +169,20 @@ class PaperStratum(LocalStratum):
             store.set_numbers(used, counts, counts)
             self.instances += int(counts.sum())
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         fresh = set(self.replaced)
-        super().keep()
+        super().commit()
         for store in self.stores():
             if store.relation in fresh:
                 store.beside = Rounds(store)
             elif isinstance(store.beside, Rounds):
-                store.beside.keep()
+                store.beside.commit()
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         for store in self.stores():
             if isinstance(store.beside, Rounds):
-                store.beside.drop()
+                store.beside.roll_back()
 
     def _rounds(self, store: Store) -> Rounds:
         if not isinstance(store.beside, Rounds):
@@ -205,8 +202,8 @@ class PaperStratum(LocalStratum):
             p.insert_facts(*arguments, np.ascontiguousarray(inserted))
 
     def _decide_round(self) -> bool:
-        """At the end of a round: whatever has an instance has come. False when nothing has this iteration."""
-        is_reached = False
+        """Ends a round: every row with an instance is derived. False if no row has this iteration."""
+        is_reached, catalog, scratch = False, self.catalog, self.plans.executor.scratch
         for store in self.stores():
             rounds = self._rounds(store)
             lines = store.touched_lines()
@@ -214,9 +211,7 @@ class PaperStratum(LocalStratum):
             rounds.new[come] = self._round
             if come.any():
                 self._make_batch(store, lines[come])
-                while (
-                    full := int(p.arrange_batch(self.catalog.S, self.catalog.A, store.relation, self._executor.scratch))
-                ) >= 0:
+                while (full := int(p.arrange_batch(catalog.S, catalog.A, store.relation, scratch))) >= 0:
                     store.grow_arrangement(full)
                 store.line[k.TOP] = max(int(store.line[k.TOP]), self._round)
             is_reached |= bool(come.any()) or rounds.count_untouched(self._round) > 0
@@ -260,25 +255,25 @@ class PaperStratum(LocalStratum):
 
     @contextmanager
     def _rules_without_recursion(self) -> Iterator[None]:
-        """In round 1 they are joined as a whole: all that they read has iteration 0.
+        """Joins rules without recursion as a whole in round 1: all that they read has iteration 0.
 
         Rules of recursion that begin like one of them come along; what they find is of a higher level.
         """
         numbers = [
             number
-            for number, bytecode in enumerate(self._variants)
+            for number, bytecode in enumerate(self.plans.variants)
             if self._round == 1
             and bytecode.kind == k.KIND_RULE
             and any(set(self.relations).isdisjoint(_read_by(variant.rule)) for variant in bytecode.variants)
         ]
         for number in numbers:
-            for relation, keys in self._variants[number].probes:
+            for relation, keys in self.plans.variants[number].probes:
                 self.catalog.stores[relation].arrange(keys)
-        self._table[numbers, k.ACTIVE] = REDISCOVERS
+        self.plans.table[numbers, k.ACTIVE] = REDISCOVERS
         try:
             yield
         finally:
-            self._table[numbers, k.ACTIVE] = 0
+            self.plans.table[numbers, k.ACTIVE] = 0
 
     def _run_term(self, term: int) -> None:
         self._term = term
@@ -291,8 +286,8 @@ class PaperStratum(LocalStratum):
         return super()._running(control) if self._round <= 1 else self._recurring()
 
     def _recurring(self) -> Rule | None:
-        """The rule that goes on with what has come in this round."""
-        inside = [bytecode for bytecode in self._variants if bytecode.kind == k.KIND_INSIDE]
+        """Returns the rule that continues with the rows of this round."""
+        inside = [bytecode for bytecode in self.plans.variants if bytecode.kind == k.KIND_INSIDE]
         busy = [bytecode for bytecode in inside if self.catalog.S[bytecode.delta, k.BATCH_COUNT]]
         return next((bytecode.variants[0].rule for bytecode in (*busy, *inside)), None)
 
@@ -333,8 +328,8 @@ class PaperStratum(LocalStratum):
         store.make_queue_room(len(lines))
         p.make_batch(self.catalog.S, store.relation, lines)
 
-    def _settle(self, store: Store) -> None:
-        """Rows of later old rounds go; then the rows are as the new epoch has them."""
+    def _finish(self, store: Store) -> None:
+        """Deletes rows of later old rounds, and leaves the others as the new epoch has them."""
         rounds = self._rounds(store)
         if np.any(rounds.sizes[self._round + 1 :]):
             late = rounds.untouched(self._round, above=True)
@@ -347,7 +342,7 @@ class PaperStratum(LocalStratum):
         after = store.counts_of(lines)
         store.set_numbers(lines, after, after)
         self.instances += int(after.sum()) - int(before.sum())
-        rounds.settle()
+        rounds.finish()
         if not store.finish_stratum():
             raise self._broken()
         self._mark_changed(store)

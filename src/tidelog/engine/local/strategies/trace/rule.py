@@ -127,7 +127,7 @@ class TracePlan:
         self._parts.append(line)
 
     def _sensitive(self, relation: int, level: int, known: tuple[int, ...], is_kept: bool) -> list[int]:
-        """The fields that say where it is sensitive; the index is -1 where a change tells by itself."""
+        """Returns the fields that say where it is sensitive; the index is -1 where a change tells by itself."""
         before = self._keys[:level]
         others = [key for key in before if key not in known]
         line = [0] * evaluate.PART_FIELDS
@@ -196,7 +196,7 @@ class Indices:
                 self._make_maxima(number)
 
     def records(self, number: int) -> list[tuple[int, ...]]:
-        """All records of an index, in order."""
+        """Returns all records of an index, in order."""
         memory, line = self._memory[number], self.lines[number]
         found: list[tuple[int, ...]] = []
         for page, rows, _ in memory.directory.array[: int(line[k.PAGE_COUNT])].tolist():
@@ -205,7 +205,7 @@ class Indices:
         return found
 
     def bytes(self) -> int:
-        """The memory that they take."""
+        """Returns the memory that they take."""
         sizes = (memory.bytes(line) + 8 * int(line[k.PAGES_TAKEN]) for memory, line in zip(self._memory, self.lines))
         return sum(sizes)
 
@@ -266,7 +266,7 @@ class TracedRule:
             self.indices.build(number, np.concatenate([empty, *noted[number]]))
 
     def find_regions(self) -> None:
-        """Where the epoch's changes matter; the intervals that they matched leave the indices."""
+        """Finds the regions where the epoch's changes matter; the intervals that they matched leave the indices."""
         depth, plan = self._depth, self.plan
         width = max(self._records.shape[1] - 1, depth + 1)
         while True:
@@ -308,8 +308,9 @@ class TracedRule:
         self.regions = united[: int(surgery.unite_regions(sorted_regions, united))]
 
     def evaluate(self, version: int) -> Iterator[tuple[Words, int]]:
-        """The instances that only this version has, in buffers that may be empty, too. OLD comes first; NEW brings the
-        indices up to date."""
+        """Yields the instances that only this version has, in buffers that may be empty, too. OLD comes first; NEW
+        brings the indices up to date.
+        """
         for buffer, count, records in self._run(
             version, 1 if version == evaluate.NEW else -1, self.regions, whole=False
         ):

@@ -1,8 +1,8 @@
-"""The strategy `trace`: rules of a stratum that does not recurse, kept by the traces of their leapfrog joins.
+"""The strategy `trace`: rules of a stratum without recursion, maintained by the traces of their leapfrog joins.
 
 What a traced rule finds, the instances that only the old and only the new version have, are deaths and births like any
 others: they go to the same store, deaths first, with the counts that make a projection right. The other rules of the
-stratum are repaired as ever, in the same two passes.
+stratum are updated as usual, in the same two passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tidelog.rules.ir import Assign, Condition, Constant, Negative, Positive, Ru
 
 
 def is_traceable(rule: Rule, stratum: Stratum) -> bool:
-    """Whether a rule can be kept by its trace: joins, negation and plain expressions that cannot fail, no recursion."""
+    """True if a rule can be kept by its trace: joins, negation and plain expressions that cannot fail, no recursion."""
     if stratum.recursive or not rule.positives:
         return False
     if any(all(isinstance(term, Constant) for term in atom.terms) for atom in rule.positives):
@@ -56,28 +56,28 @@ class _IndexBytes:
 
 
 class TraceStratum(LocalStratum):
-    """A stratum some of whose rules are kept by their traces."""
+    """A stratum some of whose rules are maintained by their traces."""
 
-    keeps = "trace"
+    strategy = "trace"
+    runs_python = True
     traces_all = True
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        rules = [rule for rule in self.stratum.rules if is_traceable(rule, self.stratum)]
-        self._traced_rules = [rule for rule in rules if self.traces_all or rule.maintain == "trace"]
-        self._rules = tuple(rule for rule in self.stratum.rules if rule not in self._traced_rules)
+        self._traced_rules = [rule for rule in self.stratum.rules if self._is_traced(rule)]
         self.traced: list[TracedRule] = []
         self._is_ready = False
         self._found_regions = False
 
-    def can_update(self) -> bool:
-        """Not after rows were loaded, an epoch was undone, or rules changed: then there is no trace of them."""
-        return self._is_ready and not self.has_changed
+    def _is_traced(self, rule: Rule) -> bool:
+        return (self.traces_all or rule.maintain == "trace") and is_traceable(rule, self.stratum)
 
-    def can_derive(self) -> bool:
-        stores = self.catalog.stores
-        rules = self.stratum.rules
-        return any(all(len(stores[self.numbers[atom.relation]]) for atom in rule.positives) for rule in rules)
+    def _planned_rules(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if not self._is_traced(rule))
+
+    def can_update(self) -> bool:
+        """False after rows were loaded, an epoch was rolled back, or rules changed: then there is no trace of them."""
+        return self._is_ready and not self.has_changed
 
     def update(self, meter: Meter) -> bool:
         self._found_regions = False
@@ -85,36 +85,33 @@ class TraceStratum(LocalStratum):
         return super().update(meter)
 
     def bootstrap(self) -> None:
-        self._trace_anew()
+        self._trace_rules()
         super().bootstrap()
         self._is_ready = True
         for store in self.stores():
             store.beside = _IndexBytes(self.traced)
 
-    def drop(self) -> None:
-        super().drop()
+    def roll_back(self) -> None:
+        super().roll_back()
         self._is_ready = False
 
-    def _trace_anew(self) -> None:
+    def _trace_rules(self) -> None:
         """Plans the traced rules for the rows that are there now."""
-        self._statistics.expect({})
+        compiler, statistics = self.plans.compiler, self.plans.statistics
+        statistics.expect({})
         self.traced = []
         for rule in self._traced_rules:
-            variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], self._statistics, ())
-            variant = with_complements(variant, self._statistics, (), asked=rule.join == "leapfrog")
-            self.traced.append(TracedRule(TracePlan(self._compiler, variant, frozenset(self.relations)), self.catalog))
+            variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], statistics, ())
+            variant = with_complements(variant, statistics, (), asked=rule.join == "leapfrog")
+            self.traced.append(TracedRule(TracePlan(compiler, variant, frozenset(self.relations)), self.catalog))
         self._ready_tries()
 
     def _ready_tries(self) -> None:
         for traced in self.traced:
             for relation, order in traced.plan.tries:
                 self.catalog.stores[relation].arrange(order)
-        for relation in self._below:
+        for relation in self.reads:
             self.catalog.stores[relation].index()
-
-    def _lay_out(self) -> None:
-        super()._lay_out()
-        self._in_python = 1
 
     def _run_in_python(self, control: Words, *, every: bool = False) -> None:
         super()._run_in_python(control, every=every)
@@ -145,6 +142,6 @@ class TraceStratum(LocalStratum):
 
 
 class AskedTraceStratum(TraceStratum):
-    """A stratum where only the rules that ask for it are kept by their traces."""
+    """A stratum where only the rules that request it are maintained by their traces."""
 
     traces_all = False

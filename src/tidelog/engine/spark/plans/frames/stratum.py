@@ -108,7 +108,9 @@ def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
     watch = stratum.watch
     with within_deadline(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
         try:
-            (report,) = maintain([stratum], anew=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch)
+            (report,) = maintain(
+                [stratum], recompute=not stratum.is_counted, strategy=frames.strategy, switch=frames.switch
+            )
         finally:
             stratum.tidy()
     assert stratum.outcome is not None
@@ -154,7 +156,7 @@ class FramesStratum:
             )
             for name in dict.fromkeys([*segment.reads, *_read_below(inputs.rule_delta, self.stratum)])
         }
-        self._finder, self.keeps = self._chosen_finder(strategy)
+        self._finder, self.strategy = self._chosen_finder(strategy)
         self._old = [inputs.old.get(name) for name in self.stratum.relations]
         # What weights changed by does not say which rows came and which went.
         is_clear = not inputs.recompute and not any(changed.weighted for changed in inputs.changed.values())
@@ -266,7 +268,7 @@ class FramesStratum:
             state = StateFrame(bootstrap.rows, rows, self._result, bootstrap.top, bootstrap.rounds, made)
         self._finish({name: self._whole(each) for name, each in written.items()}, written, state)
 
-    def drop(self) -> None:
+    def roll_back(self) -> None:
         if self._waves is not None:
             self._waves.drop()
 
@@ -375,7 +377,9 @@ class FramesStratum:
 
     def _finish(self, stored: Mapping[str, Stored], written: Mapping[str, Written], state: StateFrame | None) -> None:
         changed = {name: each.changed for name, each in written.items() if each.changed is not None}
-        unknown = StratumReport(self.relations, "", "", "", 0, 0, 0.0)
+        unknown = StratumReport(
+            relations=self.relations, strategy="", place="", reason="", rounds=0, instances=0, seconds=0.0
+        )
         self.outcome = FramesOutcome(stored, changed, unknown, state)
 
 

@@ -26,7 +26,7 @@ from tidelog.engine.spark.plans.frames.delta_joins import SMALL_DELTA, Reading, 
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
 from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
 from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
-from tidelog.engine.spark.strategies.circuit.python_step import compute
+from tidelog.engine.spark.strategies.circuit.python_step import run_steps
 from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
 from tidelog.rules.ir import Relation, Rule, Stratum
 
@@ -66,7 +66,7 @@ class Circuit:
         return self._grounded(found, rows, table)
 
     def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
-        """As they are: the facts below are kept as words."""
+        """Returns them as they are: the facts below are kept as words."""
         return below
 
     def release(self) -> None:
@@ -86,7 +86,7 @@ class Circuit:
         ]
 
     def _rows(self, walks: Sequence[Walk]) -> tuple[RuleRows, Any]:
-        """The rows of some walks, and the same as a frame. Waves of a kind have the same walks."""
+        """Returns the rows of some walks, and the same as a frame. Waves of a kind have the same walks."""
         key = tuple((id(walk.rule), walk.event, walk.split) for walk in walks)
         if key not in self._known:
             name = ", ".join(self._stratum.relations)
@@ -132,10 +132,10 @@ class Circuit:
         if not steps:
             return after
         schema = ", ".join(["prefix int", "level long", *(f"{slot} {word}" for slot in slots)])
-        return compute(after, steps, self._words, schema)
+        return run_steps(after, steps, self._words, schema)
 
     def _gatekept(self, rewrites: Any, rows: RuleRows, table: Any, depth: int) -> Any:
-        """Each rewrite with every direction that leads on from its prefix, and the key of what it looks for."""
+        """Returns each rewrite with every direction that leads on from its prefix, and the key of what it looks for."""
         ways = table.filter(f"row = {int(Row.DIRECTION)} and depth = {depth}")
         slots = [f"s{i}" for i in range(rows.slots)]
         named = ["kind", "target", "number", *(f"b{i}" for i in range(rows.slots))]
@@ -146,7 +146,7 @@ class Circuit:
         return met.selectExpr(*named, "level", *slots, *_picked(rows.slots, rows.keys, "k"))
 
     def _grounded(self, rewrites: Any, rows: RuleRows, table: Any) -> Any:
-        """The heads of rewrites that have come to the end of a body, in the common frame."""
+        """Returns the heads of rewrites that have come to the end of a body, in the common frame."""
         signals = table.filter(f"row = {int(Row.SIGNAL)}").withColumnRenamed("origin", "prefix")
         met = rewrites.join(signals.hint("broadcast"), "prefix")
         heads = _picked(rows.slots, rows.terms, "h")
@@ -159,7 +159,7 @@ class Circuit:
     # Facts
 
     def _indexed(self, rows: RuleRows, table: Any, depth: int, kind: Kind, reading: Reading) -> Any:
-        """Each fact under every order that is asked of it at a depth: order, key, rank and words."""
+        """Returns each fact under every order that is asked of it at a depth: order, key, rank and words."""
         fact, filler = _array("w", rows.columns), f"cast({self._words.filler!r} as {self._words.type})"
         orders = table.filter(f"row = {int(Row.ORDER)} and depth = {depth} and kind = {int(kind)}")
         asked = [
@@ -175,7 +175,7 @@ class Circuit:
         return met.selectExpr("number", *keys, "rank", *_names("w", rows.columns))
 
     def _facts(self, rows: RuleRows, reads: set[tuple[str, bool, Side]], reading: Reading) -> Any:
-        """The rows that are read, each with its code and the version that it is of."""
+        """Returns the rows that are read, each with its code and the version that it is of."""
         own = self._slots.members
         parts = []
         sides = sorted({side for relation, _, side in reads if relation in own})
@@ -209,7 +209,7 @@ class Circuit:
         return frame.selectExpr(f"{rows.code(relation, negated)} as code", f"{int(side)} as sides", *columns)
 
     def _kept(self, rows: RuleRows, reading: Reading, name: str) -> Any:
-        """All facts below that any depth reads, made once for all waves that read the same."""
+        """Returns all facts below that any depth reads, made once for all waves that read the same."""
         key = (name, id(rows))
         if key not in self._steady:
             wanted = {
@@ -224,7 +224,7 @@ class Circuit:
         return self._steady[key]
 
     def _units(self, rows: RuleRows) -> Any:
-        """The rows by which what has to wait passes."""
+        """Returns the rows by which what has to wait passes."""
         filler = f"cast({self._words.filler!r} as {self._words.type})"
         keys = [f"cast(id as {self._words.type}) as k0", *(f"{filler} as k{i}" for i in range(1, rows.keys))]
         return self._spark.range(UNITS).selectExpr(f"{UNIT} as number", *keys, *self._no_fact(rows))
@@ -235,7 +235,7 @@ class Circuit:
     # Sizes
 
     def _is_small(self, rows: RuleRows, reading: Reading) -> bool:
-        """Whether what the events have met is so little that it goes to every task."""
+        """True if what the events have met is so little that it goes to every task."""
         reads = rows.reads(0, Kind.JOIN)
         if any(side is not Side.EVENT for _, _, side in reads):
             return False
@@ -265,5 +265,5 @@ def _array(letter: str, count: int) -> str:
 
 
 def _picked(slots: int, count: int, name: str) -> list[str]:
-    """The words that rows of rules name: of the rewrite, or constants."""
+    """Returns the words that rows of rules name: of the rewrite, or constants."""
     return [f"coalesce(get({_array('s', slots)}, y{i}), k{i}) as {name}{i}" for i in range(count)]

@@ -18,7 +18,7 @@ from tidelog.engine.spark.encoding.words import Words
 from tidelog.engine.spark.strategies.circuit.rule_rows import Step
 
 
-def compute(rewrites: Any, steps: Mapping[int, tuple[Step, ...]], words: Words, schema: str) -> Any:
+def run_steps(rewrites: Any, steps: Mapping[int, tuple[Step, ...]], words: Words, schema: str) -> Any:
     """Returns the rewrites (prefix, level and words, by `schema`) that go on, with the computed words."""
     return rewrites.mapInArrow(partial(_pass, dict(steps), words), schema)
 
@@ -44,18 +44,18 @@ def _pass(
 def _after(step: Step, columns: list[list[Any]], words: Words) -> list[list[Any]]:
     """Returns the columns (prefix, level, words) of the rewrites that go on."""
     results = call_on_lists(
-        step.function,
-        [columns[2 + slot] for slot, _ in step.arguments],
+        step.compute.function,
+        [columns[2 + slot] for slot, _ in step.compute.arguments],
         len(columns[0]),
-        lambda column, i: words.to_values(column, step.arguments[i][1]),
-        binds=bool(step.targets),
+        lambda column, i: words.to_values(column, step.compute.arguments[i][1]),
+        binds=bool(step.compute.results),
     )
     going_on = [*zip(results.rows.tolist(), results.places.tolist())]
-    made = [words.of_values(results.column(i), type_) for i, (_, type_, _) in enumerate(step.targets)]
-    for computed, (slot, _, is_known) in zip(made, step.targets):
+    made = [words.of_values(results.column(i), type_) for i, (_, type_, _) in enumerate(step.compute.results)]
+    for computed, (slot, _, is_known) in zip(made, step.compute.results):
         if is_known:
             going_on = [(row, place) for row, place in going_on if columns[2 + slot][row] == computed[place]]
     found = [[column[row] for row, _ in going_on] for column in columns]
-    for computed, (slot, _, _) in zip(made, step.targets):
+    for computed, (slot, _, _) in zip(made, step.compute.results):
         found[2 + slot] = [computed[place] for _, place in going_on]
     return found

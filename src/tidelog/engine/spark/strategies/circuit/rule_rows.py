@@ -1,9 +1,9 @@
 """Rules → rows: what the circuit of the dynamic Datalog paper joins with facts, here for DataFrames (`circuit`).
 
 A rule is walked once for each position at which an event may stand: the event first, then literal by literal, those in
-front of it in one version of the state, those behind it in another (`instances`). A *prefix* is an interned number for
-the literals walked so far; walks that begin alike share it. A *rewrite* stands at a prefix and has a word for each
-variable bound so far. The rows are, with the depth in the body at which they are used,
+front of it in one version of the state, those behind it in another (`delta_joins`). A *prefix* is an interned number
+for the literals walked so far; walks that begin alike share it. A *rewrite* stands at a prefix and has a word for each
+variable bound so far (`engine/rule_rows`). The rows are, with the depth in the body at which they are used,
 
     direction   origin, target      prefix → next prefix, through the facts of an order, or their absence
                 number, y…, k…      the order, and the words of its key: from the rewrite, or constants
@@ -18,8 +18,8 @@ variable bound so far. The rows are, with the depth in the body at which they ar
 Conditions, assignments and patterns are no rows: Python runs them for the rewrites that have come to a prefix (`Step`).
 What has come to the end of a body waits there until all have (`PASS`), so every wave has the same joins for all rules.
 
-Differs from the local engine's kit: nothing waits in front of a literal from one wave to the next, so walks begin at
-the event, and weights are not needed.
+Differs from the rule rows of the local engine: nothing waits in front of a literal from one wave to the next, so walks
+begin at the event, and weights are not needed.
 """
 
 from __future__ import annotations
@@ -31,31 +31,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.check import typed
+from tidelog.engine.rule_rows import ROOT, BodyWalk, Compute, Field, Slot, Word
 from tidelog.engine.spark.encoding.words import Words
 from tidelog.engine.spark.plans.frames.join_rule import literal_order
 from tidelog.engine.spark.plans.frames.python_step import RulePlace
 from tidelog.functions.compile_functions import CompiledFunctions
-from tidelog.functions.scalar import ScalarFunction, compile_scalar
-from tidelog.rules.ir import (
-    Assign,
-    Condition,
-    Constant,
-    Group,
-    Literal,
-    Negative,
-    Positive,
-    Rule,
-    Term,
-    Transform,
-    Unfold,
-    Variable,
-)
-from tidelog.rules.lower.unfold import Unfolding, compile_unfold
+from tidelog.rules.ir import Negative, Positive, Rule
 from tidelog.types import Type
 
-ROOT = 0
-"""The prefix of no literal at all."""
 UNIT = 0
 """The order of the facts that let everything pass."""
 
@@ -113,19 +96,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What Python does with a rewrite: from the values of some words come the ways in which it goes on.
+    """An expression that Python evaluates for rewrites, and the rule that it is in."""
 
-    `targets` are the words that each way gives; with True one that it has to agree with instead.
-    """
-
-    function: ScalarFunction | Unfolding
-    arguments: tuple[tuple[int, Type], ...]
-    targets: tuple[tuple[int, Type, bool], ...]
+    compute: Compute
     place: RulePlace
-
-
-_Source = int | tuple[Any]
-"""A word of the rewrite, or a constant."""
 
 
 @dataclass(slots=True)
@@ -134,7 +108,7 @@ class _Layer:
 
     kind: Kind
     order: Order | None = None
-    keys: tuple[_Source, ...] = ()
+    keys: tuple[Slot | Word, ...] = ()
     binds: tuple[tuple[int, int], ...] = ()
     steps: list[Step] = field(default_factory=list)
 
@@ -157,7 +131,7 @@ class RuleRows:
         self._prefixes: dict[object, int] = {}
         self._layers: dict[int, tuple[int, int, _Layer]] = {}  # by target: depth, origin
         self._numbers: dict[tuple[int, Kind, Order], int] = {}
-        self._signals: list[tuple[int, str, tuple[_Source, ...]]] = []
+        self._signals: list[tuple[int, str, tuple[Slot | Word, ...]]] = []
         self._ends: dict[int, int] = {}  # last prefix → the layers that lead there
         self.steps: dict[int, dict[int, tuple[Step, ...]]] = {}
         """What Python does, by depth and prefix."""
@@ -172,12 +146,12 @@ class RuleRows:
         """The words of the widest head or key, and the most pairs of columns that an order compares."""
 
     def reads(self, depth: int, kind: Kind) -> set[tuple[str, bool, Side]]:
-        """What is read at a depth: relation, whether for its absence, and version."""
+        """Returns the relations that are read at a depth, each with whether its absence is read, and the version."""
         orders = (order for at, how, order in self._numbers if (at, how) == (depth, kind))
         return {(order.relation, order.negated, order.side) for order in orders}
 
     def has(self, depth: int, kind: Kind) -> bool:
-        """Whether there are directions of a kind at a depth."""
+        """True if there are directions of a kind at a depth."""
         if kind is Kind.PASS and any(layers <= depth for layers in self._ends.values()):
             return True
         return any((at, layer.kind) == (depth, kind) for at, _, layer in self._layers.values())
@@ -186,11 +160,11 @@ class RuleRows:
         return sum(at == depth for at, _, _ in self._numbers)
 
     def code(self, relation: str, negated: bool) -> int:
-        """The number of a relation in facts: rows that say no are those of another relation."""
+        """Returns the number of a relation in facts: rows that say no are those of another relation."""
         return 2 * self._codes[relation] + negated
 
     def table(self) -> pa.Table:
-        """All rows."""
+        """Returns all rows."""
         numbers = ("row", "depth", "kind", "origin", "target", "number", "code", "side")
         names = {
             "y": [f"y{i}" for i in range(self.terms)],
@@ -226,23 +200,24 @@ class RuleRows:
         return rows
 
     def _add(self, walk: Walk) -> None:
-        slots: dict[str, tuple[int, Type]] = {}
+        body = BodyWalk(self._word, self._functions)
+        rule_place = RulePlace(walk.rule.text, str(walk.rule.span), self._stratum)
         layers: list[_Layer] = []
         for place in literal_order(walk.rule, walk.event):
             literal = walk.rule.body[place]
             if not layers and not (isinstance(literal, Positive) or place == walk.event):
                 layers.append(_Layer(Kind.PASS))
             if isinstance(literal, Positive | Negative):
-                layers.append(self._layer(walk, place, literal, slots))
+                layers.append(self._layer(walk, place, literal, body))
             else:
-                layers[-1].steps.append(self._step(walk.rule, literal, slots))
+                layers[-1].steps.append(Step(body.compute(literal), rule_place))
         prefix = ROOT
         for depth, layer in enumerate(layers or [_Layer(Kind.PASS)]):
             prefix = self._prefix(depth, prefix, layer)
         self._ends[prefix] = max(len(layers), 1)
-        terms = tuple(self._source(term, slots) for term in walk.rule.head.terms)
+        terms = tuple(map(body.source, walk.rule.head.terms))
         self._signals.append((prefix, walk.rule.head.relation, terms))
-        self.slots = max(self.slots, len(slots))
+        self.slots = max(self.slots, len(body))
 
     def _prefix(self, depth: int, origin: int, layer: _Layer) -> int:
         # Functions are compiled for each rule, so what they make is nobody else's.
@@ -258,67 +233,26 @@ class RuleRows:
             self.keys = max(self.keys, len(layer.keys))
         return self._prefixes[known]
 
-    def _layer(
-        self, walk: Walk, place: int, literal: Positive | Negative, slots: dict[str, tuple[int, Type]]
-    ) -> _Layer:
-        atom = literal.atom
-        columns, keys = [], []
-        first: dict[Variable, int] = {}
-        equal = []
-        for column, term in enumerate(atom.terms):
-            if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in slots):
-                columns.append(column)
-                keys.append(self._source(term, slots))
-            elif isinstance(term, Variable) and term in first:
-                equal.append((first[term], column))
-            elif isinstance(term, Variable):
-                first[term] = column
+    def _layer(self, walk: Walk, place: int, literal: Positive | Negative, body: BodyWalk) -> _Layer:
+        atom, first_slot = literal.atom, len(body)
+        found = body.match(atom)
         negated = isinstance(literal, Negative)
-        order = Order(atom.relation, negated, walk.side(place, atom.relation), tuple(columns), tuple(equal))
+        order = Order(atom.relation, negated, walk.side(place, atom.relation), found.columns, found.equal)
         self.columns = max(self.columns, len(atom.terms))
         kind = Kind.ANTI if negated and place != walk.event else Kind.JOIN
-        binds = []
-        for variable, column in first.items():
-            binds.append((len(slots), column))
-            slots[variable.name] = (len(slots), variable.type)
-        return _Layer(kind, order, tuple(keys), tuple(binds))
+        keys = tuple(source for source in found.must if not isinstance(source, Field))
+        return _Layer(kind, order, keys, tuple(enumerate(found.binds, first_slot)))
 
-    def _step(self, rule: Rule, literal: Literal, slots: dict[str, tuple[int, Type]]) -> Step:
-        match literal:
-            case Condition(expression):
-                variables: tuple[Variable, ...] = ()
-                function: ScalarFunction | Unfolding = self._scalar(expression)
-            case Assign(variable, expression):
-                variables, function = (variable,), self._scalar(expression)
-            case Unfold(variables=variables, expression=expression):
-                function = compile_unfold(literal, self._functions)
-            case Positive() | Negative() | Group() | Transform():
-                raise AssertionError("a literal that Python does not evaluate")
-        arguments = tuple(slots[name] for name in sorted(typed.variables(expression)))
-        targets = []
-        for variable in variables:
-            is_known = variable.name in slots
-            slot, _ = slots.setdefault(variable.name, (len(slots), variable.type))
-            targets.append((slot, variable.type, is_known))
-        place = RulePlace(rule.text, str(rule.span), self._stratum)
-        return Step(function, arguments, tuple(targets), place)
-
-    def _scalar(self, expression: typed.Expression) -> ScalarFunction:
-        return compile_scalar(expression, sorted(typed.variables(expression)), self._functions)
-
-    def _source(self, term: Term, slots: Mapping[str, tuple[int, Type]]) -> _Source:
-        if isinstance(term, Variable):
-            return slots[term.name][0]
-        assert isinstance(term, Constant)
-        (word,) = self._words.of_values([term.value], term.type)
-        return (word,)
+    def _word(self, value: Any, type_: Type) -> Any:
+        (word,) = self._words.of_values([value], type_)
+        return word
 
 
-def _sources(sources: Sequence[_Source]) -> dict[str, Any]:
+def _sources(sources: Sequence[Slot | Word]) -> dict[str, Any]:
     found = {}
     for i, source in enumerate(sources):
-        if isinstance(source, int):
-            found[f"y{i}"] = source
+        if isinstance(source, Slot):
+            found[f"y{i}"] = source.number
         else:
-            found[f"k{i}"] = source[0]
+            found[f"k{i}"] = source.word
     return found
