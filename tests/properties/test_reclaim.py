@@ -13,7 +13,7 @@ from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.test_language import names
-from tidelog.engine.local.encoding.reclaim import Reclaim
+from tidelog.engine.local.epoch.reclaim_values import Reclaim
 
 CASES = 8
 

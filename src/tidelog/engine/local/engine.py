@@ -21,7 +21,6 @@ from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules, Operat
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
-from tidelog.engine.local.epoch.inserted_rows import InsertedRows
 from tidelog.engine.local.epoch.net_operations import NetOperations, bag_to_rows, net_operations, split_by_sign
 from tidelog.engine.local.epoch.progress import progress_hooks
 from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
@@ -31,10 +30,11 @@ from tidelog.engine.local.queries.lookup import find_line, find_lines
 from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.runtime import Runtime
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.engine.local.storage.inserted_rows import InsertedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
-from tidelog.engine.local.strata.choose_strategy import kind_of
 from tidelog.engine.local.strata.joins import LocalStratum
+from tidelog.engine.local.strategies.choose_strategy import kind_of
 from tidelog.engine.local.strategies.counting.rows import Counts
 from tidelog.engine.local.transfer.checkpoint import (
     GIVEN,

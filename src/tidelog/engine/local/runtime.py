@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tidelog.engine.local.encoding.reclaim import Reclaim
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.epoch.functional_dependencies import FunctionalDependencies
 from tidelog.engine.local.epoch.inspect import Inspector
+from tidelog.engine.local.epoch.reclaim_values import Reclaim
 from tidelog.engine.local.epoch.scheduler import Scheduler
 from tidelog.engine.local.metrics.profiler import Profiler
 from tidelog.engine.local.metrics.relation_sizes import RelationSizes

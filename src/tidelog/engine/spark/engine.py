@@ -47,7 +47,6 @@ from tidelog.engine.spark.epoch.inspect import show_inspected
 from tidelog.engine.spark.epoch.rule_changes import RuleChange, change_rules
 from tidelog.engine.spark.epoch.run_epoch import Epoch
 from tidelog.engine.spark.epoch.stage_rows import stage
-from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.engine.spark.metrics.profiler import Profiler
 from tidelog.engine.spark.plans.choose_plan import Chooser
 from tidelog.engine.spark.plans.frames.state_cache import StateCache
@@ -73,6 +72,7 @@ from tidelog.engine.spark.storage.manifest import Basis, Manifest
 from tidelog.engine.spark.storage.publish import Published
 from tidelog.engine.spark.storage.scan import named, scan_rows
 from tidelog.engine.spark.storage.state_files import TOTAL, Stored, read_rows, read_weights
+from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.engine.storage_errors import foreign_process, other_program, read_only
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, EvaluationError
-from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.task_errors import spark_errors
 
 _NOTHING_SAID = re.compile(
     r"An error occurred while calling|An exception was thrown from the Python worker|Exception thrown in awaitResult"

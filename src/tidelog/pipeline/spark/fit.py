@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.spark.encoding.columns import stored_type
-from tidelog.engine.spark.epoch.task_errors import CarriedError
+from tidelog.engine.spark.task_errors import CarriedError
 from tidelog.io.rows import to_table
 from tidelog.pipeline.addresses import shown_place
 from tidelog.pipeline.fit_parts import fit_parts

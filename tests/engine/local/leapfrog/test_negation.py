@@ -17,7 +17,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.leapfrog import iterators, negation, page_counts
-from tidelog.engine.local.leapfrog.trie import Trie
+from tidelog.engine.local.storage.trie import Trie
 from tidelog.engine.local.strategies.trace.stratum import TraceStratum
 from tidelog.plan.negation import MANY
 from tidelog.plan.plan_rules import plan_rules

@@ -12,9 +12,9 @@ import pytest
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.leapfrog import iterators, pages
-from tidelog.engine.local.leapfrog.trie import Trie
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store, Words
+from tidelog.engine.local.storage.trie import Trie
 from tidelog.plan.statistics import Order
 
 Row = tuple[int, ...]

@@ -17,7 +17,7 @@ from tests.engine.spark.programs import LINEAR
 
 import tidelog
 from tidelog.engine.spark.engine import SparkEngine
-from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import Maintenance
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.epoch.inserted_rows import InsertedRows
 from tidelog.engine.local.epoch.net_operations import split_by_sign
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.inserted_rows import InsertedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag
 from tidelog.rules.ir import Relation

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.epoch.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.kernels import entry_points, finish_epoch
 from tidelog.engine.local.kernels.layout import (
     BATCH,
@@ -57,11 +56,12 @@ from tidelog.engine.local.kernels.layout import (
     WIDE_EXTRA,
     WIDTH,
 )
-from tidelog.engine.local.leapfrog.trie import Trie
 from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.storage.arrangement import Arrangement
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
+from tidelog.engine.local.storage.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.storage.resize_index import enlarge
+from tidelog.engine.local.storage.trie import Trie
 from tidelog.plan.statistics import Order
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.engine.spark.epoch.task_errors import CarriedError
+from tidelog.engine.spark.task_errors import CarriedError
 from tidelog.io.fit import fitter
 from tidelog.io.to_python import arrow_form
 from tidelog.io.values import UnfitError, misfit

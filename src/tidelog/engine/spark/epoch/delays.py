@@ -7,13 +7,10 @@ the same files as its own change. The manifest has what is still to come, so tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from tidelog.engine.spark.storage.manifest import Waiting
 from tidelog.engine.spark.storage.state_files import Changed
 from tidelog.rules.ir import Feed
-
-Waiting = Mapping[str, tuple[Changed | None, ...]]
-"""For each delayed relation what it gets, in the order of the epochs."""
 
 
 def due(feeds: Sequence[Feed], waiting: Waiting) -> dict[str, Changed]:
@@ -35,12 +32,4 @@ def still_waiting(
         feed.relation: (*waiting.get(feed.relation, ()), changed.get(feed.source))[-feed.delay :]
         for feed in feeds
         if not feed.latest
-    }
-
-
-def waiting_from_json(value: Mapping[str, Any]) -> dict[str, tuple[Changed | None, ...]]:
-    """The reverse of `dataclasses.asdict`."""
-    return {
-        name: tuple(None if each is None else Changed(**{**each, "files": tuple(each["files"])}) for each in queue)
-        for name, queue in value.items()
     }

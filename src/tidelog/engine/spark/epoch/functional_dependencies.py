@@ -18,10 +18,10 @@ from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.engine.functional_dependencies import shown_row, two_values
 from tidelog.engine.interface import Row
 from tidelog.engine.spark.epoch.run_epoch import Epoch
-from tidelog.engine.spark.epoch.task_errors import spark_errors
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
 from tidelog.engine.spark.storage.state_files import Changed, Stored, read_changes, read_rows, read_weights, signed_rows
+from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.stored import stored_rows
 

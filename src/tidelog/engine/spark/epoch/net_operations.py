@@ -22,9 +22,9 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.encoding.columns import canonical, misfit
 from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.epoch.set_relation import count_changes, count_weights
 from tidelog.engine.spark.storage.directory import plain
 from tidelog.engine.spark.storage.scan import scan_files, scan_rows
-from tidelog.engine.spark.storage.set_relation import count_changes, count_weights
 from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, changes_table, read_rows, sum_weights
 from tidelog.rules.ir import Relation
 

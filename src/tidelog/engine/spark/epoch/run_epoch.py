@@ -15,7 +15,7 @@ from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.deadline import named_rule
 from tidelog.engine.spark.epoch.net_operations import Target, net
-from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.epoch.set_relation import apply_changes
 from tidelog.engine.spark.plans.choose_plan import Chooser, Plan, Segment
 from tidelog.engine.spark.plans.frames.state_cache import StateFrame
 from tidelog.engine.spark.plans.frames.stratum import Frames, StratumInputs, run_frames
@@ -25,8 +25,8 @@ from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, Aff
 from tidelog.engine.spark.plans.tasks.key_filters import read_filters
 from tidelog.engine.spark.plans.tasks.run_in_driver import run_in_driver
 from tidelog.engine.spark.plans.tasks.task import BucketRelation, Job, MissedChanges, TaskOutcome, Workers, run_tasks
-from tidelog.engine.spark.storage.set_relation import apply_changes
 from tidelog.engine.spark.storage.state_files import Changed, Cut, Stored, read_changes
+from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.maintain.limits import Watch
 from tidelog.rules.ir import Relation, Stratum
 

@@ -22,10 +22,10 @@ from enum import StrEnum
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.spark.encoding.words import types_of, without_words
 from tidelog.engine.spark.plans.pivot import Decomposition, find_pivots
 from tidelog.engine.spark.plans.placement import Placement, Relations
 from tidelog.engine.spark.plans.split_inputs import split_inputs
+from tidelog.engine.spark.strategies.circuit.words import types_of, without_words
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
 
 SINGLE_TASK_ROWS = 200_000

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engine.interface import Row
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_constant
+from tidelog.engine.spark.storage.bucket import bucket_of_constant
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.state_files import Cut, Stored, read_rows
 from tidelog.rules.ir import Constant, Relation

@@ -13,11 +13,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tidelog.engine.marks import Marks
-from tidelog.engine.spark.epoch.delays import Waiting, waiting_from_json
-from tidelog.engine.spark.storage.state_files import Stored, stored_from_json
+from tidelog.engine.spark.storage.state_files import Changed, Stored, stored_from_json
 from tidelog.engine.storage_errors import damaged, other_format
 
 FORMAT = 3
+
+Waiting = Mapping[str, tuple[Changed | None, ...]]
+"""For each delayed relation what it gets, in the order of the epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +107,11 @@ def expire(retired: Mapping[int, tuple[str, ...]], before: int, held: Iterable[s
 
 def _checksum(body: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
+
+
+def waiting_from_json(value: Mapping[str, Any]) -> dict[str, tuple[Changed | None, ...]]:
+    """The reverse of `dataclasses.asdict`."""
+    return {
+        name: tuple(None if each is None else Changed(**{**each, "files": tuple(each["files"])}) for each in queue)
+        for name, queue in value.items()
+    }

@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.engine.spark.plans.tasks.bucket import rows_of_bucket
+from tidelog.engine.spark.storage.bucket import rows_of_bucket
 from tidelog.engine.spark.storage.directory import StateDirectory, plain
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.stored import stored_schema

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.transfer.export import ExportedState
+from tidelog.engine.spark.epoch.set_relation import stored_set
 from tidelog.engine.spark.plans.split_inputs import SplitProgram, split_inputs
 from tidelog.engine.spark.plans.tasks.task_inputs import with_input
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.manifest import Manifest
-from tidelog.engine.spark.storage.set_relation import stored_set
 from tidelog.engine.spark.storage.state_files import (
     NUMBERS,
     TOTAL,

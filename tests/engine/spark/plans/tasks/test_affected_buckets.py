@@ -15,8 +15,8 @@ from tests.engine.spark.programs import LINEAR
 
 import tidelog
 from tidelog.engine.spark.epoch import run_epoch
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_column
 from tidelog.engine.spark.plans.tasks.key_filters import KeyFilter
+from tidelog.engine.spark.storage.bucket import bucket_of_column
 
 pytest.importorskip("pyspark")
 

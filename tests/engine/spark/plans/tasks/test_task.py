@@ -11,11 +11,11 @@ import pytest
 from tests.engine.spark.programs import LINEAR, rules_of
 
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.spark.epoch.task_errors import describe, revive
 from tidelog.engine.spark.plans.choose_plan import Chooser
 from tidelog.engine.spark.plans.tasks import task
 from tidelog.engine.spark.plans.tasks.task import Job, TaskOutcome, Workers, run_tasks
 from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.task_errors import describe, revive
 
 
 def job_of(path: Path, buckets: int) -> Job:

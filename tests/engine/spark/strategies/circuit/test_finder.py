@@ -11,12 +11,12 @@ from tests.engine.spark.plans.frames.test_stratum import EVERYTHING, Pair, rando
 from tests.engine.spark.programs import EDGES, LINEAR, NON_LINEAR, rules_of
 
 import tidelog
-from tidelog.engine.spark.encoding.words import Words, types_of
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder, Joins
 from tidelog.engine.spark.plans.frames.packed_rows import PackedRows
 from tidelog.engine.spark.storage.state_files import read_rows
 from tidelog.engine.spark.strategies.circuit.finder import Circuit
 from tidelog.engine.spark.strategies.circuit.rule_rows import Kind, Row, RuleRows, Side, Walk
+from tidelog.engine.spark.strategies.circuit.words import Words, types_of
 
 on_spark = pytest.mark.spark
 

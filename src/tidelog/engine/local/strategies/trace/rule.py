@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tidelog.engine.local.execution.bytecode import BytecodeCompiler, VariantCompiler
 from tidelog.engine.local.execution.shared_prefixes import Path, TriePart
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.leapfrog.trie import Trie
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.engine.local.storage.trie import Trie
 from tidelog.engine.local.strategies.trace import evaluate, sensitivity, surgery
 from tidelog.plan.variant import Leap, Part, Variant
 

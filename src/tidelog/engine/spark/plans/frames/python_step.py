@@ -18,7 +18,7 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.call_distinct import call_on_lists
 from tidelog.engine.spark.encoding.columns import decode_values, encode_values, frame_type
-from tidelog.engine.spark.epoch.task_errors import CarriedError, division_by_zero
+from tidelog.engine.spark.task_errors import CarriedError, division_by_zero
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.rules.lower.unfold import Unfolding
 from tidelog.types import Type

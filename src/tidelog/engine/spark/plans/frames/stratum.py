@@ -15,10 +15,9 @@ from typing import Any
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import StratumReport
-from tidelog.engine.spark.encoding.words import types_of, without_words
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.deadline import within_deadline
-from tidelog.engine.spark.epoch.task_errors import spark_errors
+from tidelog.engine.spark.epoch.set_relation import MERGED_ROWS
 from tidelog.engine.spark.plans.choose_plan import Segment
 from tidelog.engine.spark.plans.frames.bootstrap import Bootstrap
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, loop_settings, release
@@ -29,7 +28,6 @@ from tidelog.engine.spark.plans.frames.state_cache import CACHED_STATE_ROWS, Sta
 from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, WAS, WAVE_WORK, RankedUpdate, RuleDelta
 from tidelog.engine.spark.plans.frames.write_state import Written, write_parts
 from tidelog.engine.spark.storage.scan import encoded, scan_rows
-from tidelog.engine.spark.storage.set_relation import MERGED_ROWS
 from tidelog.engine.spark.storage.state_files import (
     DELTA_SHARE,
     NUMBERS,
@@ -41,6 +39,8 @@ from tidelog.engine.spark.storage.state_files import (
     write_delta,
 )
 from tidelog.engine.spark.strategies.circuit.finder import Circuit
+from tidelog.engine.spark.strategies.circuit.words import types_of, without_words
+from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.maintain.epoch import maintain
 from tidelog.maintain.limits import Watch
 from tidelog.maintain.strategies import DEFAULT_STRATEGY

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidelog.engine.spark.plans.choose_plan import Segment
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_column, bucket_of_constant
 from tidelog.engine.spark.plans.tasks.key_filters import KeyFilter, shared_columns
+from tidelog.engine.spark.storage.bucket import bucket_of_column, bucket_of_constant
 from tidelog.engine.spark.storage.state_files import Bucket, Stored
 from tidelog.rules.ir import Atom, Constant, Rule, Variable
 from tidelog.values import Definitions

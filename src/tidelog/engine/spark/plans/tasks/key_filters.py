@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_column
+from tidelog.engine.spark.storage.bucket import bucket_of_column
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.rules.ir import Atom, Rule, Variable
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 from tidelog.engine.spark.plans.choose_plan import Segment
 from tidelog.engine.spark.plans.pivot import binding_atom
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_constant
 from tidelog.engine.spark.plans.tasks.task_context import TaskContext
+from tidelog.engine.spark.storage.bucket import bucket_of_constant
 from tidelog.engine.spark.storage.state_files import Cut, positional
 from tidelog.rules.ir import Constant, Group, Positive, Relation, Role, Rule, RuleProgram, Stratum, Variable
 

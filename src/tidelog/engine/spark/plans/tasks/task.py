@@ -28,7 +28,6 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.interface import Operation, StratumReport
-from tidelog.engine.spark.epoch.task_errors import describe, revive
 from tidelog.engine.spark.plans.choose_plan import Plan, Segment
 from tidelog.engine.spark.plans.tasks.claim import claimed_buckets
 from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES, Key
@@ -53,6 +52,7 @@ from tidelog.engine.spark.storage.state_files import (
     write_bucket,
     write_whole,
 )
+from tidelog.engine.spark.task_errors import describe, revive
 from tidelog.rules.ir import Kind, Relation
 
 if TYPE_CHECKING:

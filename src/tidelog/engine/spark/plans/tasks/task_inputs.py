@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from tidelog.engine.interface import Operation
-from tidelog.engine.spark.plans.tasks.bucket import rows_of_bucket
 from tidelog.engine.spark.plans.tasks.subprogram import Share, TaskProgram
+from tidelog.engine.spark.storage.bucket import rows_of_bucket
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, read_changes, read_weights, signed_rows
 from tidelog.rules.ir import Kind, Relation

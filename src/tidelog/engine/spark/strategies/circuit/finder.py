@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from tidelog.engine.spark.encoding.words import Words, facts_inside, facts_of, heads_inside, types_of
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
 from tidelog.engine.spark.plans.frames.delta_joins import SMALL_DELTA, Reading, positions_of
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
@@ -28,6 +27,7 @@ from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
 from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.strategies.circuit.python_step import run_steps
 from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
+from tidelog.engine.spark.strategies.circuit.words import Words, facts_inside, facts_of, heads_inside, types_of
 from tidelog.rules.ir import Relation, Rule, Stratum
 
 UNITS = 64

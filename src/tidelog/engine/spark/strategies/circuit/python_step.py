@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engine.call_distinct import call_on_lists
-from tidelog.engine.spark.encoding.words import Words
 from tidelog.engine.spark.strategies.circuit.rule_rows import Step
+from tidelog.engine.spark.strategies.circuit.words import Words
 
 
 def run_steps(rewrites: Any, steps: Mapping[int, tuple[Step, ...]], words: Words, schema: str) -> Any:

@@ -32,9 +32,9 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.engine.rule_rows import ROOT, BodyWalk, Compute, Field, Slot, Word
-from tidelog.engine.spark.encoding.words import Words
 from tidelog.engine.spark.plans.frames.join_rule import literal_order
 from tidelog.engine.spark.plans.frames.python_step import RulePlace
+from tidelog.engine.spark.strategies.circuit.words import Words
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Negative, Positive, Rule
 from tidelog.types import Type

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidelog.engine.spark.plans.tasks.bucket import bucket_of_column, bucket_of_constant, rows_of_bucket
+from tidelog.engine.spark.storage.bucket import bucket_of_column, bucket_of_constant, rows_of_bucket
 from tidelog.rules.ir import Constant
 from tidelog.rules.schema.arrow import arrow_type
 from tidelog.types import BOOL, S8, S64, STRING, U8, U64, U128, Type
