@@ -14,7 +14,6 @@ import numpy as np
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler
 from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
-from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
 from tidelog.engine.local.kernels import layout as k

@@ -21,10 +21,10 @@ from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
+from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.metrics.rule_costs import RuleCosts
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.maintain.limits import Running, Watch
