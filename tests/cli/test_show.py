@@ -58,7 +58,7 @@ def test_the_plans_of_spark_are_shown_and_can_be_overridden(tmp_path: Path, caps
         "decomposed, because every rule carries `x` of `D` unchanged\n  D by x (1 rule)\n"
     )
     assert main([*asked, "--plan", "D=frames"]) == 0
-    assert "frames, because `plans` asks for it\n  D (1 rule)" in capsys.readouterr().out
+    assert "frames, because it is requested by `plans=`\n  D (1 rule)" in capsys.readouterr().out
     assert main([*asked, "--plan", "D=fast"]) == 2
     assert "there is no plan 'fast'" in capsys.readouterr().err
     assert main([*asked, "--plan", "D"]) == 2
@@ -75,10 +75,10 @@ def test_the_plans_of_auto_are_those_of_spark_and_the_driver(
     on_spark = capsys.readouterr().out
     assert main([*asked, "auto"]) == 0
     first, _, rest = capsys.readouterr().out.partition("\n")
-    assert first == "in the driver's process where that takes less time, by measurement; else:"
+    assert first == "in the driver's process where that is measured to be faster; otherwise:"
     assert rest == on_spark
     assert main([*asked, "auto", "--plan", "D=driver"]) == 0
-    assert "driver, because `plans` asks for it\n  D (1 rule)" in capsys.readouterr().out
+    assert "driver, because it is requested by `plans=`\n  D (1 rule)" in capsys.readouterr().out
     assert main([*asked, "spark", "--plan", "D=driver"]) == 2
     assert "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'" in capsys.readouterr().err
 

@@ -153,7 +153,7 @@ def test_a_report_says_where_and_how_and_why(chain: Database) -> None:
     write(chain, ({"Edge": [(500, 1)]}, {}))
     (stratum,) = chain.report.strata
     assert (stratum.relations, stratum.place, stratum.strategy) == (("Reach",), "decomposed", "update")
-    assert stratum.reason == "the stratum is small; requested by `plans=`; 1 of 2 buckets"
+    assert stratum.reason == "the stratum is small; it is requested by `plans=`; 1 of 2 buckets"
     assert chain.report.rows == {"Edge": 31, "Reach": 495}
     assert (chain.report.inserted, chain.report.deleted) == (30, 0)
 

@@ -131,7 +131,7 @@ class Chooser:
         limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
         if request is not None:
             pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
-            return Segment((stratum,), request, pivots, "requested by `plans=`", is_requested=True)
+            return Segment((stratum,), request, pivots, "it is requested by `plans=`", is_requested=True)
         if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
             return Segment((stratum,), Plan.FRAMES, {}, "the circuit joins rules, as rows, with facts")
         if size <= limit:
