@@ -29,7 +29,7 @@ CASES = 8
 def changed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Every group has a state, which is changed and never made anew; how often that was done."""
     monkeypatch.setattr(stratum, "KEPT_FROM", 1)
-    monkeypatch.setattr(stratum, "ANEW_FROM", 1e9)
+    monkeypatch.setattr(stratum, "REBUILD_FROM", 1e9)
     counts: Counter[str] = Counter()
     for name in ("change", "undo"):
         monkeypatch.setattr(GroupState, name, _counted(name, counts))

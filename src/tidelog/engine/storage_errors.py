@@ -39,7 +39,7 @@ def other_engine(place: Place, engine: str) -> UsageError:
     return UsageError(
         f"the database {place} is one of the engine {engine!r}, and can only be read with that",
         code=Code.UNUSABLE_DIRECTORY,
-        help=f"read it with `engine={engine!r}`; opened without `read_only`, it goes over to the engine asked for",
+        help=f"read it with `engine={engine!r}`; opened without `read_only`, it is converted to the requested engine",
     )
 
 

@@ -136,7 +136,7 @@ class LocalEngine:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
         with self._cancellation.held():
-            return self._run_epoch(started, self._runtime.scheduler.all(), None, anew=True)
+            return self._run_epoch(started, self._runtime.scheduler.all(), None, recompute=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         """Returns the rows unchanged."""
@@ -221,7 +221,7 @@ class LocalEngine:
             runtime.scheduler.stratum_of(number).facts[number] = rows
         for name, bag in net.weights.items():
             runtime.weighted[name].given = bag
-        return self._run_epoch(started, runtime.scheduler.touched(net.facts), before_commit, anew=False)
+        return self._run_epoch(started, runtime.scheduler.touched(net.facts), before_commit, recompute=False)
 
     def _add_delayed(self, delayed: Mapping[str, Bag], net: NetOperations) -> None:
         for name, bag in delayed.items():
@@ -372,15 +372,15 @@ class LocalEngine:
             self.epoch, self.program, self._runtime.state_tables, self._runtime.strata, self._runtime.delays
         )
 
-    def import_state(self, state: ExportedState, anew: AbstractSet[str]) -> None:
+    def import_state(self, state: ExportedState, recompute: AbstractSet[str]) -> None:
         """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
         are not known are derived `anew`; that is no epoch."""
         given = {name: self._bag(name, table) for name, table in state.given.items()}
         self.load(state.rows, given=given)
-        unknown = reset_strata(self._runtime.strata, anew, given)
+        unknown = reset_strata(self._runtime.strata, recompute, given)
         if unknown:
             with self.replaying():
-                self._run_epoch(perf_counter(), self._runtime.scheduler.starting_at(unknown), None, anew=False)
+                self._run_epoch(perf_counter(), self._runtime.scheduler.starting_at(unknown), None, recompute=False)
         self._runtime.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
@@ -426,7 +426,7 @@ class LocalEngine:
     # An epoch
 
     def _run_epoch(
-        self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, *, anew: bool
+        self, started: float, strata: Iterator[LocalStratum], before_commit: BeforeCommit, *, recompute: bool
     ) -> Outcome:
         """Derives the next epoch in overlays and commits them; any failure rolls them back."""
         runtime = self._runtime
@@ -437,7 +437,7 @@ class LocalEngine:
             try:
                 reports = maintain(
                     (stratum.begin() for stratum in strata),
-                    recompute=anew,
+                    recompute=recompute,
                     on_stratum=self.on_stratum,
                     strategy=self._requested.strategy,
                     switch=self._switch,
@@ -479,7 +479,7 @@ class LocalEngine:
             self._capture.before_commit(visited)
         runtime.delays.commit()
         for table in runtime.tables.values():
-            table.keep()
+            table.commit()
         for stratum in visited:
             stratum.commit()
         self.epoch += 1

@@ -24,7 +24,7 @@ class _Note:
     """SIGINT belongs to the process and comes to the main thread: so there is one note, and one block that holds it."""
 
     is_held = False
-    came = False
+    is_set = False
     # What handles the signal while the block that holds it has not begun to.
     passed_to: Handler | None = None
 
@@ -40,8 +40,8 @@ class Cancellation:
 
     def check(self) -> None:
         """Raises the interrupt that was noted, if any."""
-        if _Note.came and self._is_holding:
-            _Note.came = False
+        if _Note.is_set and self._is_holding:
+            _Note.is_set = False
             raise KeyboardInterrupt
         if self._cancelled:
             raise EvaluationError("the epoch was cancelled; the last commit is intact", code=Code.CANCELLED)
@@ -103,9 +103,9 @@ class Cancellation:
         finally:
             _Note.is_held = self._is_holding = False
             _Note.passed_to = None
-            came, _Note.came = _Note.came, False
+            is_set, _Note.is_set = _Note.is_set, False
             signal.signal(signal.SIGINT, before)
-            if came:
+            if is_set:
                 before(signal.SIGINT, None)
 
 
@@ -113,4 +113,4 @@ def _note(number: int, frame: FrameType | None) -> None:
     if _Note.passed_to is not None:
         _Note.passed_to(number, frame)
     else:
-        _Note.came = True
+        _Note.is_set = True

@@ -20,7 +20,7 @@ from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable
 
-# Up to so many rows that came are each looked up by their key; more of them, and all rows are sorted.
+# Up to so many inserted rows are each looked up by their key; for more, all rows are sorted.
 FEW = 256
 
 
@@ -45,9 +45,9 @@ class FunctionalDependencies:
 
     def _conflict(self, store: Store, keys: int) -> tuple[Row, Row] | None:
         """Returns two rows of one key, if there are any."""
-        came = store.inserted_lines()
-        if len(came) <= FEW:
-            for line in came.tolist():
+        inserted = store.inserted_lines()
+        if len(inserted) <= FEW:
+            for line in inserted.tolist():
                 row = store.columns_of(np.array([line]))[0]
                 for other in store.bucket(tuple(range(keys)), row[:keys]).tolist():
                     stamp = int(store.rows[other, store.columns + k.META]) >> k.STAMP_SHIFT

@@ -98,7 +98,7 @@ class PlanCache:
         self._planned_for: tuple[int, ...] | None = None
         self._planned_sizes: dict[int, int] = {}
         self._are_old = False
-        self._earlier: PlanCache | None = None  # whose plans may be taken over
+        self._earlier: PlanCache | None = None  # whose plans may be reused
         self._cursors = 0
         self.read(stratum.rules)
 

@@ -108,11 +108,11 @@ class RuleCosts:
         return self._total
 
     def _shared_out(self, seconds: float) -> _Costs:
-        left = max(seconds - sum(cost.seconds for cost in self._measured.values()), 0.0)
+        rest = max(seconds - sum(cost.seconds for cost in self._measured.values()), 0.0)
         instances = sum(self._counted.values())
         costs = dict(self._measured)
         for rule, count in self._counted.items():
-            _add(costs, rule, Cost(count, left * count / instances))
+            _add(costs, rule, Cost(count, rest * count / instances))
         return costs
 
     def _fold(self) -> None:

@@ -81,7 +81,7 @@ class Block:
     children: list[Block] = field(default_factory=list)
     parts: list[TriePart] = field(default_factory=list)  # of a leapfrog join
     without: list[TriePart] = field(default_factory=list)  # its negated parts
-    variant: Variant | None = None  # the first that came by
+    variant: Variant | None = None  # the first that added it
 
     def cut_tail(self, length: int) -> Block:
         """Keeps the first instructions; moves the rest, and all that follows, to a block over nothing."""

@@ -320,19 +320,19 @@ class Store:
 
         `is_read`: rules above read the relation, and need the stamps of its rows.
         """
-        gone = int(old.saved[LIVE])
-        if not gone and not is_read:
+        missing = int(old.saved[LIVE])
+        if not missing and not is_read:
             # The rows are now as they will be after the epoch, which saves a pass over them, and a list of them all.
             self._is_stamped = False
             finish_epoch.mark_all_inserted(self.catalog.S, self.relation)
             return
         before = self.catalog.shadow(self.relation)
-        self._make_change_room(int(self.line[USED]), gone)
+        self._make_change_room(int(self.line[USED]), missing)
         kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
         scratch = np.empty(PIECE, dtype=np.int64)
-        gone -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
-        if gone:
-            self.make_row_room(gone)
+        missing -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
+        if missing:
+            self.make_row_room(missing)
             while (
                 full := int(finish_epoch.add_deleted(self.catalog.S, self.catalog.A, before, self.relation, kept))
             ) >= 0:

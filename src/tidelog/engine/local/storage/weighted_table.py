@@ -86,7 +86,7 @@ class Table:
         self._indexes.clear()
         self.drop()
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """Adds the delta to the weights; a stream drops it."""
         if not self.is_stream and not self.weights:
             # Whoever has the delta may keep it.
@@ -165,9 +165,9 @@ def _changes(store: Store) -> Bag:
     """Returns the changes of an epoch in a store whose stratum is finished."""
     if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return {}
-    came = store.columns_of(store.inserted_lines()).tolist()
-    left = store.columns_of(store.deleted_lines()).tolist()
-    return {**{tuple(row): 1 for row in came}, **{tuple(row): -1 for row in left}}
+    inserted = store.columns_of(store.inserted_lines()).tolist()
+    deleted = store.columns_of(store.deleted_lines()).tolist()
+    return {**{tuple(row): 1 for row in inserted}, **{tuple(row): -1 for row in deleted}}
 
 
 def _indexed(rows: Bag, columns: tuple[int, ...]) -> _Index:

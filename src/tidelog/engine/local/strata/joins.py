@@ -316,11 +316,11 @@ class LocalStratum:
         lines = old.lines(int(old.saved[k.USED]))
         lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
         if len(deleted):
-            gone = np.empty(len(deleted), dtype=np.int64)
+            found = np.empty(len(deleted), dtype=np.int64)
             entry_points.look_up_many(
-                self.catalog.S, self.catalog.shadow(relation), np.ascontiguousarray(deleted), gone
+                self.catalog.S, self.catalog.shadow(relation), np.ascontiguousarray(deleted), found
             )
-            lines = np.setdiff1d(lines, gone, assume_unique=True)
+            lines = np.setdiff1d(lines, found, assume_unique=True)
         return old.columns_of(lines)
 
     # The end of the epoch
@@ -570,5 +570,5 @@ def _without(rows: Words, others: Words) -> Words:
     """Returns the rows that are not among the others."""
     if not len(others):
         return rows
-    gone = set(map(tuple, others.tolist()))
-    return rows[[tuple(row) not in gone for row in rows.tolist()]]
+    found = set(map(tuple, others.tolist()))
+    return rows[[tuple(row) not in found for row in rows.tolist()]]

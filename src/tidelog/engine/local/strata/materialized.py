@@ -61,8 +61,8 @@ class MaterializedStratum(LocalStratum, ABC):
         new = set(map(tuple, rows.tolist()))
         if old == new:
             return {}
-        came, left = (self.rows_to_words(list(each), store.columns) for each in (new - old, old - new))
-        return {relation: (came, left)}
+        inserted, deleted = (self.rows_to_words(list(each), store.columns) for each in (new - old, old - new))
+        return {relation: (inserted, deleted)}
 
     @contextmanager
     def guarded(self, rule: Rule) -> Iterator[None]:

@@ -222,8 +222,8 @@ def delta_rows(variant: Variant, tables: Mapping[str, Table]) -> list[tuple[Row,
     table = tables[delta.atom.relation]
     if delta.kind is DeltaKind.POSITIVE:
         return list(table.delta.items())
-    came, left = table.presence_changes()
-    return [(row, -1) for row in came] + [(row, 1) for row in left]
+    inserted, deleted = table.presence_changes()
+    return [(row, -1) for row in inserted] + [(row, 1) for row in deleted]
 
 
 def _types(expression: typed.Expression) -> dict[str, Type]:

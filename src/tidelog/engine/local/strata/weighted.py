@@ -146,11 +146,11 @@ class WeightedStratum(MaterializedStratum):
             rows_there = [row for row in there if self.table.weight(row, new=True) > 0]
             columns = len(self.relation.columns)
             return self.exchange(self.numbers[self.relation.name], self.rows_to_words(rows_there, columns))
-        came, left = self.table.presence_changes()
-        if not came and not left:
+        inserted, deleted = self.table.presence_changes()
+        if not inserted and not deleted:
             return {}
         columns = len(self.relation.columns)
-        rows = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
+        rows = (self.rows_to_words(inserted, columns), self.rows_to_words(deleted, columns))
         return {self.numbers[self.relation.name]: rows}
 
 

@@ -61,14 +61,14 @@ def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
 
 
 def reset_strata(
-    strata: Iterable[LocalStratum], anew: AbstractSet[str], given: Mapping[str, Bag]
+    strata: Iterable[LocalStratum], unknown: AbstractSet[str], given: Mapping[str, Bag]
 ) -> list[LocalStratum]:
     """Has the strata that count instances, and of which a relation's numbers are not known, begin with nothing but what
     transactions gave to them; these are returned."""
-    unknown = [each for each in strata if each.joins and not anew.isdisjoint(each.relations)]
-    for stratum in unknown:
+    chosen = [each for each in strata if each.joins and not unknown.isdisjoint(each.relations)]
+    for stratum in chosen:
         own = (stratum.program.relations[name] for name in stratum.relations if name in given)
         stratum.start_from(
             {stratum.numbers[each.name]: bag_to_words(given[each.name], len(each.columns)) for each in own}
         )
-    return unknown
+    return chosen

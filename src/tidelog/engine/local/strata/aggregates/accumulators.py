@@ -34,7 +34,7 @@ class Part(ABC):
         """Returns the entry to keep for a value. Raises what the program's functions raise."""
 
     @abstractmethod
-    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
+    def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
         """Takes entries in and out; False where one that leaves was not there: then the part is of no use any more."""
 
 
@@ -51,8 +51,8 @@ class Total(Part):
     def entry(self, word: int, value: Any) -> int:
         return int(value if self._read is None else self._read(value))
 
-    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
-        self.total += sum(came) - sum(left)
+    def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
+        self.total += sum(inserted) - sum(deleted)
         return True
 
 
@@ -69,10 +69,10 @@ class FloatTotal(Part):
     def entry(self, word: int, value: Any) -> float:
         return float(value if self._read is None else self._read(value))
 
-    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
-        for number in came:
+    def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
+        for number in inserted:
             self.total.add(number)
-        for number in left:
+        for number in deleted:
             self.total.add(number, -1)
         return True
 
@@ -97,10 +97,10 @@ class WordOrder(Part):
         own = word ^ self._flip
         return (own,) if self._read is None else (_signed(self._read(value)) ^ self._read_flip, own)
 
-    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
-        if came:
-            self.tree.insert(np.array(came, dtype=np.int64))
-        return not left or self.tree.remove(np.array(left, dtype=np.int64))
+    def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
+        if inserted:
+            self.tree.insert(np.array(inserted, dtype=np.int64))
+        return not deleted or self.tree.remove(np.array(deleted, dtype=np.int64))
 
     def least(self) -> int:
         """Returns the word of the value that comes first."""
@@ -128,10 +128,10 @@ class ValueOrder(Part):
     def entry(self, word: int, value: Any) -> Any:
         return value if self._read is None else (self._read(value), value)
 
-    def change(self, came: Sequence[Any], left: Sequence[Any]) -> bool:
-        for entry in came:
+    def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
+        for entry in inserted:
             self.pages.insert(entry)
-        return all(self.pages.remove(entry) for entry in left)
+        return all(self.pages.remove(entry) for entry in deleted)
 
     def least(self) -> Any:
         """Returns the value that comes first."""

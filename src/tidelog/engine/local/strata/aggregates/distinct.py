@@ -17,8 +17,8 @@ from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
 class Turnover(NamedTuple):
     """The values that the first of their members brought, and those that the last one took along."""
 
-    came: Words
-    left: Words
+    inserted: Words
+    deleted: Words
 
 
 class Distinct:
@@ -29,12 +29,12 @@ class Distinct:
     def __init__(self, words: Words) -> None:
         self._tree = ScanTree(words[:, None])
 
-    def change(self, came: Words, left: Words) -> Turnover | None:
+    def change(self, inserted: Words, deleted: Words) -> Turnover | None:
         """Takes members in and out; None where one that leaves was not there."""
-        touched = np.unique(np.concatenate([came, left]))
+        touched = np.unique(np.concatenate([inserted, deleted]))
         before = self._tree.has(touched)
-        self._tree.insert(came[:, None])
-        if not self._tree.remove(left[:, None]):
+        self._tree.insert(inserted[:, None])
+        if not self._tree.remove(deleted[:, None]):
             return None
         after = self._tree.has(touched)
         return Turnover(touched[after & ~before], touched[before & ~after])

@@ -134,8 +134,8 @@ class Done:
     """A change: the words of members that came and left, by how much the group grew, and for each part the entries that
     came and left."""
 
-    came: Words
-    left: Words
+    inserted: Words
+    deleted: Words
     growth: int
     entries: list[tuple[list[Any], list[Any]]]
 
@@ -159,10 +159,10 @@ class GroupState:
         for part in self.parts:
             part.load(words, values)
 
-    def change(self, came: Words, left: Words) -> Done | None:
+    def change(self, inserted: Words, deleted: Words) -> Done | None:
         """Takes members in and out, and says what it did; None where it has become useless. Raises what the program's
         functions raise, and then nothing has changed."""
-        members = came[:, -1], left[:, -1]
+        members = inserted[:, -1], deleted[:, -1]
         words: tuple[Words, Words] | None = members
         if self._distinct is not None:
             words = self._distinct.change(*members)
@@ -178,16 +178,16 @@ class GroupState:
 
     def undo(self, done: Done) -> None:
         """Takes back what was done last."""
-        self._take_back(done.came, done.left)
-        self._do(-done.growth, [(came, left) for left, came in done.entries])
+        self._take_back(done.inserted, done.deleted)
+        self._do(-done.growth, [(inserted, deleted) for deleted, inserted in done.entries])
 
     def results(self) -> Row:
         """Returns the word of each aggregate; the group is not empty."""
         return tuple([result(self) for result in self._shape.results])
 
-    def _take_back(self, came: Words, left: Words) -> None:
+    def _take_back(self, inserted: Words, deleted: Words) -> None:
         if self._distinct is not None:
-            self._distinct.change(left, came)
+            self._distinct.change(deleted, inserted)
 
     def _do(self, growth: int, entries: list[tuple[list[Any], list[Any]]]) -> bool:
         self.size += growth

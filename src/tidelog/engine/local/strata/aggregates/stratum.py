@@ -22,16 +22,16 @@ from tidelog.rules.ir import Group
 KEPT_FROM = 32
 """From so many members on a group has a state; it loses it when it has less than a quarter of them."""
 
-ANEW_FROM = 0.5
-"""A change of so large a share of a group is not worth making: the state is made anew."""
+REBUILD_FROM = 0.5
+"""From this share of a group on, a change rebuilds the state instead of updating it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
     """What came to a group and left it in this epoch."""
 
-    came: Words
-    left: Words
+    inserted: Words
+    deleted: Words
 
 
 class AggregateStratum(GroupStratum):
@@ -84,8 +84,8 @@ class AggregateStratum(GroupStratum):
         if state is None:
             return self._made(group, key, words)
         change = self._changes[words]
-        is_large = len(change.came) + len(change.left) > ANEW_FROM * state.size
-        done = None if is_large else state.change(change.came, change.left)
+        is_large = len(change.inserted) + len(change.deleted) > REBUILD_FROM * state.size
+        done = None if is_large else state.change(change.inserted, change.deleted)
         if done is None:
             # Or a function of the program gave another value this time, so that the entry of a member is not found.
             del self._states[words]
@@ -108,10 +108,10 @@ class AggregateStratum(GroupStratum):
         """Returns the inserted and deleted members, by their keys."""
         store = self.catalog.stores[self.numbers[group.atom.relation]]
         count = len(self._grouping.keys)
-        came = _split(store.columns_of(store.inserted_lines()), count)
-        left = _split(store.columns_of(store.deleted_lines()), count)
+        inserted = _split(store.columns_of(store.inserted_lines()), count)
+        deleted = _split(store.columns_of(store.deleted_lines()), count)
         none = np.empty((0, store.columns), dtype=np.int64)
-        return {key: _Change(came.get(key, none), left.get(key, none)) for key in {*came, *left}}
+        return {key: _Change(inserted.get(key, none), deleted.get(key, none)) for key in {*inserted, *deleted}}
 
 
 def _split(rows: Words, count: int) -> dict[Row, Words]:

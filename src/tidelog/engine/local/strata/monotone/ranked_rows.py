@@ -146,22 +146,22 @@ class RowsBelow:
         self.table = table
         self.weighted = weighted
         self.seen = (IS, IS)
-        self.came: frozenset[Row] = frozenset()
-        self.left: frozenset[Row] = frozenset()
+        self.inserted: frozenset[Row] = frozenset()
+        self.deleted: frozenset[Row] = frozenset()
 
     def begin(self) -> None:
         """Reads what the epoch has changed."""
-        came, left = self.table.presence_changes() if self.table.delta else ((), ())
-        self.came, self.left = frozenset(came), frozenset(left)
+        inserted, deleted = self.table.presence_changes() if self.table.delta else ((), ())
+        self.inserted, self.deleted = frozenset(inserted), frozenset(deleted)
 
     def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
         state = self.seen[new]
         found = self.table.find(columns, key, new=state == IS)
         if self.weighted:
             found = [(row, 1) for row, weight in found if weight > 0]
-        if state == STAYS and self.left:
-            left = self.left
-            return [each for each in found if each[0] not in left]
+        if state == STAYS and self.deleted:
+            deleted = self.deleted
+            return [each for each in found if each[0] not in deleted]
         return found
 
     def weight(self, row: Row, *, new: bool) -> int:

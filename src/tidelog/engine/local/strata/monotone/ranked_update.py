@@ -107,8 +107,8 @@ class Improving:
         self._is_repairing = False
         self._see(IS, IS)
         self._start(inserting=True)
-        for name, (came, _) in facts.items():
-            for row in came:
+        for name, (inserted, _) in facts.items():
+            for row in inserted:
                 self._give(name, row)
         for rule, kind, _, run in self._runs:
             if kind is DeltaKind.RULE:
@@ -156,8 +156,8 @@ class Improving:
         self._see(WAS, STAYS)
         size = sum(len(rows.ranks) for rows in self.rows.values())
         dead = 0
-        for name, (_, left) in facts.items():
-            for row in left:
+        for name, (_, deleted) in facts.items():
+            for row in deleted:
                 self._take(name, row, -1)
         self._dead = []
         while True:
@@ -170,7 +170,7 @@ class Improving:
                 raise TooMuchError
             if self._wave:
                 self._count_round()
-            self._run_wave(lambda below, kind: below.left if kind is DeltaKind.POSITIVE else below.came)
+            self._run_wave(lambda below, kind: below.deleted if kind is DeltaKind.POSITIVE else below.inserted)
             for best in self.bests.values():
                 self._take_members(best)
             for name, rows in self.rows.items():
@@ -202,10 +202,10 @@ class Improving:
         self._start(inserting=True)
         self._see(STAYS, IS)
         reopened = self._bury()
-        for name, (came, _) in facts.items():
-            for row in came:
+        for name, (inserted, _) in facts.items():
+            for row in inserted:
                 self._give(name, row)
-        self._run_wave(lambda below, kind: below.came if kind is DeltaKind.POSITIVE else below.left)
+        self._run_wave(lambda below, kind: below.inserted if kind is DeltaKind.POSITIVE else below.deleted)
         for members, keys in reopened.items():
             best = self.bests[members]
             for key in keys:

@@ -142,10 +142,12 @@ class MonotoneStratum(RoundsStratum):
         for name, table in shown.tables.items():
             number = self.numbers[name]
             columns = self.catalog.stores[number].columns
-            came, left = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
-            self.watch.rows(name, len(table.weights) + len(came) - len(left), partial(self._deriving, name, None))
-            if came or left:
-                changes[number] = (self.rows_to_words(came, columns), self.rows_to_words(left, columns))
+            inserted, deleted = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
+            self.watch.rows(
+                name, len(table.weights) + len(inserted) - len(deleted), partial(self._deriving, name, None)
+            )
+            if inserted or deleted:
+                changes[number] = (self.rows_to_words(inserted, columns), self.rows_to_words(deleted, columns))
         return changes
 
     def _recomputed(self) -> Facts:
@@ -182,8 +184,8 @@ class MonotoneStratum(RoundsStratum):
         assert self._state is not None
         if self._state[0].has_rows:
             return False
-        came = sum(len(table.delta) for table in self._tables_below.values())
-        return came + sum(map(len, self._next_given.values())) > FEW_ROWS
+        inserted = sum(len(table.delta) for table in self._tables_below.values())
+        return inserted + sum(map(len, self._next_given.values())) > FEW_ROWS
 
     def _changed_facts(self) -> Given:
         """Returns the input facts that are inserted and deleted in this epoch."""
@@ -203,13 +205,13 @@ class MonotoneStratum(RoundsStratum):
         grouping = self._grouping_of(name)
         members = shown.tables[self._members[name]]
         store = self.catalog.stores[self.numbers[name]]
-        came: list[Row] = []
-        left: list[Row] = []
+        inserted: list[Row] = []
+        deleted: list[Row] = []
         for key in {row[: self._keys[name]] for row in members.delta}:
-            left += map(tuple, store.columns_of(store.bucket(grouping.keys, np.array(key, dtype=np.int64))).tolist())
+            deleted += map(tuple, store.columns_of(store.bucket(grouping.keys, np.array(key, dtype=np.int64))).tolist())
             row = grouping.row(members.find(grouping.keys, key, new=True))
-            came += [] if row is None else [row]
-        return came, left
+            inserted += [] if row is None else [row]
+        return inserted, deleted
 
     def _grouping_of(self, name: str) -> Grouping:
         (rule,) = (rule for rule in self.stratum.rules if rule.head.relation == name)

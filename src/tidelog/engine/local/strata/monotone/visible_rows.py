@@ -69,7 +69,7 @@ class VisibleRows:
             for variant, run in self._runs[name]:
                 if variant.delta.kind is DeltaKind.RULE:
                     self._evaluate(variant, run, [((), 1)])
-            counts.keep()
+            counts.commit()
             self.tables[name].replace({row: 1 for row, count in counts.weights.items() if count > 0})
 
     def _leave_out_surpassed(self) -> None:
@@ -106,10 +106,10 @@ class VisibleRows:
                 if old != new:
                     _exchange(table, old, new)
         for name, counts in self._counts.items():
-            came, left = facts.get(name, ((), ()))
-            for row in came:
+            added, removed = facts.get(name, ((), ()))
+            for row in added:
                 counts.add(row, 1)
-            for row in left:
+            for row in removed:
                 counts.add(row, -1)
             for variant, run in self._runs[name]:
                 if variant.delta.kind is not DeltaKind.RULE and (rows := delta_rows(variant, self._all)):
@@ -123,7 +123,7 @@ class VisibleRows:
     def commit(self) -> None:
         """Commits the changes of the epoch."""
         for table in (*self.tables.values(), *self._counts.values()):
-            table.keep()
+            table.commit()
 
     def roll_back(self) -> None:
         """Forgets the changes of the epoch."""

@@ -167,8 +167,8 @@ class Circuit:
 
     def remove_rules(self, rules: Sequence[Rule]) -> Iterator[Instances]:
         """Yields the instances of removed rules, with negative weights."""
-        gone = {rule.id for rule in rules}
-        signals = np.array([rule.id in gone for rule in self._tables.rules], dtype=np.bool_)
+        removed = {rule.id for rule in rules}
+        signals = np.array([rule.id in removed for rule in self._tables.rules], dtype=np.bool_)
         only = Fresh(np.zeros(len(self._tables.order), dtype=np.bool_), signals)
         for prefix in sorted(set(self._tables.signal_prefixes[signals].tolist())):
             there = self._rewrites_at(prefix)

@@ -174,16 +174,16 @@ class RuleRows:
         """Takes a rule away; the numbers of the directions and of the orders that nobody needs any more."""
         walk = self.walks.pop(rule.id)
         self.signals.remove(walk.signal)
-        gone, orders = [], []
+        unused, orders = [], []
         for direction in walk.directions:
             if isinstance(direction.literal, Through):
                 order = self.orders.remove(direction.literal.order)
                 orders += [] if order is None else [order]
             number = self.directions.remove(direction)
             if number is not None:
-                gone.append(number)
+                unused.append(number)
                 del self.depths[number + 1]
-        return gone, orders
+        return unused, orders
 
     def _literal(self, step: Step, walk: BodyWalk) -> Through | Computed:
         match step:

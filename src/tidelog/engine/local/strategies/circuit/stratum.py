@@ -128,11 +128,11 @@ class CircuitStratum(LocalStratum):
         if wave == 0:
             for relation in self.reads:
                 store = self.catalog.stores[relation]
-                came, left = store.inserted_lines, store.deleted_lines
+                inserted, deleted = store.inserted_lines, store.deleted_lines
                 if relation in reads.positive:
-                    parts.append((store, (left if retracts else came)(), False, sign, False))
+                    parts.append((store, (deleted if retracts else inserted)(), False, sign, False))
                 if relation in reads.negated:
-                    parts.append((store, (came if retracts else left)(), True, -sign, False))
+                    parts.append((store, (inserted if retracts else deleted)(), True, -sign, False))
         return self._gathered([each for each in parts if len(each[1])])
 
     def _gathered(self, parts: Iterable[tuple[Store, Words | Lines, bool, int, bool]]) -> FactDelta:
