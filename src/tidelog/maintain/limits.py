@@ -106,7 +106,7 @@ class Watch:
             self._interrupt.check()
         except KeyboardInterrupt as interrupt:
             if where := self._where(rule):
-                interrupt.add_note(f"it came{where}; the last commit is intact")
+                interrupt.add_note(f"interrupted{where}; the last commit is intact")
             raise
         except EvaluationError as error:
             if error.code != Code.CANCELLED:

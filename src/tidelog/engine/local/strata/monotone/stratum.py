@@ -143,9 +143,8 @@ class MonotoneStratum(RoundsStratum):
             number = self.numbers[name]
             columns = self.catalog.stores[number].columns
             inserted, deleted = self._changed_groups(name, shown) if name in self._keys else table.presence_changes()
-            self.watch.rows(
-                name, len(table.weights) + len(inserted) - len(deleted), partial(self._deriving, name, None)
-            )
+            rows = len(table.weights) + len(inserted) - len(deleted)
+            self.watch.rows(name, rows, partial(self._deriving, name, None))
             if inserted or deleted:
                 changes[number] = (self.rows_to_words(inserted, columns), self.rows_to_words(deleted, columns))
         return changes
