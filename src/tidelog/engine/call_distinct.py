@@ -65,8 +65,9 @@ def call_on_lists(
     *,
     binds: bool,
 ) -> Results:
-    """Calls a function of a rule on columns of `length` encoded values; `decode` gets some of them and the column's
-    number. An assignment (`binds`) has one alternative, a condition one or none."""
+    """Calls a function of a rule on columns of `length` encoded values; `decode` decodes values of a numbered column.
+    An assignment (`binds`) has one alternative, a condition one or none.
+    """
     call: Call = function.call
     if not isinstance(function, Unfolding):
         value = function.call

@@ -1,4 +1,4 @@
-"""What both engines say of a relation that is declared a function of its first columns, and is none."""
+"""The error of both engines for a relation that is declared functional and has two rows with the same key."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a database asks of an engine, whatever runs it: the local one or Spark.
+"""The interface between a database and its engine, local or Spark.
 
-Rows cross this border as lists of tuples of Python values (`tidelog.values`), those of plain relations also as Arrow
-tables with the schema of `rules.schema.arrow_schema(relation)`, or, on Spark, as DataFrames with the same column names.
-Tables of other relations hold encoded values (`rules.stored`); `rows` is for those. An engine holds the
-committed state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
+Rows cross it as lists of tuples of Python values (`tidelog.values`), those of plain relations also as Arrow tables
+with the schema of `rules.schema.arrow_schema(relation)`, or, on Spark, as DataFrames with the same column names. Tables
+of other relations hold encoded values (`rules.schema.stored`); `rows` is for those. An engine holds the committed
+state; `commit` either moves it to the next epoch or raises and leaves it exactly as it was.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call of a transaction: `sign` is +1 for insert, -1 for delete. `rows` is what `Engine.stage` returned.
+    """One call of a transaction: `sign` is +1 for insert, -1 for delete. `rows` is the result of `Engine.stage`.
 
-    For a multiset `sign` may be any number: it is what each of the rows adds to its weight.
+    For a multiset `sign` may be any number: each of the rows adds it to its weight.
     """
 
     relation: str
@@ -52,11 +52,11 @@ class Operation:
 Row = tuple[Any, ...]
 
 ProgressCallback = Callable[[Sequence[str], int], None]
-"""Is told of the relations of the stratum that is evaluated now, and of its round; 0 before the first."""
+"""Called with the relations of the stratum under way, and its round; 0 before the first."""
 
 
 class ChangeRows(Protocol):
-    """The rows of one output relation that came and went in one epoch."""
+    """The inserted and deleted rows of one output relation in one epoch."""
 
     def weights(self) -> list[tuple[Row, int]]:
         """Returns each changed row once, with the change of its weight: +1 or -1 except in multisets and streams."""
@@ -66,20 +66,20 @@ class ChangeRows(Protocol):
     def inserted_count(self) -> int: ...
     def deleted_count(self) -> int: ...
     def inserted_frame(self) -> Any:
-        """The same as a Spark DataFrame, with what their weights changed by as `_weight`; an engine without a session
-        raises UsageError."""
+        """Returns a Spark DataFrame with the changes of weights as `_weight`. Raises UsageError without a session."""
 
     def deleted_frame(self) -> Any: ...
 
 
 BeforeCommit = Callable[[int, Mapping[str, ChangeRows]], object] | None
-"""Is told of an epoch that is about to be committed, and of its changes by output relation."""
+"""Called with the number of an epoch that is about to be committed, and its changes by output relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRules:
-    """What an epoch does to the rules: those that there are to be, and the calls of the transaction that made them,
-    +1 for a text that was added, -1 for one that was removed."""
+    """A change of rules: the rule set after this epoch, and the calls of the transaction that made it, +1 for a text
+    that was added, -1 for one that was removed.
+    """
 
     rules: RuleSet
     calls: tuple[tuple[int, str], ...]
@@ -87,14 +87,14 @@ class NewRules:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `commit` hands back. `changes` has the output relations that changed, in the order of the program."""
+    """The result of `commit`. `changes` has the output relations that changed, in the order of the program."""
 
     changes: Mapping[str, ChangeRows]
     report: EpochReport
 
 
 class Queries(Protocol):
-    """Answers questions about the committed state; what it is told and says are Python values."""
+    """Explanations and queries of the committed state, in Python values."""
 
     def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         """Returns a proof of a row; None if the row is absent."""
@@ -113,16 +113,15 @@ class Engine(Protocol):
 
     @property
     def program(self) -> RuleProgram:
-        """The rules as they are now."""
+        """The current rules."""
 
     def open(self) -> Outcome:
         """Derives what the program's own facts imply; called once, before anything else. Epoch 0."""
 
     def stage(self, relation: str, rows: Any) -> Any:
-        """Accepts the rows of one call: an Arrow table of the relation's schema or a list of rows; on Spark also a
-        DataFrame.
+        """Accepts the rows of one call: an Arrow table of the relation's schema, a list, on Spark also a DataFrame.
 
-        Raises DataError for rows that do not fit; what it returns goes into an `Operation`.
+        Raises DataError for rows that do not fit. The result goes into an `Operation`.
         """
 
     def commit(
@@ -135,16 +134,15 @@ class Engine(Protocol):
     ) -> Outcome | None:
         """Applies the operations in order; None when their net effect is empty (then there is no epoch).
 
-        With `rules` the epoch begins with other rules, and the operations are those of the program that they make.
+        With `rules` the epoch begins with other rules, and the operations are on the relations of the new program.
 
-        `before_commit` is called with the epoch's number and its changes when nothing but writing it down can fail any
-        more; if it raises, the epoch is undone. The marks that are given are set in the same step, whether there is an
-        epoch or not.
+        `before_commit` is called with the epoch's number and its changes when only writing the epoch to disk can still
+        fail; if it raises, the epoch is rolled back. The marks are set in the same step, even if there is no epoch.
         """
 
     @property
     def marks(self) -> Marks:
-        """Those that commits have set; in a durable database they last."""
+        """The marks that commits have set, also those of earlier sessions of a durable database."""
 
     def table(self, relation: str) -> pa.Table:
         """Returns the committed rows, in no particular order."""
@@ -175,17 +173,15 @@ class Engine(Protocol):
         """Returns the rules of the last commit, if they are stored with the state."""
 
     def refresh(self) -> tuple[Engine, EpochReport] | None:
-        """The engine with the last commit of the process that writes, this one or another that takes its place; None
-        where that process is this one."""
+        """Returns an engine with the last commit of the process that writes; None where that process is this one."""
 
     def profile(self) -> Profile:
         """Returns the costs of the epochs and the size of the state. Raises UsageError if the engine has no profile."""
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs in another thread, which then raises; False when none does (or it cannot end)."""
+        """Cancels the epoch that runs in another thread, which then raises; False if none runs or it cannot end."""
 
     def on_progress(self, tell: ProgressCallback | None) -> None:
-        """Tells, in epochs from now on, of each stratum when it begins and now and then of its round; where the engine
-        knows. None ends it."""
+        """Calls `tell` in later epochs when a stratum begins, and now and then with its round; None ends it."""
 
     def close(self) -> None: ...

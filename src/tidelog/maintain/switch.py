@@ -226,7 +226,7 @@ class Switch:
     ) -> Decision:
         events = events_of(touched)
         work = history.expected_work(events, instances)
-        lost = max((each.deleted / max(each.rows, each.deleted) for each in touched if each.deleted), default=0.0)
+        shrunk = max((each.deleted / max(each.rows, each.deleted) for each in touched if each.deleted), default=0.0)
         rate = history.bootstrap_rate
         # In seconds, or in instances of a Bootstrap.
         per_instance = 1.0 if rate is None else rate
@@ -235,7 +235,7 @@ class Switch:
             per_work = max(history.update_rate, LEAST_UPDATE_RATE * rate)
         inserted = sum(each.inserted for each in touched)
         born = 0.0 if work is None else min(work, inserted * work / max(sum(events.values()), 1))
-        bootstrap = per_instance * max(instances * (1 - lost) + born + rows, 1.0)
+        bootstrap = per_instance * max(instances * (1 - shrunk) + born + rows, 1.0)
         update = None if work is None else per_work * work
         expected = (None, None) if rate is None else (update, bootstrap)
         lost = _bound_to_lose(rows_below, touched)

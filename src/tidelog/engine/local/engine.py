@@ -1,7 +1,8 @@
-"""The local engine: a program's relations in this process, kept up to date epoch by epoch.
+"""The local engine: a program's relations in this process, maintained epoch by epoch.
 
 `commit` nets the operations into facts to insert and to delete, brings stratum after stratum to the new epoch in
-overlays (`maintain.epoch`), reads off what came and went, and keeps the overlays; any failure drops them instead.
+overlays (`maintain.epoch`), collects the inserted and deleted rows, and commits the overlays; any failure rolls them
+back instead.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ from tidelog.rules.rule_changes.rule_set import RuleSet
 class LocalEngine:
     """The state of one database in memory.
 
-    `track_state` is for who keeps the state elsewhere: per epoch the rows whose numbers changed, the changes of all
-    relations with rules, and what `Inspect` would show, which it leaves to them. `values` are those of a state that
+    With `track_state`, for callers that store the state elsewhere, an epoch also yields the rows whose numbers changed,
+    the changes of all relations with rules, and the rows that `Inspect` would show. `values` are those of a state that
     will be loaded; `clock` is what the switch measures Updates and Bootstraps with. `spent` is how many seconds of the
-    next epoch's deadline are gone before it begins.
+    next epoch's deadline have passed before it begins.
     """
 
     name = "local"
@@ -106,7 +107,7 @@ class LocalEngine:
 
     @property
     def program(self) -> RuleProgram:
-        """The rules as they are now."""
+        """The current rules."""
         return self._runtime.program
 
     def _written(self, rule: Rule) -> Rule:
@@ -214,7 +215,7 @@ class LocalEngine:
         return outcome
 
     def _apply(self, started: float, net: NetOperations, before_commit: BeforeCommit) -> Outcome:
-        """Gives the strata their net operations and what delayed relations get, and runs the epoch."""
+        """Adds the rows due in delayed relations, gives the strata their net operations, and runs the epoch."""
         runtime = self._runtime
         self._add_delayed(runtime.delays.due(), net)
         for number, rows in net.facts.items():
@@ -281,7 +282,7 @@ class LocalEngine:
         return self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs in another thread; False when none does, or it is being committed."""
+        """Cancels the epoch that runs in another thread; False if none runs, or it is being committed."""
         return self._cancellation.cancel()
 
     def on_progress(self, tell: ProgressCallback | None) -> None:
@@ -292,7 +293,7 @@ class LocalEngine:
         return self._runtime.queries
 
     def close(self) -> None:
-        """Gives the memory back, and ends the threads."""
+        """Frees the memory, and ends the threads."""
         self._runtime.queries.release()
         self._thread_pool.close()
         self._catalog.close()
@@ -302,7 +303,7 @@ class LocalEngine:
     # Checkpoints
 
     def replay(self, operations: Sequence[Operation], epoch: int, rules: NewRules | None = None) -> None:
-        """Applies what was committed before; the state is that of this epoch then."""
+        """Applies operations that were committed before, and moves the state to this epoch."""
         with self.replaying():
             self.commit(operations, rules=rules)
         self.epoch = epoch
@@ -337,7 +338,7 @@ class LocalEngine:
         self._capture = None
 
     def restore(self, state: CheckpointState) -> None:
-        """Takes over a captured state, whose values this engine was made with, in the place of `open`."""
+        """Continues from a captured state, whose values this engine was made with, instead of `open`."""
         load_stores(state, self._catalog, self._runtime.numbers)
         self._catalog.resized.update(self._runtime.numbers.values())
         fill_tables(state.bags(WEIGHTS), self._catalog, self._runtime.numbers, self._runtime.tables)
@@ -362,8 +363,9 @@ class LocalEngine:
         return self._runtime.state_tables.weight_changes(relation)
 
     def inspected(self) -> Mapping[str, pa.Table]:
-        """What `Inspect` has to show of the last epoch, by its hidden relation: `_total` is what the weight of the row
-        has changed by, `_rank` the round in which it was derived."""
+        """Returns the rows that `Inspect` has to show of the last epoch, by its hidden relation: `_total` is the change
+        of the row's weight, `_rank` the round in which it was derived.
+        """
         return self._runtime.state_tables.inspected
 
     def export_state(self) -> ExportedState:
@@ -373,8 +375,9 @@ class LocalEngine:
         )
 
     def import_state(self, state: ExportedState, recompute: AbstractSet[str]) -> None:
-        """Goes on from the state of another engine, in the place of `open`. Strata with relations of which the numbers
-        are not known are derived `anew`; that is no epoch."""
+        """Continues from the state of another engine, instead of `open`. Strata with a relation in `recompute`, whose
+        numbers are unknown, are derived from scratch; that is no epoch.
+        """
         given = {name: self._bag(name, table) for name, table in state.given.items()}
         self.load(state.rows, given=given)
         unknown = reset_strata(self._runtime.strata, recompute, given)
@@ -387,10 +390,10 @@ class LocalEngine:
         self.epoch = state.epoch
 
     def load(self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None) -> None:
-        """Takes over the state of every relation named (the others are empty) without deriving anything.
+        """Loads the state of every relation named (the others are empty) without deriving anything.
 
-        `given` is what transactions gave, where the rows do not tell. What a delayed relation waits for is not part
-        of it: a program with delays cannot be loaded so.
+        `given` has the facts that transactions gave, where the rows do not tell. The deltas that delayed relations wait
+        for are not part of it: a program with delays cannot be loaded so.
         """
         held = [number for each in self._runtime.strata if not each.joins for number in each.relation_numbers]
         weights = self._runtime.state_tables.load(states, held)
@@ -403,7 +406,7 @@ class LocalEngine:
         self.epoch = epoch
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
-        """Each row with its iterations, upwards, and their counts; empty but for the strategy `counting`."""
+        """Returns each row with its iterations, upwards, and their counts; empty except for the strategy `counting`."""
         store = self._store(relation)
         if not isinstance(store.beside, Counts):
             return []
@@ -412,7 +415,7 @@ class LocalEngine:
         return list(zip(rows, map(store.beside.of, lines.tolist()), strict=True))
 
     def sizes(self, visited: Sequence[LocalStratum] = ()) -> tuple[dict[str, int], dict[str, int]]:
-        """The rows and the bytes of each relation that the user declared, after an epoch that came to these strata."""
+        """Returns the rows and the bytes of each declared relation, after an epoch that visited these strata."""
         return self._runtime.sizes.after(visited)
 
     def stored_rows(self) -> int:
@@ -461,7 +464,7 @@ class LocalEngine:
         return Outcome(changes, report)
 
     def _check_and_collect(self) -> dict[str, LocalChanges]:
-        """Checks functional dependencies, passes the point of no return, shows `Inspect`; returns the changes."""
+        """Checks functional dependencies, passes the point of no return, runs `Inspect`; returns the changes."""
         runtime, visited = self._runtime, self._runtime.scheduler.visited
         runtime.functional_dependencies.check([number for each in visited for number in each.relation_numbers])
         changes = self._changes()
@@ -497,7 +500,7 @@ class LocalEngine:
             table.drop()
 
     def _copy_inserted_rows(self) -> None:
-        """Before rows change: who holds changes of earlier epochs gets a copy."""
+        """Copies the rows of earlier changes that a caller still holds, before an epoch changes them."""
         if self._inserted_rows:
             for inserted_rows in self._inserted_rows:
                 inserted_rows.words()

@@ -1,7 +1,7 @@
 """Cancellation from the keyboard or from another thread, taken only where an epoch can stop.
 
 Python may raise KeyboardInterrupt between any two steps, also between moving an array and writing its new address.
-While an epoch runs, the signal is only noted; the epoch looks at the note between waves and after every few million
+While an epoch runs, the signal is only noted; the epoch checks the note between waves and after every few million
 instances, and stops there.
 """
 
@@ -21,16 +21,16 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class _Note:
-    """SIGINT belongs to the process and comes to the main thread: so there is one note, and one block that holds it."""
+    """The noted SIGINT. The signal belongs to the process and its main thread, so one block at a time holds it."""
 
     is_held = False
     is_set = False
-    # What handles the signal while the block that holds it has not begun to.
+    # The handler of the signal until the block begins to hold it.
     passed_to: Handler | None = None
 
 
 class Cancellation:
-    """Notes SIGINT while `held`; elsewhere, and in other threads than the main one, nothing is changed."""
+    """Notes SIGINT while `held`, in the main thread only."""
 
     def __init__(self) -> None:
         self._is_holding = False
@@ -39,7 +39,7 @@ class Cancellation:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raises the interrupt that was noted, if any."""
+        """Raises the noted interrupt, if any."""
         if _Note.is_set and self._is_holding:
             _Note.is_set = False
             raise KeyboardInterrupt
@@ -47,7 +47,7 @@ class Cancellation:
             raise EvaluationError("the epoch was cancelled; the last commit is intact", code=Code.CANCELLED)
 
     def cancel(self) -> bool:
-        """Ends the epoch that runs, from any thread; False when there is none, or it is past its last stop."""
+        """Cancels the running epoch, from any thread; False if none runs, or it is past its point of no return."""
         with self._lock:
             self._cancelled = self._can_be_cancelled
             return self._cancelled
@@ -75,11 +75,11 @@ class Cancellation:
 
     @contextmanager
     def held(self, *, later: bool = False) -> Iterator[None]:
-        """Delays SIGINT until the block ends; one that no `check` took goes to the earlier handler then.
+        """Delays SIGINT until the block ends; a signal that no `check` took goes to the earlier handler then.
 
-        Blocks may stand inside one another: what comes too late for the inner one is for the outer one to hold. Only
-        the outermost asks the system to be told, which takes longer than anything else in a small commit. With `later`
-        it lets cancellation through until somebody says `begin_holding`.
+        Blocks may be nested: a signal that is too late for the inner block is for the outer one. Only the outermost
+        installs a handler, which takes longer than anything else in a small commit. With `later` it lets signals
+        through until `begin_holding`.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,8 +1,8 @@
-"""What an epoch changed in one relation of the local engine: words, decoded when somebody looks.
+"""The changes of an epoch in one relation of the local engine: words, decoded on first use.
 
-The rows that came are still where the epoch put them, so they are not even copied before somebody looks, or before the
-next epoch begins: after a Bootstrap they are the whole relation. As long as the changes are held, `reclaim` keeps the
-values of their words.
+The inserted rows are still where the epoch put them. They are copied when somebody reads them or the next epoch begins,
+because after a Bootstrap they are the whole relation. As long as the changes are held, `reclaim_values` does not free
+the values of their words.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tidelog.rules.ir import Relation
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class LocalChanges:
-    """The rows of one relation that came and went, as words; they become Arrow when somebody looks.
+    """The inserted and deleted rows of one relation, as words; they become Arrow on first use.
 
-    In a set there are no weights: rows come with +1 and leave with -1.
+    In a set there are no weights: an insertion is +1 and a deletion -1.
     """
 
     relation: Relation

@@ -10,7 +10,7 @@ from tidelog.rules.ir import Feed, RuleProgram
 
 
 class Delays:
-    """The deltas of delayed relations that are still to come."""
+    """The deltas of delayed relations that are due in later epochs."""
 
     def __init__(self, program: RuleProgram, tables: Tables) -> None:
         feeds = [feed for feed in program.feeds if not feed.latest]
@@ -32,15 +32,15 @@ class Delays:
         return ((feed.relation, list(waiting)) for feed, waiting in self._waiting)
 
     def resume(self, queues: Mapping[str, list[Bag]]) -> None:
-        """Takes over what `queues` gave."""
+        """Continues with the result of `queues`."""
         for feed, waiting in self._waiting:
             waiting.clear()
             waiting.extend(queues.get(feed.relation, ()))
 
     def continue_from(self, before: Delays) -> dict[str, Bag]:
-        """Takes over what is still to come from the delays of the same database with other rules.
+        """Continues with the deltas that are due from the delays of the same database with other rules.
 
-        Gives what delayed relations begin with that were not there: their source as of the last commit.
+        Returns the first rows of delayed relations that are new: their source as of the last commit.
         """
         known = dict(before.queues())
         weighted = {name for name, table in self._sources.items() if not table.is_mirror}
@@ -66,7 +66,7 @@ class Delays:
         return held
 
     def commit(self) -> None:
-        """Notes what this epoch changed; to be called before the tables take it over."""
+        """Notes the changes of this epoch; called before the tables commit them."""
         for feed, waiting in self._waiting:
             if len(waiting) == feed.delay:
                 waiting.popleft()

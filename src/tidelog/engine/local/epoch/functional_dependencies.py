@@ -1,7 +1,7 @@
 """Relations that are functions of their first columns: `#[functional = n]`, checked at the end of every epoch.
 
-Only rows that came can be the second value of a key. Where one is, the epoch fails: the error names both rows, each
-with a rule that derives it from the rows as they are in the epoch.
+Only an inserted row can be the second value of a key. Then the epoch fails: the error names both rows, each with a rule
+that derives it from the rows of the epoch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FunctionalDependencies:
         self._checked = {numbers[name]: each for name, each in program.relations.items() if each.functional}
 
     def check(self, numbers: Sequence[int]) -> None:
-        """Raises EvaluationError where a key of one of these relations, which have settled, has two rows."""
+        """Raises EvaluationError if a key of one of these relations, whose strata are finished, has two rows."""
         for number in numbers:
             relation = self._checked.get(number)
             if relation is not None:
@@ -84,7 +84,7 @@ def deriving_rule(program: RuleProgram, relation: str, row: Row, rows: Rows, val
 
 
 class _Present:
-    """The rows as they are in the epoch under way; see `match.Rows`. Slow: it is for one error."""
+    """The rows as they are in the epoch under way; see `match_rule.Rows`. Slow: it is for one error."""
 
     def __init__(self, catalog: Catalog, numbers: Mapping[str, int]) -> None:
         self._catalog = catalog

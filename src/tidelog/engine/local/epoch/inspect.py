@@ -13,8 +13,9 @@ from tidelog.rules.ir import RuleProgram
 
 
 class Inspector:
-    """Calls the functions of `Inspect` for what an epoch changed, unless it `is_silent`. With `take`, that gets the
-    rows in their place: each with what its weight has changed by, and its rank."""
+    """Calls the functions of `Inspect` for the changes of an epoch, unless it `is_silent`. `take`, if set, gets the
+    rows instead: each with the change of its weight, and its rank.
+    """
 
     def __init__(self, program: RuleProgram, tables: Tables, values: Values) -> None:
         self.is_silent = False

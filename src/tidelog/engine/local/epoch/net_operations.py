@@ -32,7 +32,7 @@ def net_operations(
     stratum_of: Callable[[int], LocalStratum],
     values: Values,
 ) -> NetOperations:
-    """Returns the net effect of the operations; a relation without one is left out."""
+    """Returns the net effect of the operations; a relation without one is not listed."""
     grouped: dict[str, list[Operation]] = {}
     for operation in operations:
         grouped.setdefault(operation.relation, []).append(operation)

@@ -1,7 +1,7 @@
-"""Where an epoch is, for a progress bar: the hooks of strata and of rounds → one follower.
+"""Progress of an epoch, for a progress bar: the hooks of strata and of rounds → one callback.
 
-Strata tell when they begin, rounds whenever the kernel comes back to Python: often enough for an eye, and it costs
-nothing where nobody follows.
+Strata report when they begin, rounds whenever the kernel returns to Python: often enough for an eye, and free of charge
+without a callback.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidelog.rules.ir import Role, RuleProgram
 def progress_hooks(
     program: RuleProgram, tell: ProgressCallback
 ) -> tuple[Callable[[StratumState, str], None], Callable[[int], None]]:
-    """Returns the functions to call when a stratum begins and in each round. Hidden relations are left out."""
+    """Returns the functions to call when a stratum begins and in each round. Hidden relations are not named."""
     shown = {name for name, relation in program.relations.items() if relation.role is not Role.HIDDEN}
     present: tuple[str, ...] = ()
 

@@ -1,9 +1,8 @@
-"""Frees interned values that nothing uses any more, so that strings that are inserted and deleted do not fill the
-memory.
+"""Frees interned values that nothing uses any more, so that strings that are inserted and deleted do not fill memory.
 
 Mark and sweep, between epochs: an id is in use while it is in a row of a store, in a table of weights, in a change of a
 delayed relation, in the state of a strategy, in changes that a caller still holds, or in a rule as a constant. All
-others are freed, also those that a failed epoch has left behind. Values interned inside an epoch are not swept in it.
+others are freed, also those of a failed epoch. Values interned inside an epoch are not swept in it.
 
 A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to read. So a
 sweep costs constant time per interned value, and unused values take no more memory than used values and rows do.
@@ -76,7 +75,7 @@ class Reclaim:
         self._changes = before._changes
 
     def hold(self, changes: LocalChanges) -> None:
-        """Keeps the values of these changes for as long as a caller holds the changes."""
+        """Protects the values of these changes for as long as a caller holds the changes."""
         if changes.relation.name in self._columns:
             self._changes.add(changes)
 

@@ -1,10 +1,10 @@
-"""Other rules for a local engine: which strata go on with the state that they have, and which are derived anew.
+"""A change of rules in the local engine: which strata continue with their state, and which are derived from scratch.
 
-    as it was         the same relations, the same rules: the very object goes on
-    repaired          the same relations, other rules: Update takes in the rules that come and gives up those that go
-    derived anew      relations that were not one stratum before, or that are held in another way now
+    unchanged         the same relations, the same rules: the very object continues
+    updated           the same relations, other rules: Update inserts the added rules and deletes the removed ones
+    recomputed        relations that were not one stratum before, or that are stored in another way now
 
-Everything of the old rules stays as it is until the epoch is kept; so an epoch that fails has only to be forgotten.
+The runtime of the old rules does not change until the epoch is committed, so a failed epoch has nothing to restore.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Make = Callable[[Stratum, RuleProgram, Mapping[str, int]], LocalStratum]
 
 
 def connect(strata: Sequence[LocalStratum], tables: Tables) -> None:
-    """Gives strata that are new what they share with others."""
+    """Gives new strata the state that they share with others."""
     made: dict[Application, Sequence[Any]] = {}
     for stratum in strata:
         if isinstance(stratum, WeightedStratum | RoundsStratum | WeightedGroupStratum):
@@ -36,7 +36,7 @@ def connect(strata: Sequence[LocalStratum], tables: Tables) -> None:
 
 
 class RuleChanges:
-    """From the strata of one program to those of another, between two epochs."""
+    """The transition from the strata of one program to those of another, between two epochs."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class RuleChanges:
         self._homes = {name: each for each in strata for name in each.relations}
         new = [relation for name, relation in after.relations.items() if name not in numbers]
         self._new = dict(zip((each.name for each in new), catalog.add([len(each.columns) for each in new])))
-        self._gone = [number for name, number in numbers.items() if name not in after.relations]
-        # Rules that go may read relations that go with them.
+        self._dropped = [number for name, number in numbers.items() if name not in after.relations]
+        # Removed rules may read relations that are removed with them.
         self._all = {**numbers, **self._new}
         self.numbers = {name: self._all[name] for name in after.relations}
         self.tables = Tables(after, catalog, self.numbers, tables)
-        # Relations that count derivations now and did not, or the other way round.
+        # Relations that start or stop counting derivations.
         self._weighed_otherwise = {
             name
             for name, relation in before.relations.items()
@@ -83,7 +83,7 @@ class RuleChanges:
         return found
 
     def connect(self) -> None:
-        """Has the new objects go on with the state of those before them, or begin anew."""
+        """Continues each new stratum from the state of the one before it, or lets it begin from scratch."""
         connect(self._made, self.tables)
         for made in self._made:
             old = self._find(made.stratum)
@@ -94,7 +94,7 @@ class RuleChanges:
 
     def commit(self) -> None:
         """Frees the relations of removed rules."""
-        self._catalog.give_back(self._gone)
+        self._catalog.give_back(self._dropped)
 
     def roll_back(self) -> None:
         """Frees the relations of the new rules."""
@@ -106,7 +106,7 @@ class RuleChanges:
         return found if found is not None and {*found.relations} == {*stratum.relations} else None
 
     def _goes_on(self, made: LocalStratum, old: LocalStratum) -> bool:
-        """Whether the state is of the same kind. What has no rules any more has no ranks either."""
+        """True if the state is of the same kind. A stratum that loses all rules loses its ranks."""
         loses_its_rules = old.has_rules() and not made.has_rules()
         return type(old) is type(made) and not loses_its_rules and not self._is_weighed_otherwise(made.stratum)
 
@@ -119,14 +119,14 @@ class RuleChanges:
         )
 
     def _is_weighed_otherwise(self, stratum: Stratum) -> bool:
-        """Whether a relation that it holds or reads counts derivations now and did not, or the other way round."""
+        """True if a relation that the stratum holds or reads starts or stops counting derivations."""
         if not self._weighed_otherwise:
             return False
         read = (atom.relation for rule in stratum.rules for atom in rule.atoms)
         return not self._weighed_otherwise.isdisjoint((*stratum.relations, *read))
 
     def _given(self, made: LocalStratum) -> dict[int, Words]:
-        """The facts that its relations were given, with their weights."""
+        """Returns the facts given to the relations of a stratum, with their weights."""
         delayed = {feed.relation for feed in self._after.feeds if not feed.latest}
         given = {}
         for name in made.relations:

@@ -1,8 +1,8 @@
-"""Which strata an epoch has to look at: those with new facts, and those that read what another has changed.
+"""The scheduler: changed relations → the strata that an epoch visits, in order.
 
-A tiny commit to a large program must not pay for all of its strata. So nobody asks each of them: a stratum that has
-changed a relation calls those that read it, in the order of the strata. Only strata that go by more than which rows are
-there (by weights, by streams) are asked in every epoch.
+A tiny commit to a large program must not pay for all of its strata. So the epoch does not check each of them: a stratum
+that has changed a relation schedules the strata that read it. Only strata that depend on more than the presence of rows
+(on weights, on streams) are checked in every epoch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidelog.engine.local.strata.joins import LocalStratum
 
 
 class Scheduler:
-    """The strata of an engine, and who reads whom. `visited` are those that the epoch has come to."""
+    """The strata of an engine, and which of them read which relations; `visited` are those of the present epoch."""
 
     def __init__(self, strata: Sequence[LocalStratum], catalog: Catalog) -> None:
         self._strata = strata
@@ -31,7 +31,7 @@ class Scheduler:
         self.visited: list[LocalStratum] = []
 
     def forget_removed_rules(self) -> None:
-        """Strata no longer read what only rules read that are gone, and need not be asked because of them."""
+        """Drops the reads of removed rules, once the epoch that removes them is committed."""
         for place in self._changed:
             reads = set(self._strata[place].reads)
             for number in [each for each, readers in self._readers.items() if place in readers and each not in reads]:
@@ -42,7 +42,7 @@ class Scheduler:
 
     @property
     def read(self) -> Collection[int]:
-        """The relations that strata above their own read."""
+        """The relations that higher strata read."""
         return self._readers.keys()
 
     def stratum_of(self, relation: int) -> LocalStratum:
@@ -79,6 +79,6 @@ class Scheduler:
                 line = self._catalog.S[number]
                 if line[k.INSERTED_COUNT] or line[k.DELETED_COUNT]:
                     for reader in self._readers.get(number, ()):
-                        # A stratum before this one reads it only by a rule that goes, and has given that up already.
+                        # A lower stratum reads it only by a removed rule, whose instances are deleted already.
                         if reader > place:
                             heappush(places, reader)

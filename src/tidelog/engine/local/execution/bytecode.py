@@ -406,7 +406,7 @@ class VariantCompiler:
     ) -> None:
         """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer.
 
-        `variables` get the values of each way that `call` returns; a variable that is already bound is compared.
+        `variables` get the values of each alternative that `call` returns; one that is already bound is compared.
         """
         names = sorted(typed.variables(expression))
         needed = {*names, *_names_after(rest, self.variant), *(variable.name for variable in variables)}

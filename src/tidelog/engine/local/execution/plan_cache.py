@@ -56,10 +56,10 @@ class Reads:
 class PlanCache:
     """The plans of one stratum's rules.
 
-    `planned` are the variants that the kernels count instances of, in the order of their tally; `variants` the same in
-    bytecode, rules that begin alike in one; `table` has one line for each of them. `executor` runs them.
+    `planned` are the variants whose instances the kernels count, in the order of their tally; `variants` the same as
+    bytecode, rules with a common prefix in one; `table` has one line for each of them. `executor` runs them.
 
-    Some rules may be run by something else than plans (`rules` are those with plans), but `reads` are of all rules.
+    `rules` are the rules with plans; a subclass of stratum may run others itself, but `reads` are of all rules.
     `removed_in_update`: when Update runs the variants of a removed rule. `whole_in_update`: Update joins every rule as
     a whole, not only added and removed ones.
     """
@@ -123,7 +123,7 @@ class PlanCache:
     # Rules that change
 
     def continue_from(self, earlier: PlanCache, rules: Sequence[Rule]) -> None:
-        """Takes over plans of the same relations with other rules; `rules` are the present and the removed ones."""
+        """Reuses plans of the same relations with other rules; `rules` are the present and the removed ones."""
         self._earlier = earlier
         self.read(rules)
 
@@ -136,7 +136,7 @@ class PlanCache:
     # When plans are good
 
     def are_good(self, active: Mapping[int, int]) -> bool:
-        """True if the plans can run as they are: no rule has changed, and each relation has about the same size."""
+        """True if the plans can run unchanged: no rule has changed, and each relation has about the same size."""
         return not self._are_old and self._planned_for == self._signature(active)
 
     def _signature(self, active: Mapping[int, int]) -> tuple[int, ...]:
@@ -147,8 +147,7 @@ class PlanCache:
         return len(self._catalog.stores[relation]).bit_length() // 3
 
     def _can_continue(self, earlier: PlanCache) -> bool:
-        """True if earlier plans can be taken over: they are for Update and for relations of these sizes, and most of
-        them are of rules that are still there."""
+        """True if earlier plans can be reused: they are for Update and these sizes, and most of their rules remain."""
         if not earlier._planned_for or earlier._planned_for[0]:
             return False
         if len(earlier.planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):

@@ -1,10 +1,10 @@
-"""What the rules of one stratum cost, in the last epoch that came to it and in all.
+"""The costs of the rules of one stratum, in the last epoch that visited it and in all.
 
-Kernels count the instances of each variant in a tally; rules that begin alike run as one tree, so their time cannot be
-told apart: the time of a stratum is shared out in proportion to the instances. What Python runs for a rule is measured.
+Kernels count the instances of each variant in a tally. Rules with a common prefix run as one tree, so their time cannot
+be told apart: the time of a stratum is shared out in proportion to the instances. Time in Python is measured by rule.
 
 A commit may take less than a millisecond, so the usual end of an epoch, kernels alone with one set of plans, is a few
-additions of small arrays; rules are looked at when somebody asks.
+additions of small arrays; costs by rule are computed on request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RuleCosts:
         self._last_rate = 0.0
 
     def count(self, plans: Sequence[Variant], tally: Words) -> None:
-        """Takes over what kernels have counted in the epoch under way, before other plans follow."""
+        """Adds the kernels' tally of the epoch under way, before other plans replace it."""
         for variant, instances in zip(plans, tally.tolist()):
             if instances:
                 self._counted[variant.rule.id] = self._counted.get(variant.rule.id, 0) + instances
@@ -62,7 +62,7 @@ class RuleCosts:
             _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - started))
 
     def busiest(self, rules: Sequence[Rule], plans: Sequence[Variant], tally: Words) -> Rule | None:
-        """Returns the rule that has found most instances in the epoch under way; None where none has any."""
+        """Returns the rule with the most instances in the epoch under way; None if there are none."""
         found = {rule.id: self._counted.get(rule.id, 0) for rule in rules}
         for rule, cost in self._measured.items():
             if rule in found:

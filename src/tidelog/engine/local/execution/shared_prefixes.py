@@ -84,7 +84,7 @@ class Block:
     variant: Variant | None = None  # the first that added it
 
     def cut_tail(self, length: int) -> Block:
-        """Keeps the first instructions; moves the rest, and all that follows, to a block over nothing."""
+        """Cuts the tail after `length` instructions; moves the rest, and all that follows, to a block over nothing."""
         rest = Block(k.ITERATE_UNIT, variant=self.variant)
         rest.tail, rest.absent_keys = self.tail_from(length)
         rest.emits, rest.children = self.emits, self.children
@@ -203,7 +203,7 @@ class Tree:
         return min(len(mine.tail), len(other.tail))
 
     def _agree(self, mine: Sequence[int], other: Sequence[int], path: Path, numbers: Numbers) -> bool:
-        """True if the registers that both read hold the same."""
+        """True if the registers that both read hold the same values."""
         if len(mine) != len(other):
             return False
         for left, right in zip(mine, other):

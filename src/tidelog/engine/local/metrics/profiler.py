@@ -1,6 +1,6 @@
-"""The reports of epochs → what strata and rules have cost; stores → what relations and arrangements take.
+"""The reports of epochs → the costs of strata and rules; stores → the memory of relations and arrangements.
 
-A note after an epoch costs a few additions for each stratum that the epoch came to.
+A note after an epoch costs a few additions for each stratum that the epoch visited.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONE = Cost()
 
 
 class _Sum:
-    """What one stratum has cost, with the report of the last epoch that came to it."""
+    """The costs of one stratum, with the report of the last epoch that visited it."""
 
     def __init__(self) -> None:
         self.epochs = self.epoch = self.instances = 0
@@ -35,10 +35,10 @@ class _Sum:
 
 
 class Profiler:
-    """Adds up what epochs cost."""
+    """Sums the costs of epochs."""
 
     def __init__(self, program: RuleProgram, strata: Iterable[LocalStratum], before: Profiler | None = None) -> None:
-        """`before` has what epochs have cost under other rules; that goes on in the strata that are still there."""
+        """Starts from `before`, the costs under other rules, for the strata that are still there."""
         self._program = program
         self._strata = {stratum.relations: stratum for stratum in strata}
         known: Mapping[tuple[str, ...], _Sum] = {} if before is None else before._sums
@@ -65,9 +65,7 @@ class Profiler:
             self._strata[each.relations].end_costs(each.seconds)
 
     def profile(self, epoch: int, catalog: Catalog, numbers: Mapping[str, int]) -> Profile:
-        """Returns all costs so far, and the sizes of now; `epoch` is the last one, which may be from before the
-        opening.
-        """
+        """Returns all costs so far, and the present sizes; `epoch` is the last one, maybe from before the opening."""
         names = {number: name for name, number in numbers.items()}
         return Profile(
             epoch,

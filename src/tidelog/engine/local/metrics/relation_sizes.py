@@ -1,4 +1,4 @@
-"""Rows and bytes of every relation, as each epoch leaves them, for the cost of what it has changed."""
+"""Rows and bytes of every relation after each epoch, at the cost of the relations that it changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tidelog.engine.local.strata.joins import LocalStratum
 
 
 class RelationSizes:
-    """`rows` and `bytes` are copies: a report keeps those of its epoch."""
+    """`rows` and `bytes` are copies: a report holds those of its epoch."""
 
     def __init__(self, shown: Mapping[int, str], catalog: Catalog, known: RelationSizes | None = None) -> None:
-        """`known` are those of the program before other rules."""
+        """Starts from `known`, the sizes under the rules before."""
         self._shown = shown
         self._catalog = catalog
         self._rows: dict[str, int] = {}
@@ -24,7 +24,7 @@ class RelationSizes:
                 self._measure(number)
 
     def after(self, visited: Iterable[LocalStratum]) -> tuple[dict[str, int], dict[str, int]]:
-        """Rows and bytes per relation after an epoch that has come to these strata."""
+        """Returns rows and bytes per relation after an epoch that visited these strata."""
         for stratum in visited:
             for number in stratum.relation_numbers:
                 self._measure(number)

@@ -1,7 +1,7 @@
-"""The committed rows of a local engine, to be looked up in any way: what explanations and queries read.
+"""The committed rows of a local engine, looked up by any columns: the input of explanations and queries.
 
-A look-up by columns that no plan arranges needs an arrangement of its own. It is built when first asked for, serves all
-look-ups until the next epoch begins, and is given back then: nobody's epochs pay for a question that was asked once.
+A look-up by columns that no plan arranges needs an arrangement of its own. It is built on first use, serves all
+look-ups until the next epoch begins, and is freed then: no epoch pays for a query that was run once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CommittedView:
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
 
     def release(self) -> None:
-        """Gives back what was built for look-ups; to be called before the next epoch."""
+        """Frees the arrangements built for look-ups; called before the next epoch."""
         for store, columns in self._built:
             store.disarrange(columns)
         self._built.clear()
@@ -56,7 +56,7 @@ class CommittedView:
         return self._tables.keys()
 
     def arrange(self, number: int, columns: tuple[int, ...] | Order) -> None:
-        """Sees to it that there is an arrangement, or a trie, of the relation with this number."""
+        """Builds an arrangement, or a trie, of the relation with this number, unless there is one."""
         store = self.catalog.stores[number]
         if self.catalog.arrangement(number, columns) not in store.arrangements:
             # An interrupt must not leave half an arrangement behind.
@@ -65,7 +65,7 @@ class CommittedView:
                 self._built.append((store, columns))
 
     def index(self, relation: str) -> None:
-        """Sees to it that whole rows of a relation can be looked up."""
+        """Builds the index on whole rows of a relation, unless there is one."""
         store = self._store(relation)
         if not store.is_indexed:
             with Cancellation().held():
@@ -78,9 +78,9 @@ class CommittedView:
     def find(
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
     ) -> Iterator[tuple[Row, int]]:
-        """The rows with these words in these columns, each with its weight (1 in a set), as they are asked for.
+        """Yields the rows with these words in these columns, each with its weight (1 in a set).
 
-        With `below`, only those whose rank is lower. Rows that a multiset has with a negative weight are among them.
+        With `below`, only those of lower rank. Rows of negative weight, which a multiset may have, are among them.
         """
         if relation in self._tables:
             yield from self._weighted(relation, columns, key)

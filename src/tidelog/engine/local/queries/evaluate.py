@@ -1,9 +1,9 @@
 """A query → its distinct rows, matched against the committed state.
 
-A cyclic body is joined by leapfrog, in the join kernel (`leapfrog`); everything else row by row.
+A cyclic body is joined by leapfrog, in the join kernel (`leapfrog_step`); everything else row by row.
 
-What only the query has is never stored: a negated literal on a hidden relation is a question whether its rule has an
-instance, and groups are made when the query comes to them.
+Relations of the query itself are never stored: a negated literal on a hidden relation checks whether its rule has an
+instance, and groups are made when the query reaches them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tidelog.engine.local.strata.group_by import Grouping
 from tidelog.rules.ir import Constant, Rule, Variable
 from tidelog.rules.lower.query import Query
 
-# What a plan takes for the size of a relation that is made as the query runs.
+# The estimated size of a relation that is made as the query runs.
 _UNKNOWN_SIZE = 1000
 
 
 def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
-    """Returns the rows of the answer. Raises EvaluationError when an expression of the query fails."""
+    """Returns the distinct rows of a query. Raises EvaluationError when an expression of the query fails."""
     rows = _QueryRows(query, committed)
     try:
         found = {_head(query.rule, instance, committed.values) for instance in rows.instances(query.rule)}
@@ -42,7 +42,7 @@ def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
 
 
 class _QueryRows:
-    """The committed rows, and those of the relations that only the query has; see `match.Rows`."""
+    """The committed rows, and those of the relations that only the query has; see `match_rule.Rows`."""
 
     def __init__(self, query: Query, committed: CommittedView) -> None:
         self._query = query
@@ -52,7 +52,7 @@ class _QueryRows:
         self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions)
 
     def instances(self, rule: Rule) -> Iterator[Instance]:
-        """All instances of a rule of the query."""
+        """Yields all instances of a rule of the query."""
         return self._matcher(rule, ()).run({})
 
     def size(self, relation: str) -> int:
@@ -85,7 +85,7 @@ class _QueryRows:
         return Matcher(rule, known, self, values, functions, leapfrog=self.leapfrog)
 
     def _made(self, rule: Rule) -> list[Row]:
-        """The groups of a rule that groups, made once."""
+        """Returns the groups of a rule that groups, made once."""
         name = rule.head.relation
         if name not in self._groups:
             assert rule.group is not None, "only groups are looked up as rows"
@@ -99,7 +99,7 @@ class _QueryRows:
 
 
 def _head(rule: Rule, instance: Instance, values: Values) -> Row:
-    """The row of the head that an instance derives."""
+    """Returns the head row that an instance derives."""
     return tuple(
         instance.words[term.name] if isinstance(term, Variable) else values.encoder(term.type)(term.value)
         for term in rule.head.terms

@@ -1,10 +1,10 @@
-"""A row of the committed state → why it is there: a proof, read off the state.
+"""A row of the committed state → a proof of it, read from the ranks.
 
 Every derived row has a rule instance whose rows in the same stratum have lower ranks than its own: that is what its
 count says. So the proof is found row by row, top down: plan the rule with the head's variables known, take the first
-instance of lower rank, go on with its rows. Ranks fall, and lower strata come to an end, so the proof does.
+instance of lower rank, continue with its rows. Ranks fall and lower strata are finite, so the search ends.
 
-Where rows have no ranks (groups inside recursion) and for the shortest proof, `shortest.py` searches instead.
+Rows without ranks (groups inside recursion) and shortest proofs need the search in `shortest_proof`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tidelog.engine.proof import Origin, Proof, Proved
 from tidelog.rules.ir import Positive, Rule, Variable
 from tidelog.rules.variables import variable_types
 
-# What the search for the shortest proof may look at; some seconds of work.
+# Most derivations that the search for the shortest proof looks at: some seconds of work.
 MOST_INSTANCES = 200_000
 
 
 class Explainer:
-    """Proves rows of one committed state; keeps its plans for the next question."""
+    """Proves rows of one committed state; reuses its plans for later explanations."""
 
     def __init__(self, committed: CommittedView, strata: Sequence[LocalStratum]) -> None:
         self.committed = committed
@@ -56,7 +56,7 @@ class Explainer:
         return self._proof(root, nodes if lower is None else lower, is_exact)
 
     def _any_proof(self, root: Key) -> dict[Key, Node]:
-        """The nodes of the first proof that is found."""
+        """Returns the nodes of the first proof found."""
         nodes: dict[Key, Node] = {}
         pending = [root]
         while pending:
@@ -75,7 +75,7 @@ class Explainer:
     # One row
 
     def _first(self, key: Key, known: Mapping[Key, Node]) -> dict[Key, Node]:
-        """The node of a row that is there; more than one where only a search of its stratum finds it."""
+        """Returns the node of a present row; more than one if it takes a search of its stratum."""
         relation, row = key
         stratum = self._stratum[relation]
         leaf = self._leaf(key)
@@ -92,13 +92,13 @@ class Explainer:
         nodes, _ = search(key, self.ways, lambda each: each[0] not in inside or self._is_given(each))
         if nodes is None:
             return {key: Node(key, Origin.CIRCLE)}
-        # What the search takes for given in lower strata is still to be proved; what is known stays as it is.
+        # Rows of lower strata that the search took for given are still to be proved; known nodes stay.
         return {each: node for each, node in nodes.items() if each[0] in inside and (each == key or each not in known)}
 
     def ways(self, key: Key, within: int | None) -> Iterator[Node]:
-        """All ways in which a row that is there is derived, or the one way in which it is given.
+        """Yields all derivations of a present row, or the one node of an input fact.
 
-        Those by rules that never give a proof as low as `within` are left out.
+        Rules that never give a proof as low as `within` are skipped.
         """
         leaf = self._leaf(key)
         if leaf is not None:
@@ -122,7 +122,7 @@ class Explainer:
             yield from self._derivations(key, None, within)
 
     def _leaf(self, key: Key) -> Node | None:
-        """The node of a row that no rule has to derive."""
+        """Returns the node of a row that needs no rule, if it is one."""
         relation, _ = key
         feed = self._feeds.get(relation)
         if feed is not None:
@@ -135,7 +135,7 @@ class Explainer:
         return None
 
     def _is_given(self, key: Key) -> bool:
-        """Whether a row that is there is an input fact; of a multiset that has rules, nobody knows."""
+        """True if a present row is an input fact; unknown, so False, for a multiset that has rules."""
         relation, row = key
         if relation not in self._rules:
             return relation not in self._feeds
@@ -171,7 +171,7 @@ class Explainer:
                 yield Node(key, origin, rule, instance, premises)
 
     def matcher(self, rule: Rule, known: Iterable[str], *, absent_last: bool = False) -> Matcher:
-        """The rule, planned for the known variables; see `Matcher`."""
+        """Returns the `Matcher` of a rule, planned for the known variables."""
         names = frozenset(known)
         matcher = self._matchers.get((rule.id, names, absent_last))
         if matcher is None:
@@ -184,7 +184,7 @@ class Explainer:
     # The proof
 
     def _proof(self, root: Key, nodes: Mapping[Key, Node], is_shortest: bool) -> Proof:
-        """The nodes that the root rests on, numbered in the order in which a tree of them is read."""
+        """Returns the proof: the nodes that the root rests on, numbered in the reading order of the tree."""
         numbers: dict[Key, int] = {}
         pending = [root]
         while pending:
@@ -213,7 +213,7 @@ class Explainer:
 
 
 def decoded(rule: Rule, words: Mapping[str, int], values: Values) -> dict[str, Any]:
-    """The values of a rule's variables."""
+    """Returns the values of a rule's variables."""
     types = variable_types(rule)
     return {name: values.decoder(types[name])(word) for name, word in words.items() if name in types}
 

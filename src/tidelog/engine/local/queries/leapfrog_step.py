@@ -43,7 +43,7 @@ class LeapfrogStep:
 
 @dataclass(frozen=True, slots=True)
 class _Constants:
-    """Words of a query's constants: unlike those of rules, they are not kept for good."""
+    """Words of a query's constants: unlike those of rules, they can be freed."""
 
     values: Values
 
@@ -52,9 +52,9 @@ class _Constants:
 
 
 class LeapfrogPlanner:
-    """Plans the rules of a query by leapfrog where that is called for, and makes what a kernel can run ready.
+    """Plans the rules of a query, cyclic bodies by leapfrog, and compiles the steps that a kernel can run.
 
-    `made` are the relations that only the query has. `found` counts what kernels found, and `looked_at` the
+    `made` are the relations that only the query has. `found` counts the results of kernels, and `looked_at` the
     rows and words that they looked at; they are for tests.
     """
 
@@ -69,7 +69,7 @@ class LeapfrogPlanner:
         self.looked_at = 0
 
     def plan(self, rule: Rule, start: Atom, statistics: Statistics) -> tuple[Step | LeapfrogStep, ...]:
-        """The steps of the rule's body, the variables of `start` being known; what a kernel runs together is one."""
+        """Returns the steps of the body, with the variables of `start` known; steps for the kernel are joined."""
         if any(atom.relation in self._apart for atom in rule.positives):
             rule = replace(rule, join="hash")
         delta = deltas(rule)[-1]
@@ -89,9 +89,9 @@ class LeapfrogPlanner:
         return (*planned, *_joined(variant, together))
 
     def ways(self, step: LeapfrogStep, bound: set[str]) -> Callable[[dict[str, int]], Iterator[None]]:
-        """The function that runs it: it sets the words of the variables that it binds, once for each way to go on.
+        """Returns the function that runs the step: it sets the words of the variables bound, once for each result.
 
-        `bound` are the variables that are known before it; afterwards, those behind it. One run at a time.
+        `bound` are the variables known before the step; those that it binds are added. One run at a time.
         """
         names = list(dict.fromkeys(name for each in step.steps for name in _names(each)))
         given = [name for name in names if name in bound]
@@ -138,12 +138,12 @@ class LeapfrogPlanner:
 
 
 def _joined(variant: Variant, steps: Sequence[Step]) -> list[Step | LeapfrogStep]:
-    """The steps as one run, if there is a leap among them."""
+    """Returns the steps as one `LeapfrogStep`, if there is a leap among them."""
     return [LeapfrogStep(variant, tuple(steps))] if any(isinstance(step, Leap) for step in steps) else [*steps]
 
 
 def _names(step: Step) -> Iterator[str]:
-    """The variables that a step reads or binds."""
+    """Yields the variables that a step reads or binds."""
     match step:
         case Join(atom) | Antijoin(atom):
             yield from (term.name for term in atom.terms if isinstance(term, Variable))

@@ -1,7 +1,7 @@
-"""Rows by their values, for readers: through an index, or past it while an index does not pay.
+"""Look-up of rows by their values, for readers: through an index, or by a scan while an index does not pay.
 
-A large relation that was just loaded has no index, and to make one takes as long as some ten looks at all its rows. So
-the first questions are answered by looking at all rows, and the index comes when more are asked, or an epoch needs it.
+A large relation that was just loaded has no index, and building one takes as long as some ten scans. So the first
+look-ups scan, and the index is built when more follow, or when an epoch needs it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_lines(store: Store, columns: tuple[int, ...], key: Words) -> Words:
 
 
 def scan(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """The same, by looking at all rows; there is at least one column."""
+    """Returns the lines of the rows with these words in these columns (at least one), by reading all rows."""
     used = store.rows[: int(store.line[USED])]
     (first, *others), (word, *words) = columns, key.tolist()
     lines: Words = np.flatnonzero(used[:, first] == word)

@@ -2,9 +2,10 @@
 
     Reach(x, z) :- Reach(x, y), Edge(y, z).     x, z known:    probe Edge by z, find Reach(x, y)
 
-The body is planned with the known variables bound, as a delta in the head would be. A step is a function that gives the
-ways in which a match can go on; a match is a walk through the steps that turns back where a step has no way left. Words
-of variables are kept by name; a step overwrites what it bound before, and nobody reads a variable before it is bound.
+The body is planned with the known variables bound, as a delta in the head would be. A step is a function that yields
+the ways in which a match can continue; a match is a depth-first walk through the steps that backtracks where a step
+has no further way. Words of variables are stored by name; a step overwrites those that it bound before, and no step
+reads a variable before it is bound.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from tidelog.rules.variables import variable_types
 
 Words = dict[str, int]
 Way = tuple[Row, int] | None
-"""The row that a literal takes, with its weight; None from a literal that takes no row."""
+"""The row that a literal matches, with its weight; None from a literal without rows."""
 _Ways = Callable[[Words, int | None], Iterator[Way]]
 
 _NO_LEAPS = "plans for Python have no leapfrog joins"
 
 
 class Rows(Protocol):
-    """What is matched; see `CommittedView`."""
+    """The rows to match against; see `CommittedView`."""
 
     def size(self, relation: str) -> int: ...
 
@@ -72,10 +73,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Furthest:
-    """Where the best of all tries ended: the place in the body of the literal that failed, and what was bound then.
+    """The end of the best try: the place in the body of the literal that failed, and the bindings at that point.
 
     `done` are the places of the literals that held. A literal that computes a value for a known variable fails with
-    the value that it found in `instead`.
+    the computed value in `instead`.
     """
 
     place: int
@@ -125,7 +126,7 @@ class Matcher:
         self._ways = [self._step(step) for step in self.steps]
 
     def run(self, known: Mapping[str, int], below: int | None = None) -> Iterator[Instance]:
-        """All instances in which the known variables have these words; see `Rows.find` for `below`."""
+        """Yields all instances in which the known variables have these words; see `Rows.find` for `below`."""
         words: Words = dict(known)
         for taken in self._walk(words, below, None):
             rows = sorted((place, way[0]) for place, way in zip(self.places, taken) if way is not None)
@@ -135,9 +136,9 @@ class Matcher:
             yield Instance(self.rule, dict(words), tuple(rows), weight)
 
     def furthest(self, known: Mapping[str, int], most: int) -> tuple[Furthest | None, bool]:
-        """Where the best try ended, or None when there is an instance; and whether all tries were made.
+        """Returns the end of the best try, or None if there is an instance; and whether all tries were made.
 
-        After `most` steps forward it gives up.
+        Gives up after `most` steps forward.
         """
         words: Words = dict(known)
         best = _Best(self, most)
@@ -149,7 +150,7 @@ class Matcher:
         return best.found, True
 
     def _walk(self, words: Words, below: int | None, best: _Best | None) -> Iterator[list[Way]]:
-        """The ways taken through all steps, for every match; `words` holds its variables while it is current."""
+        """Yields the ways through all steps, once for each match; `words` has the variables of the current one."""
         if not self._ways:
             yield []
             return
@@ -278,7 +279,7 @@ class _EnoughError(Exception):
 
 
 class _Best:
-    """Keeps the furthest place that any try came to."""
+    """Remembers the furthest step that any try reached."""
 
     def __init__(self, matcher: Matcher, most: int) -> None:
         self._matcher = matcher
@@ -288,7 +289,7 @@ class _Best:
         self.found: Furthest | None = None
 
     def look(self, depth: int, words: Words) -> None:
-        """A try has come to a step, with these words."""
+        """Notes that a try has reached a step, with these words."""
         self._left -= 1
         if self._left < 0:
             raise _EnoughError
@@ -301,7 +302,7 @@ class _Best:
             self.found = Furthest(matcher.places[depth], tuple(sorted(matcher.places[:depth])), known, {})
 
     def fail(self, depth: int, instead: Words) -> None:
-        """The step has no way left. The first failure at the furthest place says what was found instead."""
+        """Notes that a step has no further way. The first failure at the furthest step sets `instead`."""
         if depth == self._depth and self._open and self.found is not None:
             self._open = False
             found = self.found
@@ -321,7 +322,7 @@ def unify(head: Atom, row: Row, values: Values) -> Words | None:
 
 
 def _absent_last(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with each antijoin at the end, or before the first expression that it may guard from failing."""
+    """Returns the steps with each antijoin at the end, or before the first expression that it may guard."""
     ordered: list[Step] = []
     waiting: list[Step] = []
     for step in steps:
@@ -352,7 +353,7 @@ def _binds(step: Step | LeapfrogStep) -> Iterator[str]:
 
 
 def _places(body: Sequence[Literal], steps: Sequence[Step | LeapfrogStep]) -> list[int]:
-    """The place in the body of the literal that each step is; -1 for a run, which is several."""
+    """Returns the place in the body of each step's literal; -1 for a `LeapfrogStep`, which has several."""
     places: dict[int, list[int]] = {}
     for place, literal in enumerate(body):
         places.setdefault(id(_part(literal)), []).append(place)
@@ -360,7 +361,7 @@ def _places(body: Sequence[Literal], steps: Sequence[Step | LeapfrogStep]) -> li
 
 
 def _part(literal: Literal) -> object:
-    """What a literal and its step have in common."""
+    """Returns the object that a literal and its step share."""
     match literal:
         case Positive(atom) | Negative(atom):
             return atom

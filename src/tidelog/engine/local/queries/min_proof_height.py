@@ -1,9 +1,9 @@
-"""Rules → how low a proof by each of them can be, whatever the facts.
+"""Rules → the least height of a proof by each of them, whatever the facts.
 
     R(x, y) :- E(x, y).    1        R(x, z) :- R(x, y), R(y, z).    2
 
-A relation that may have given rows is at 0; any other as low as the lowest of its rules, and a rule is one above the
-highest relation that it reads.
+A relation that may have input facts has height 0, any other the least of its rules; a rule is one above the highest
+relation that it reads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _NEVER = 1 << 40
 
 
 class MinProofHeights:
-    """The least heights of a program, found when first asked for."""
+    """The least heights of a program, computed on first use."""
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
 
     def of_rule(self, rule: Rule) -> int:
-        """No proof by this rule is less high."""
+        """Returns the least height of a proof by this rule."""
         return self._of(rule, self._relations)
 
     @cached_property

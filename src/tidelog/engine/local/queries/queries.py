@@ -1,4 +1,4 @@
-"""Questions about the committed state of a local engine → answers: proofs, attempts, rows of queries."""
+"""Explanations, why-not and queries of the committed state of a local engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidelog.rules.lower.query import Query
 
 
 class LocalQueries:
-    """See `engine.interface.Queries`. What questions need is kept for the next one, until `release`."""
+    """See `engine.interface.Queries`. Arrangements and plans are reused by later calls, until `release`."""
 
     def __init__(self, committed: CommittedView, strata: Sequence[LocalStratum]) -> None:
         self._committed = committed
@@ -25,11 +25,11 @@ class LocalQueries:
         self._used: Explainer | None = None
 
     def plan_for(self, sizes: Mapping[str, int]) -> None:
-        """Only some rows of these relations are here: plans are made for as many as there really are."""
+        """Sets the sizes to plan for, where this engine has only some rows of these relations."""
         self._committed.sizes = sizes
 
     def release(self) -> None:
-        """Gives back what the questions needed; to be called before the next epoch."""
+        """Frees arrangements and plans; called before the next epoch."""
         self._committed.release()
         self._used = None
 
@@ -60,7 +60,7 @@ class LocalQueries:
         return deriving_rule(committed.program, relation, self._words(relation, row), committed, committed.values)
 
     def _words(self, relation: str, row: Row) -> tuple[int, ...]:
-        """The row as words. A value that no row has gets a word, too: rules may compute it."""
+        """Encodes a row. A value that is in no row gets a word, too: rules may compute it."""
         columns = self._committed.program.relations[relation].columns
         encoder = self._committed.values.encoder
         return tuple(encoder(column.type)(value) for value, column in zip(row, columns, strict=True))

@@ -1,10 +1,9 @@
-"""All ways in which rows are derived → the proof of least height.
+"""All derivations of rows → the proof of least height.
 
-The height of a proof is the number of steps on its longest way down: 0 for what is given, else one more than that of
-the highest row that the step rests on. The search goes down from the row in layers and finds all ways of a layer's
-rows; heights come back up through the ways as they become known, and only ever fall. A proof of height h uses rows of
-the first h layers only, so the search is over when the layers seen are as many as the row is high. It needs no ranks,
-and what it finds never rests on itself.
+The height of a proof is the length of its longest path down: 0 for an input fact, else one more than the highest row
+that the step rests on. The search goes down from the row in layers and finds all derivations of a layer's rows; heights
+propagate up as they become known, and only ever fall. A proof of height h uses rows of the first h layers only, so the
+search ends when it has seen as many layers as the row is high. It needs no ranks, and its proofs are never circular.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Key = tuple[str, Row]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One way in which a row is there. `premises` are the rows that it rests on, with the places of their literals."""
+    """One derivation of a row. `premises` are the rows that it rests on, with the places of their literals."""
 
     key: Key
     origin: Origin
@@ -33,12 +32,12 @@ class Node:
 
     @property
     def depth(self) -> int:
-        """What the step itself adds to the height of a proof."""
+        """The height that the step itself adds to a proof."""
         return 1 if self.origin in (Origin.RULE, Origin.GROUP) else 0
 
 
 Ways = Callable[[Key, int | None], Iterator[Node]]
-"""The ways of a row; those that cannot be as low as the number says may be left out."""
+"""Yields the derivations of a row; those that cannot be as low as the number may be skipped."""
 
 
 def search(
@@ -49,16 +48,16 @@ def search(
     below: int | None = None,
     most: int | None = None,
 ) -> tuple[dict[Key, Node] | None, bool]:
-    """The way to take for each row of a lowest proof, or None where there is no proof; and whether all were looked at.
+    """Returns the derivation of each row of a lowest proof, or None if there is no proof; and whether all were tried.
 
-    Rows that are given have height 0. With `below`, only proofs that are less high count. After `most` ways the search
-    ends with what it has.
+    Input facts have height 0. With `below`, only lower proofs count. After `most` derivations the search
+    ends with the best so far.
     """
     return _Search(root, ways, is_given, below, most).run()
 
 
 def height_of(root: Key, nodes: Mapping[Key, Node]) -> int:
-    """The height of the proof that the nodes are."""
+    """Returns the height of the proof with these nodes."""
     heights: dict[Key, int] = {}
     pending = [root]
     while pending:
@@ -113,7 +112,7 @@ class _Search:
         return self._chosen(), is_exact
 
     def _expand(self, key: Key, within: int | None) -> Iterator[Key]:
-        """Finds the ways of a row; the rows that they rest on."""
+        """Finds the derivations of a row; yields the rows that they rest on."""
         for node in self._ways(key, within):
             if self._left is not None:
                 self._left -= 1
@@ -130,7 +129,7 @@ class _Search:
                 return
 
     def _try(self, node: Node) -> None:
-        """Takes the way if it makes its row lower."""
+        """Takes the derivation if it makes its row lower."""
         height = 0
         for _, child in node.premises:
             known = self._heights.get(child)
@@ -147,13 +146,13 @@ class _Search:
         self._fallen.append(node.key)
 
     def _raise(self) -> None:
-        """Hands heights that have fallen to the rows that rest on them."""
+        """Propagates heights that have fallen to the rows that rest on them."""
         while self._fallen:
             for node in self._users.get(self._fallen.popleft(), ()):
                 self._try(node)
 
     def _chosen(self) -> dict[Key, Node]:
-        """The best ways of the root and of all that it rests on."""
+        """Returns the best derivations of the root and of all rows that it rests on."""
         chosen: dict[Key, Node] = {}
         pending = [self._root]
         while pending:

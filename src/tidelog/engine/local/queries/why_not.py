@@ -1,9 +1,9 @@
-"""A row that is not there → how far each rule that could derive it gets.
+"""An absent row → how far each rule that could derive it matches.
 
 The rule is matched with its head's variables known, as for a proof; the literal at which the best of all tries ends is
-what is missing. "Best" is the most steps, in the order of the plan: what is bound comes first, so that a try does not
-fail at a literal that has nothing to do with the row. Negated literals come last: where only one of those is in the
-way, it is the one to name.
+the missing one. "Best" is the most steps, in the order of the plan: bound literals come first, so that a try does not
+fail at a literal that has nothing to do with the row. Negated literals come last: if only one of those fails, it is the
+one to name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _attempt(explainer: Explainer, rule: Rule, words: Mapping[str, int]) -> Fail
 
 
 def _inner(explainer: Explainer, matcher: Matcher, best: Furthest) -> FailedMatch | None:
-    """How far the hidden rule gets that stands behind the literal, if one does."""
+    """Returns how far the hidden rule behind the literal matches, if there is one."""
     literal = matcher.rule.body[best.place]
     if not isinstance(literal, Positive):
         return None
@@ -75,6 +75,6 @@ def _inner(explainer: Explainer, matcher: Matcher, best: Furthest) -> FailedMatc
 
 
 def _known(rule: Rule, given: Mapping[int, int]) -> dict[str, int]:
-    """The words of the variables that stand in these columns of the head."""
+    """Returns the words of the variables in these columns of the head."""
     terms = rule.head.terms
     return {term.name: word for column, word in given.items() if isinstance(term := terms[column], Variable)}

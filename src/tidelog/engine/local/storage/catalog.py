@@ -65,8 +65,7 @@ class Catalog:
             self._unused.append(number)
 
     def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:
-        """Returns the line in A for an arrangement of a relation by these columns, or for a trie; it need not be built
-        yet."""
+        """Returns the line in A for an arrangement by these columns, or for a trie; it need not be built yet."""
         known = self._arrangements.get((relation, keys))
         if known is None:
             known = self._arrangements[relation, keys] = len(self._arrangements)
@@ -79,7 +78,7 @@ class Catalog:
         return relation + len(self.stores)
 
     def replace(self, relation: int) -> Store:
-        """Puts a fresh, empty store in the relation's place, the old one in its shadow line; returns the old one."""
+        """Replaces the relation's store by an empty one; returns the old store, which moves to the shadow line."""
         old = self.stores[relation]
         old.index()
         old.detach()

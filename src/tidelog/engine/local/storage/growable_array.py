@@ -52,8 +52,7 @@ class Growing(Generic[Scalar]):
         self._map, self.array = None, array
 
     def make_room(self, wanted: int) -> None:
-        """Makes room for `wanted` lines in total, and at least for twice as many as there were, so that growth is
-        rare."""
+        """Makes room for `wanted` lines in total, and at least for twice as many as now, so that growth is rare."""
         if wanted > len(self.array):
             self.resize(max(wanted, 2 * len(self.array), SMALLEST))
 

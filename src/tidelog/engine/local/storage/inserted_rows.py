@@ -1,6 +1,6 @@
-"""Rows that came with an epoch: still where it put them, until somebody looks or the next epoch begins.
+"""The rows that an epoch inserted, in the store until they are read or the next epoch begins.
 
-After a Bootstrap they are the whole relation, so a copy that nobody looks at would be dear.
+After a Bootstrap they are the whole relation, so a copy that nobody reads would be expensive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_LINES: Lines = np.empty(0, dtype=np.int32)
 
 
 class InsertedRows:
-    """Some rows of a store, given by their lines; `words` copies them, which must have been done once they change."""
+    """Some rows of a store, given by their lines; `words` copies them, and must be called before they change."""
 
     __slots__ = ("__weakref__", "_count", "_holes", "_lines", "_lock", "_rows", "_words")
 
@@ -30,14 +30,14 @@ class InsertedRows:
 
     @staticmethod
     def all_of(rows: Words, holes: Words) -> InsertedRows:
-        """All of these rows but those in some lines."""
+        """Returns all of these rows but those in some lines."""
         made = InsertedRows(rows, NO_LINES)
         made._lines, made._holes, made._count = None, holes, len(rows) - len(holes)
         return made
 
     @staticmethod
     def of(words: Words) -> InsertedRows:
-        """Rows that are copies already."""
+        """Returns rows that are copies already."""
         made = InsertedRows(words, NO_LINES)
         made._words, made._count = words, len(words)
         return made

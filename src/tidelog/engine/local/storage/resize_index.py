@@ -3,7 +3,7 @@
 Slots are in the order of the hash, so in a larger index a row's slot is no further to the front than before. The memory
 grows (`growable_array` moves no bytes), and the slots move to the back, the last ones first, a stretch at a time: a
 stretch whose new places are all behind it, where all slots have already moved. Threads share each stretch. The short
-rest is taken out and put in again, with the few slots that would have gone around the end.
+rest is removed and inserted again, with the few slots that would wrap around the end.
 
 Fresh memory is expensive: its first use costs more than moving a slot, so it is used once, not at every size.
 """
@@ -29,8 +29,7 @@ _PIECE = 1 << 12
 
 
 def enlarge(catalog: Catalog, relation: int, slots: Words, before: int) -> None:
-    """Moves the slots of a relation's index, of which the first `before` are filled for an index of that size, to all
-    slots."""
+    """Moves the slots of a relation's index, the first `before` of `slots`, to their places among all slots."""
     pool = catalog.thread_pool
     threads = pool.threads if pool is not None else 1
     late: Words = np.empty((threads, _LATE_ROOM), dtype=np.int64)

@@ -75,7 +75,7 @@ _AT_ONCE = 1 << 16
 
 
 class Beside(Protocol):
-    """State that a strategy keeps beside the rows of a relation."""
+    """State of a strategy beside the rows of a relation."""
 
     def bytes(self) -> int: ...
 
@@ -117,8 +117,7 @@ class Store:
 
     @property
     def rows(self) -> Words:
-        """All lines, used or not. Not to be kept: rows that grow while another array refers to them have to be
-        copied."""
+        """All lines, used or not. Not to be held: rows that grow while another array refers to them are copied."""
         return self._rows.array
 
     def __len__(self) -> int:
@@ -196,8 +195,7 @@ class Store:
             self._grow_index(_slots_for(int(line[LIVE]) + rows))
 
     def _make_count_room(self, instances: int) -> None:
-        """Makes room for so many instances in the totals; widens the store unless half of the range stays free, so that
-        this is rare."""
+        """Makes room for so many instances in the totals; widens the store early, so that this is rare."""
         used = self.rows[: int(self.line[USED])]
         numbers = row_counts.totals(used, self.columns), row_counts.counts(used, self.columns)
         room = row_counts.LARGEST_NARROW - max(int(each.max(initial=0)) for each in numbers)
@@ -308,15 +306,13 @@ class Store:
     # The overlay
 
     def finish_stratum(self) -> bool:
-        """Finds the inserted and deleted rows for the strata above, after the stratum's waves; returns False if the
-        state is broken."""
+        """Finds the inserted and deleted rows after the stratum's waves; returns False if the state is broken."""
         count = int(self.line[LOG_COUNT])
         self._make_change_room(count, count)
         return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
 
     def compare_with(self, old: Store, *, is_read: bool) -> None:
-        """Finds the inserted and deleted rows, after a Bootstrap into this fresh store, against the store that it
-        replaces.
+        """Finds the inserted and deleted rows after a Bootstrap into this fresh store, against the replaced store.
 
         `is_read`: rules above read the relation, and need the stamps of its rows.
         """
@@ -390,7 +386,7 @@ class Store:
         return self._deleted[: int(self.line[DELETED_COUNT])]
 
     def batch_lines(self) -> Lines:
-        """Returns the lines that died or entered with the present wave. Not to be kept."""
+        """Returns the lines that died or entered with the present wave. Not to be held."""
         count = int(self.line[BATCH_COUNT])
         if not count:
             return NO_LINES
@@ -444,7 +440,7 @@ class Store:
         return self._free.array[: int(self.line[FREE_COUNT])].copy()
 
     def logged(self) -> Words:
-        """Returns the overlay's log: lines with their numbers before the epoch. Not to be kept."""
+        """Returns the overlay's log: lines with their numbers before the epoch. Not to be held."""
         return self._log.array[: int(self.line[LOG_COUNT])]
 
     def touched_lines(self) -> Words:
@@ -452,8 +448,7 @@ class Store:
         return self.logged()[:, 0].copy()
 
     def logged_totals(self) -> Words:
-        """Returns the totals that the lines in the overlay's log had before the epoch; 0 for a row that was not
-        there."""
+        """Returns the totals before the epoch of the lines in the overlay's log; 0 for a row that was absent."""
         totals: Words = np.maximum(self._log.array[: int(self.line[LOG_COUNT]), 1], 0)
         return totals
 
@@ -463,8 +458,7 @@ class Store:
         return int(entry_points.look_up(self.catalog.S, self.relation, row))
 
     def bucket(self, columns: tuple[int, ...], key: Words) -> Words:
-        """Returns the lines of the rows with these words in these columns; in the overlay, also those of deleted
-        rows."""
+        """Returns the lines of the rows with these words in these columns; in the overlay, of deleted rows too."""
         self.arrange(columns)
         number = self.catalog.arrangement(self.relation, columns)
         arrangement = self.arrangements[number]
@@ -477,8 +471,7 @@ class Store:
         return arrangement.bucket(found).astype(np.int64)
 
     def bytes(self) -> int:
-        """Returns the bytes of memory of rows, index and arrangements, and of the state that a strategy keeps beside
-        them.
+        """Returns the bytes of rows, index, arrangements and the strategy's state beside them.
 
         Room that was never used takes none.
         """

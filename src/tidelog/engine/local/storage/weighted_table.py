@@ -89,7 +89,7 @@ class Table:
     def commit(self) -> None:
         """Adds the delta to the weights; a stream drops it."""
         if not self.is_stream and not self.weights:
-            # Whoever has the delta may keep it.
+            # Others may hold the delta.
             self.weights, self._indexes, self._delta_indexes = dict(self.delta), self._delta_indexes, {}
         elif not self.is_stream:
             for row, change in self.delta.items():
