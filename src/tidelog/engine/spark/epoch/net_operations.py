@@ -22,7 +22,7 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import Operation
 from tidelog.engine.spark.encoding.columns import canonical, misfit
 from tidelog.engine.spark.epoch.attempt import Attempt
-from tidelog.engine.spark.epoch.set_relation import count_changes, count_weights
+from tidelog.engine.spark.epoch.set_relation import count_changes
 from tidelog.engine.spark.storage.directory import plain
 from tidelog.engine.spark.storage.scan import scan_files, scan_rows
 from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, changes_table, read_rows, sum_weights
@@ -145,7 +145,7 @@ def _add_on_spark(target: Target, writes: Any) -> Changed | None:
     changes.write.parquet(target.attempt.directory.spark_path(folder))
     files = tuple(target.attempt.directory.parts(folder))
     _refuse_bad(target, files)
-    more, less = count_weights(target.attempt, files)
+    more, less = count_changes(target.attempt, files)
     return Changed(files, more, less, weighted=True) if more or less else None
 
 

@@ -60,20 +60,8 @@ def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, chan
 
 
 def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
-    """How many rows came and how many went, by files of changes that Spark wrote; small files need no job."""
-    if attempt.directory.row_count(files) <= MERGED_ROWS:
-        totals = [attempt.directory.read(name, [TOTAL])[TOTAL] for name in files]
-        came = sum(pc.sum(column).as_py() or 0 for column in totals)
-        return came, sum(len(column) for column in totals) - came
-    from pyspark.sql import functions as f
-
-    paths = [attempt.directory.spark_path(name) for name in files]
-    came, rows = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).agg(f.sum(TOTAL), f.count(TOTAL)).first()
-    return came, rows - came
-
-
-def count_weights(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
-    """How many rows gain weight and how many lose some, by files of weighted changes."""
+    """Returns the numbers of inserted and deleted rows (weighted: of rows with more and with less weight) in files of
+    changes; small files need no job."""
     if attempt.directory.row_count(files) <= MERGED_ROWS:
         signs = [pc.greater(attempt.directory.read(name, [TOTAL])[TOTAL], 0) for name in files]
         more = sum(pc.sum(column).as_py() or 0 for column in signs)
@@ -124,6 +112,6 @@ def stored_set(label: str, bucket: Bucket) -> Stored:
 def _merged(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Any:
     values = [f"c{i}" for i in range(len(relation.columns))]
     spark, directory = attempt.spark, attempt.directory
-    went = scan_changes(spark, directory, relation, changed, inserted=False)
-    came = scan_changes(spark, directory, relation, changed, inserted=True)
-    return scan_rows(spark, directory, relation, old).join(went, values, "left_anti").unionByName(came)
+    deleted = scan_changes(spark, directory, relation, changed, inserted=False)
+    inserted = scan_changes(spark, directory, relation, changed, inserted=True)
+    return scan_rows(spark, directory, relation, old).join(deleted, values, "left_anti").unionByName(inserted)

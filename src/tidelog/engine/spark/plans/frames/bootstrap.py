@@ -1,17 +1,18 @@
-"""The Bootstrap of one stratum on frames: derived from nothing by semi-naive rounds, a job each, with all numbers.
+"""Bootstrap of one stratum on frames: rows below → all rows with their numbers, by semi-naive rounds, one job each.
 
-A round joins the rows of the last round with what the rules ask for, and adds up, for each head, its instances:
+A round joins the rows of the last round with the relations that the rules read, and adds up, for each head, its
+instances:
 
     rank     the first round that found the row
     count    the instances that this round found
     total    the instances of all rounds
 
-Rows stay where their hash puts them (`slots`); only instances travel. Each round leaves a segment (`segments`): its new
-rows, and for the rows that it met again, with rank and count 0, what their totals grow by. So a round costs what it
-meets, and a look at the rows so far; a round that meets about as many rows as there are makes one segment of all of
-them instead, in one aggregation. At the end all numbers of a row are added up. A segment is cut from its history and
-counted in the job that makes it, so the plan of a round has the size of the rules, not of the rounds; and it does not
-name the round, so that Spark has compiled it before: a rank is one more than the level of the instances.
+Rows stay where their hash puts them (`packed_rows`); only instances travel. Each round adds a segment (`segments`): its
+new rows, and for each known row that it met again the growth of its total, with rank and count 0. So a round costs the
+rows that it meets and a lookup among the rows so far. A round that meets about as many rows as there are makes one
+segment of all rows instead, in one aggregation. At the end all numbers of a row are added up. The job that makes a
+segment also cuts its lineage and counts it, so the plan of a round has the size of the rules, not of the rounds. The
+plan does not name the round (a rank is the level of the instances plus one), so Spark compiles it once.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MANY_SHARE = 0.5
 
 @dataclass(slots=True)
 class Bootstrap:
-    """A stratum as it is derived: the rows so far, and what each round found and took; `rows` are there at the end.
+    """A stratum during its Bootstrap: the rows so far and the costs of each round. `rows` is set at the end.
 
     `batch`: the rows of the last round; `expected`: the instances that the next one may meet; `is_whole`: the last
     round made one segment of all rows.
@@ -67,8 +68,7 @@ class Bootstrap:
         self.segments = Segments(self._added_up)
 
     def run(self) -> None:
-        """Derives everything. Without recursion nothing runs yet, and with it not the last merge: `rows` is a plan,
-        until whose job is done nothing must be dropped."""
+        """Derives all rows. `rows` is a plan whose last job has not run yet: drop nothing before it has."""
         inside = {*self.stratum.relations}
         first = [rule for rule in self.stratum.rules if inside.isdisjoint(atom.relation for atom in rule.positives)]
         found = self._counted(self.finder.met(_Round(self, 0), (), first))
@@ -109,18 +109,18 @@ class Bootstrap:
         return earlier.filter(f"{RANK} > 0")
 
     def _counted(self, found: Any) -> Any:
-        """The heads that were found, where their rows are: how many instances of each, and their level."""
+        """Returns the heads found, spread like the rows, each with its number of instances and its level."""
         from pyspark.sql import functions as f
 
         counts = f.count(f.lit(1)).alias(TOTAL), f.max(LEVEL).alias(LEVEL)
         return self.packed.spread(found).groupBy(*self.packed.keys).agg(*counts)
 
     def _numbered(self, found: Any) -> Any:
-        """Heads that nobody knew inputs."""
+        """Returns the numbers of heads that were not known before."""
         return found.selectExpr(*self.packed.keys, f"{LEVEL} + 1 as {RANK}", f"{TOTAL} as {COUNT}", TOTAL)
 
     def _looked_up(self, found: Any) -> Any:
-        """What a round of few rows adds to those known before: rows, and what the totals of others grow by."""
+        """Returns the segment of a small round: new rows, and for known rows the growth of their totals."""
         from pyspark.sql import functions as f
 
         keys = self.packed.keys
@@ -130,7 +130,7 @@ class Bootstrap:
         return met.selectExpr(*keys, f"{rank} as {RANK}", f"{count} as {COUNT}", TOTAL)
 
     def _merged_with(self, found: Any) -> Any:
-        """All rows after a round of many."""
+        """Returns all rows after a large round."""
         from pyspark.sql import functions as f
 
         keys = self.packed.keys
@@ -146,7 +146,7 @@ class Bootstrap:
         return segments.groupBy(*self.packed.keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
 
     def _take(self, found: Any) -> int:
-        """Adds what a round has found, in one job; how many rows are new."""
+        """Adds the heads that a round found, in one job. Returns the number of new rows."""
         from pyspark.sql import functions as f
 
         started = perf_counter()
@@ -173,7 +173,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What a round reads: behind an event the rows known before, in front of it all."""
+    """The `Reading` of a round: behind an event the rows known before, in front of it all rows."""
 
     bootstrap: Bootstrap
     batch: int

@@ -1,13 +1,13 @@
-"""A frame → the same rows, computed once and cut from their history; and the settings under which loops of jobs run.
+"""Cuts the lineage of frames: a frame → the same rows, computed once. Also the settings under which loops of jobs run.
 
-`localCheckpoint` cuts the plan of a frame, but hands on Spark's estimate of its size, which for a join is the product
+`localCheckpoint` cuts the plan of a frame, but keeps Spark's estimate of its size, which for a join is the product
 of its sides: over the rounds of a recursion it becomes a number with millions of digits, and planning never ends.
-`persist` knows the true size as soon as the rows are there, but keeps the whole plan. So what comes of joins is first
+`persist` knows the true size as soon as the rows are there, but keeps the whole plan. So a frame made by joins is first
 persisted and counted, and then cut (`measured`).
 
-Spark keeps the rows of a cut frame until Java's memory is collected, which may be hours later. A loop that makes a
-frame in every round has to say when one is done with. Through Connect the server drops it with the client's object; in
-a classic session `release` does, the only place where Tidelog looks behind the DataFrame API.
+Spark keeps the rows of a cut frame until Java's memory is collected, which may be hours later. So a loop that makes a
+frame in every round releases frames itself. Through Connect the server drops a frame with the client's object; in a
+classic session `release` does, the only place where Tidelog looks behind the DataFrame API.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IN_LOOPS = {
 
 @contextmanager
 def loop_settings(spark: Any) -> Iterator[None]:
-    """While open, the session has the settings for loops of small jobs."""
+    """Gives the session the settings for loops of small jobs inside the block."""
     before = {name: spark.conf.get(name) for name in _IN_LOOPS}
     try:
         for name, value in _IN_LOOPS.items():
@@ -38,12 +38,12 @@ def loop_settings(spark: Any) -> Iterator[None]:
 
 
 def cut(frame: Any) -> Any:
-    """The same rows, which the next job that reads any of them computes and keeps."""
+    """Returns the same rows, which the next job that reads any of them computes and keeps."""
     return frame.localCheckpoint(eager=False)
 
 
 def measured(frame: Any, *totals: Any) -> tuple[Any, list[Any], Any]:
-    """The same rows, computed by one job and cut; what has to be released with it; and totals over the rows."""
+    """Returns the same rows, computed by one job and cut; the frames to release with them; and totals over the rows."""
     counted = frame.persist()
     (found,) = counted.agg(*totals).collect()
     rows = cut(counted)
@@ -51,7 +51,7 @@ def measured(frame: Any, *totals: Any) -> tuple[Any, list[Any], Any]:
 
 
 def release(*frames: Any) -> None:
-    """Lets go of what is kept for frames that were cut or persisted. If the session is gone, so is that."""
+    """Releases the rows that Spark keeps for cut or persisted frames; a stopped session has none."""
     for frame in frames:
         plan = getattr(frame, "_jdf", None)
         with suppress(Exception):

@@ -1,8 +1,8 @@
-"""Rules and what a wave reads → the heads of the instances that the wave meets, each once, with their levels.
+"""Rules and the events of a wave → the heads of the instances that the wave meets, each once, with their levels.
 
-A wave has events: rows that come or go. An instance may hold several of them, at several positions of the body, and
-must be met once. So the positions are ordered as they stand: where an event stands at one of them, those in front of it
-are read in one version of the state, those behind it in another (`Reading`), and the two versions differ by the events.
+The events of a wave are rows that are inserted or deleted. An instance may hold several of them, at several positions
+of the body, and must be met once. So positions have an order: for an event at one of them, literals in front of it read
+one version of the state and literals behind it another (`Reading`); the two versions differ by the events.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ SMALL_DELTA = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The rows that come or go in a wave, of which there are at most `count`."""
+    """The rows that are inserted or deleted in a wave, at most `count` of them."""
 
     rows: Any
     count: int
 
 
 class Reading(Protocol):
-    """What one wave reads, in the encoding of frames.
+    """The versions of the state that one wave reads, in the encoding of frames.
 
-    Of the stratum that is its common frame (`slots`) with a column `_rank`, without an argument; of a relation below it
-    its columns. `negated` asks for the rows whose absence a literal needs; its events are those whose absence ends, or
-    begins.
+    The rows of the stratum are its common frame (`packed_rows`) with a column `_rank`. `negated`: the rows whose
+    absence a literal needs; their events are the rows whose absence ends or begins.
     """
 
     @property
@@ -44,44 +43,45 @@ class Reading(Protocol):
 
     @property
     def inside_rows(self) -> int:
-        """About how many rows the stratum has."""
+        """The number of rows of the stratum, about."""
 
     @property
     def steady(self) -> str | None:
-        """A name for what is read below the stratum if that has no events: whoever has the same name reads the same."""
+        """A name for the state below the stratum without events: readings with the same name read the same rows."""
 
     def inside_events(self) -> Events | None:
-        """The rows of the stratum that come or go in this wave; None where there are none."""
+        """Returns the rows of the stratum that this wave inserts or deletes; None if there are none."""
 
     def inside_front(self) -> Any:
-        """What a literal reads of the stratum that stands in front of the event."""
+        """Returns the rows of the stratum that a literal in front of the event reads."""
 
     def inside_behind(self) -> Any:
-        """What a literal reads of the stratum that stands behind the event."""
+        """Returns the rows of the stratum that a literal behind the event reads."""
 
     def events(self, relation: str, negated: bool) -> Events | None:
-        """The rows of a relation below that come or go in this wave; None where there are none."""
+        """Returns the rows of a relation below that this wave inserts or deletes; None if there are none."""
 
     def front(self, relation: str, negated: bool) -> Any:
-        """What a literal reads of a relation below that stands in front of the event."""
+        """Returns the rows of a relation below that a literal in front of the event reads."""
 
     def behind(self, relation: str, negated: bool) -> Any:
-        """What a literal reads of a relation below that stands behind the event."""
+        """Returns the rows of a relation below that a literal behind the event reads."""
 
 
 class Finder(Protocol):
     """A way to find the rule instances of a stratum."""
 
     def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
-        """The heads, in the common frame with their levels, of the instances of some rules in which an event of the
-        wave stands, and of all instances of others: those of a rule that comes or goes itself, and of a Bootstrap's
-        first wave. What these read is what stands in front of an event."""
+        """Returns heads, in the common frame with their levels: of the instances of the rules `by_event` that hold an
+        event of the wave, and of all instances of the rules `entire` (added or removed rules, and the first wave of a
+        Bootstrap), which read the version in front of an event.
+        """
 
     def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
-        """The relations below, read once for all rounds of a Bootstrap."""
+        """Returns the relations below, read once for all rounds of a Bootstrap."""
 
     def release(self) -> None:
-        """Lets go of what Spark keeps for it."""
+        """Releases the frames that Spark keeps for it."""
 
 
 class Joins:
@@ -106,7 +106,7 @@ class Joins:
         return together(parts, self._packed)
 
     def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
-        """Their rows are then where the stratum's own rows look for them."""
+        """Spreads the relations below so that their rows are where rows of the stratum look for them."""
         return {name: self._arranged(versions) for name, versions in below.items()}
 
     def release(self) -> None:
@@ -121,7 +121,7 @@ class Joins:
         return replace(versions, arranged=arranged)
 
     def _variants(self, rule: Rule, reading: Reading) -> Iterator[tuple[Rule, dict[int, Any], int, int]]:
-        """The rule once for each position at which an event may stand: there it is joined, even where it is negated."""
+        """Yields the rule once for each position of an event: that literal is joined, even if it is negated."""
         positions = positions_of(rule)
         for at, atom, negated in positions:
             events = self._events(reading, atom, negated)
@@ -155,7 +155,7 @@ class Joins:
 
 
 def positions_of(rule: Rule) -> list[tuple[int, Atom, bool]]:
-    """The literals that read a relation: place in the body, atom, whether it is negated."""
+    """Returns the literals that read a relation: place in the body, atom, and True if it is negated."""
     return [
         (place, literal.atom, isinstance(literal, Negative))
         for place, literal in enumerate(rule.body)
@@ -164,14 +164,14 @@ def positions_of(rule: Rule) -> list[tuple[int, Atom, bool]]:
 
 
 def together(parts: Sequence[Any], packed: PackedRows) -> Any:
-    """All heads in one frame."""
+    """Returns all heads in one frame."""
     if not parts:
         return packed.empty([LEVEL])
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
 def _probed(stratum: Stratum, relation: str) -> tuple[int, ...]:
-    """The columns by which rules look rows of a relation below up, from rows of the stratum; the first such rule's."""
+    """Returns the columns by which rows of the stratum look up rows of a relation below, by the first such rule."""
     for rule in stratum.rules:
         inside = {term for atom in rule.positives if atom.relation in stratum.relations for term in atom.terms}
         for atom in rule.positives:

@@ -4,10 +4,10 @@
 
     Reach[c0→v0, c1→v1] ⋈ Edge[c0→v1, c1→v2], where v0 != v2, select v0, v2
 
-A frame of bindings has one column per variable bound so far. Literals are taken in an order that joins on shared
-variables and, where it can, starts with the delta; conditions and assignments keep the order in which they stand, and
-one that may fail waits for everything in front of it. Comparisons become Spark expressions only where columns compare
-as the values do (never the order of a `u64`, of a wide integer or of an encoding); all else goes to `scalars`.
+A frame of bindings has one column per variable bound so far. The order of literals joins on shared variables and, if
+possible, starts with the delta. Conditions and assignments keep their order in the rule, and one that may fail waits
+for everything in front of it. Comparisons become Spark expressions only where columns compare as the values do (never
+the order of a `u64`, of a wide integer or of an encoding); all others go to `python_step`.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def rule_frame(
     *,
     functions: CompiledFunctions,
 ) -> Any:
-    """The heads of the rule's instances, one row for each instance, in columns `c0`, ..., with its level.
+    """Returns the heads of the rule's instances, one row for each instance, in columns `c0`, ..., with its level.
 
     `frames` has, for the place of each positive and negated literal in the body, a frame with the relation's columns
-    `c0`, ... as `encode.to_frame` makes them; for the places in `ranked` also with the column `_rank`. The level is the
-    highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if one is known to be;
-    `is_small`: it is so small that it goes to every task, rather than that others move to it.
+    `c0`, ... as `columns.to_frame` makes them; for the places in `ranked` also with the column `_rank`. The level is
+    the highest of these ranks, 0 where there are none. `delta` is the place of the smallest frame, if it is known;
+    `is_small`: it is small enough to be sent to every task.
     """
     order = literal_order(rule, delta)
     bindings = _Bindings(spark, RulePlace(rule.text, str(rule.span), stratum), functions)
@@ -85,7 +85,7 @@ def rule_frame(
 
 
 def literal_order(rule: Rule, delta: int | None) -> list[int]:
-    """The places of the body's literals in the order in which they are taken.
+    """Returns the places of the body's literals in the order in which they are joined.
 
     The delta stands first unless that would multiply relations which the written order joins.
     """
@@ -97,7 +97,7 @@ def literal_order(rule: Rule, delta: int | None) -> list[int]:
 
 
 def _schedule(rule: Rule, first: int | None) -> tuple[list[int], int]:
-    """An order that begins with the literal `first`, and how many joins in it share no variable."""
+    """Returns an order that begins with the literal `first`, and how many of its joins share no variable."""
     waiting = [place for place, literal in enumerate(rule.body) if isinstance(literal, Positive)]
     steps = [place for place, literal in enumerate(rule.body) if not isinstance(literal, Positive)]
     order: list[int] = []
@@ -132,7 +132,7 @@ def _is_ready(literal: Literal, bound: set[str], all_in_front: bool) -> bool:
 
 
 def _names(literal: Literal) -> set[str]:
-    """The variables that a literal has once it has been taken."""
+    """Returns the variables that are bound once a literal has been joined."""
     match literal:
         case Positive(atom) | Negative(atom):
             return {term.name for term in atom.terms if isinstance(term, Variable)}
@@ -147,7 +147,7 @@ def _names(literal: Literal) -> set[str]:
 
 
 class _Bindings:
-    """A frame of bindings as it grows; what Python has to compute is gathered and run in one pass."""
+    """A frame of bindings as it grows; steps for Python are gathered and run in one pass."""
 
     def __init__(self, spark: Any, place: RulePlace, functions: CompiledFunctions) -> None:
         self._spark = spark
@@ -217,7 +217,7 @@ class _Bindings:
         self._require_equal(targets)
 
     def _targets(self, variables: Sequence[Variable]) -> list[tuple[str, str | None]]:
-        """A column for each variable, and the one that it must be equal to where the variable is bound already."""
+        """Returns a column for each variable, and the column that it must equal if the variable is already bound."""
         targets: list[tuple[str, str | None]] = []
         for variable in variables:
             known = self._columns.get(variable.name)
@@ -230,7 +230,7 @@ class _Bindings:
         return targets
 
     def _require_equal(self, targets: Sequence[tuple[str, str | None]]) -> None:
-        """Keeps the rows whose new columns have the values of those that were there."""
+        """Drops the rows whose new columns differ from the columns that were there."""
         if any(known is not None for _, known in targets):
             self._run_steps()
         for target, known in targets:
@@ -250,13 +250,13 @@ class _Bindings:
         return f.col(self._columns[term.name][0])
 
     def _hinted(self) -> Any:
-        """The bindings so far, to be joined: a small delta is sent to all tasks, what came of it is hashed in them."""
+        """Returns the bindings with a hint for the join: broadcast a small delta, hash its joined rows in the tasks."""
         if not self.stays_small:
             return self._frame
         return self._frame.hint("broadcast" if self._joins == 1 else "shuffle_hash")
 
     def level(self) -> Any:
-        """The highest rank of the rows that were joined."""
+        """Returns the highest rank of the joined rows."""
         from pyspark.sql import functions as f
 
         ranks = [f.col(rank) for rank in self._ranks]
@@ -272,7 +272,7 @@ class _Bindings:
         return self._frame
 
     def _matching(self, atom: Atom, relation: Any, rank: str | None = None) -> tuple[Any, dict[Variable, str]]:
-        """The relation's rows that fit the atom's constants and repeated variables, and a column per variable."""
+        """Returns the rows that fit the atom's constants and repeated variables, and a column per variable."""
         from pyspark.sql import functions as f
 
         first: dict[Variable, int] = {}
@@ -293,7 +293,7 @@ class _Bindings:
         return relation.select(f.lit(True).alias(_UNIT), *selected, *ranks), names
 
     def _step(self, expression: typed.Expression) -> ScalarStep:
-        """A condition; with a target it would be an assignment."""
+        """Returns the step of a condition; with a target it would be an assignment."""
         parameters = sorted(typed.variables(expression))
         arguments = tuple(self._columns[name] for name in parameters)
         return ScalarStep(compile_scalar(expression, parameters, self._functions), arguments, ())
@@ -308,7 +308,7 @@ class _Bindings:
         self._steps = []
 
     def _native(self, expression: typed.Expression) -> Any | None:
-        """The Boolean expression as a Spark column, where that is proven to be the same; else None."""
+        """Returns the Boolean expression as a Spark column if that is proven to be the same; else None."""
         match expression:
             case typed.Var() | typed.Lit():
                 return self._operand(expression)
@@ -342,7 +342,7 @@ class _Bindings:
 
 
 def _orders_alike(type_: Type) -> bool:
-    """Whether columns in frames have the order of their values.
+    """True if columns in frames have the order of their values.
 
     Spark orders strings, as we do, by their bytes, and NaN, as we do, above all other numbers.
     """

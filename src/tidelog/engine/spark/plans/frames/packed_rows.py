@@ -1,10 +1,10 @@
-"""All relations of a stratum in one frame, so that a job serves them all, whatever the number of rules.
+"""Packed rows: all relations of a stratum in one frame, so that one job serves them all, whatever the number of rules.
 
-    hash   member  lo0  lo1  st0   ...     `member` says whose row it is; its columns stand in slots of their type,
-    8f..   0       7    9    ""             the slots it does not need hold a constant; `hash` is of all of these
+    hash   member  lo0  lo1  st0   ...     `member` is the relation of a row; its columns stand in slots of their type,
+    8f..   0       7    9    ""             slots that it does not need hold a constant; `hash` is of all of these
 
-Frames are spread over partitions by `hash` alone. What is spread alike is joined and merged on the keys (`hash` and all
-that it is of) without moving a row: only what a job has just found has to travel.
+Frames are spread over partitions by `hash` alone. Frames that are spread alike are joined and merged on the keys
+(`hash` and the columns it is of) without moving a row: only the rows that a job has just found travel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EMPTY: Mapping[str, Any] = {"boolean": False, "long": 0, "double": 0.0, "string
 
 
 class PackedRows:
-    """Where each column of each relation of the stratum stands in the common frame."""
+    """The slot of each column of each relation of the stratum in the common frame."""
 
     def __init__(
         self, spark: Any, stratum: Stratum, relations: Mapping[str, Relation], functions: CompiledFunctions
@@ -52,12 +52,12 @@ class PackedRows:
         return [HASH, MEMBER, *self.types]
 
     def empty(self, longs: Sequence[str] = ()) -> Any:
-        """A common frame without rows, with more columns of type long."""
+        """Returns a common frame without rows, with more columns of type long."""
         types = {HASH: "long", MEMBER: "long", **self.types, **dict.fromkeys(longs, "long")}
         return self._spark.createDataFrame([], ", ".join(f"{name} {type_}" for name, type_ in types.items()))
 
     def pack(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
-        """Rows of one relation, columns `c0`, ..., in the common frame; `more` are columns that come along."""
+        """Returns rows of one relation, columns `c0`, ..., in the common frame, with the columns `more`."""
         from pyspark.sql import functions as f
 
         column_of = {slot: f"c{i}" for i, slot in enumerate(self.places[name])}
@@ -72,29 +72,28 @@ class PackedRows:
         return rows.select(f.xxhash64(*values.values()).alias(HASH), *named, *more)
 
     def pack_columns(self, values: Mapping[str, str], rows: Any, more: Sequence[str] = ()) -> Any:
-        """Rows of any relations, which have the column `member`, in the common frame: `values` has the slots, in
-        SQL."""
+        """Returns rows of any relations (column `member`) in the common frame; `values` has the slots, in SQL."""
         placed = rows.selectExpr(MEMBER, *(f"{value} as {slot}" for slot, value in values.items()), *more)
         return placed.selectExpr(f"xxhash64({', '.join([MEMBER, *self.types])}) as {HASH}", "*")
 
     def unpack(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
-        """The rows of one relation, columns `c0`, ...; `more` are columns that come along."""
+        """Returns the rows of one relation, columns `c0`, ..., with the columns `more`."""
         from pyspark.sql import functions as f
 
         rows = frame.filter(f.col(MEMBER) == self.members[name])
         return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self.places[name])), *more)
 
     def spread(self, frame: Any) -> Any:
-        """The same rows, spread over partitions by their hash."""
+        """Returns the same rows, spread over partitions by their hash."""
         return frame.repartition(self._partitions, HASH)
 
     def hashed(self, frame: Any, count: int) -> Any:
-        """Rows that are spread, about so many, to be joined with others that are."""
+        """Returns spread rows, about `count`, with a hint to hash them in a join with other spread rows."""
         return frame.hint("shuffle_hash" if count <= HASHED_ROWS * self._partitions else "merge")
 
 
 def long(value: int) -> Any:
-    """A constant column."""
+    """Returns a constant column."""
     from pyspark.sql import functions as f
 
     return f.lit(value).cast("long")

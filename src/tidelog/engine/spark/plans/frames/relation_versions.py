@@ -1,8 +1,8 @@
-"""A relation below a stratum as an epoch changes it: its rows before and after, those that stay, come and go.
+"""Versions of a relation below a stratum in an epoch: its rows before and after, kept, inserted and deleted.
 
-    before = kept + went        after = kept + came        either = kept + went + came
+    before = kept + deleted     after = kept + inserted     either = kept + deleted + inserted
 
-Frames are in the encoding of frames, read where they lie, and made only when they are asked for.
+Frames are in the encoding of frames, are read from the state files, and are made only when they are needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidelog.rules.ir import Relation
 
 @dataclass
 class RelationVersions:
-    """One relation; `changed` is None where this epoch did not change it. `arranged`: its rows after, read inputs."""
+    """`changed` is None if this epoch did not change the relation. `arranged`: the rows after, read once in advance."""
 
     attempt: Attempt
     relation: Relation

@@ -1,9 +1,9 @@
-"""Rows to which a loop of jobs adds, as a few frames that are spread alike: what a job made, no later one makes again.
+"""Rows to which a loop of jobs adds, as a few frames that are spread alike: no job copies all rows of earlier ones.
 
-    8 8 2 1 | 1      segments by their size in jobs, the oldest first; the last is what the last job made
+    8 8 2 1 | 1      segments by their size in jobs, the oldest first; the last is of the last job
 
-When there are `FAN` of a size, they become one, so that plans have a size that hardly grows with the jobs, and a row is
-copied a few times at most. The copying is done by the next job that reads them, without a job of its own.
+`FAN` segments of a size become one, so the size of plans hardly grows with the jobs, and a row is copied a few times at
+most. The next job that reads them does the copying; it needs no job of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Segment:
 
 
 class Segments:
-    """Segments in the order in which they came. `merge`: a frame with the rows of some → what is kept instead."""
+    """Segments, the oldest first. `merge`: a frame with the rows of some segments → the frame that replaces them."""
 
     def __init__(self, merge: Callable[[Any], Any]) -> None:
         self._merge = merge
@@ -42,7 +42,7 @@ class Segments:
 
     @property
     def last(self) -> Any:
-        """What the last job made."""
+        """The rows of the last job."""
         return self._segments[-1].rows
 
     @property
@@ -52,23 +52,24 @@ class Segments:
 
     @property
     def earlier(self) -> Any | None:
-        """All rows but those of the last job; None where there are none."""
+        """All rows but those of the last job; None if there are none."""
         return _together(self._segments[:-1]) if len(self._segments) > 1 else None
 
     def add(self, made: Sequence[Any]) -> None:
-        """Adds what a job has made, which has read all others: rows, and what they came from (`settle.measured`)."""
+        """Adds the frames (`cut_lineage.measured`) of a job that has read all other segments."""
         self._read()
         self._gather()
         self._segments.append(_Segment(made[0], made, 0))
 
     def become(self, made: Sequence[Any]) -> None:
-        """A job has made one segment of all others."""
+        """Replaces all segments by the one that a job has made of them."""
         self.drop()
         self._segments.append(_Segment(made[0], made, _WHOLE))
 
     def take(self) -> tuple[Any, list[Any]]:
-        """All rows merged, which the next job that reads them computes, and what is to be released with them; until
-        that job is done, the segments must not be dropped."""
+        """Returns all rows merged, which the next job that reads them computes, and the frames to release with them.
+        Until that job is done, the segments must not be dropped.
+        """
         if len(self._segments) == 1:
             (only,) = self._segments
             self._segments.clear()
@@ -77,13 +78,13 @@ class Segments:
         return rows, [rows]
 
     def drop(self) -> None:
-        """Lets go of everything."""
+        """Releases all frames."""
         release(*self._replaced, *(frame for segment in self._segments for frame in segment.made))
         self._replaced.clear()
         self._segments.clear()
 
     def _read(self) -> None:
-        """A job has read all segments: now they are there without what they came from."""
+        """Releases the frames behind the segments, once a job has read them all."""
         release(*self._replaced)
         self._replaced.clear()
         for i, segment in enumerate(self._segments):
@@ -92,7 +93,7 @@ class Segments:
                 self._segments[i] = _Segment(segment.rows, segment.made[:1], segment.tier)
 
     def _gather(self) -> None:
-        """Makes one segment of the last ones of a size, if they are enough; of these and more, if that makes enough."""
+        """Makes one segment of the last ones of a size, if they are `FAN`; of larger ones too, if that makes `FAN`."""
         first, tier = len(self._segments), 0
         while True:
             alike = 0

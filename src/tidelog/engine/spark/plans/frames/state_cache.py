@@ -1,7 +1,7 @@
-"""The states of strata on frames that Spark keeps between epochs, so that the next need not read and spread them again.
+"""Cache of the states of strata on frames between epochs, so that the next epoch need not read and spread them.
 
-It is a frame, kept in the memory and on the disks of executors, and lost with them: nothing depends on it. A frame is
-given out only for the very state it holds, named by the label of the attempt that made it (as in `kept.py`).
+A state is a frame in the memory and on the disks of executors, and lost with them: nothing depends on it. A frame is
+returned only for the very state it holds, named by the label of the attempt that made it (as in `engine_cache`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ CACHED_STATE_ROWS = 20_000_000
 
 @dataclass(slots=True)
 class StateFrame:
-    """All rows of a stratum in the frame of `slots`, with their numbers. `made` is what Spark keeps for it.
+    """All packed rows of a stratum with their numbers. `made` has the frames that Spark keeps for it.
 
-    `top` is the highest rank ever given; `rounds` those of the last Bootstrap, 0 where nobody knows.
+    `top` is the highest rank ever given; `rounds` those of the last Bootstrap, 0 if not known.
     """
 
     rows: Any
@@ -42,18 +42,18 @@ class StateCache:
         self._states: dict[tuple[str, ...], tuple[str, StateFrame]] = {}
 
     def find(self, relations: tuple[str, ...], label: str) -> StateFrame | None:
-        """The frame of a stratum if it is in the state of that label."""
+        """Returns the frame of a stratum if it is in the state of that label."""
         found = self._states.get(relations)
         return found[1] if found is not None and found[0] == label else None
 
     def forget(self, relations: tuple[str, ...]) -> None:
-        """Lets go of what is kept for a stratum."""
+        """Releases the state of a stratum."""
         found = self._states.pop(relations, None)
         if found is not None:
             found[1].release()
 
     def commit(self, label: str, states: Mapping[tuple[str, ...], StateFrame], labels: Mapping[str, str]) -> None:
-        """Keeps the frames that an attempt made, and no other that is out of date by the labels of relations."""
+        """Keeps the frames that an attempt made, and releases those that the labels of relations show to be old."""
         for relations, (known, _) in list(self._states.items()):
             if any(labels.get(name) != known for name in relations):
                 self.forget(relations)

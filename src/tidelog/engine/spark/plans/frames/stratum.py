@@ -1,8 +1,8 @@
-"""The plan `frames` for one stratum in one epoch: repaired by waves, or derived by rounds, and stored.
+"""The plan `frames` for one stratum in one epoch: updates it by waves or derives it by rounds, and stores it.
 
-`FramesStratum` is to `maintain` what a stratum of the local engine is, so the same switch decides, and learns from what
-epochs cost. Costs are counted in instances; a wave costs `WAVE_WORK` of them more. What a way makes is written in the
-last of its jobs: base files for all rows, or the touched rows, which the driver lays over the delta.
+`FramesStratum` implements the same interface as a stratum of the local engine, so the same switch decides, and learns
+from the costs of epochs. Costs are counted in instances; a wave costs `WAVE_WORK` of them more. The last job of either
+way writes its result: base files for all rows, or the touched rows, which the driver merges into the delta.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ USUAL_ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What strata on frames share: the switch, which learns, and the states that Spark keeps."""
+    """Shared by all strata on frames: the switch, which learns, and the states that Spark keeps."""
 
     switch: Switch
     states: StateCache
@@ -62,9 +62,9 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class StratumInputs:
-    """What an epoch finds: what was stored by the last one, what is stored by now, and what changed so far.
+    """The inputs of an epoch: the state stored by the last one, the state stored by now, and the changes so far.
 
-    `anew`: what was stored is not to be trusted. `other`: what is stored is of other rules.
+    `recompute`: the old state is not to be trusted. `rule_delta`: the old state is of other rules.
     """
 
     old: Mapping[str, Stored]
@@ -77,7 +77,7 @@ class StratumInputs:
 
 @dataclass(frozen=True, slots=True)
 class FramesOutcome:
-    """The stratum's relations after the epoch, what changed, by relation, and its state as Spark has it, if it does."""
+    """The stratum's relations after the epoch, their changes, and the state that Spark keeps, if it does."""
 
     stored: Mapping[str, Stored]
     changed: Mapping[str, Changed]
@@ -130,7 +130,7 @@ class FramesStratum:
 
     fixed = None
     why = ""
-    is_new = False  # what a change of rules makes another stratum is derived anew by the epoch
+    is_new = False  # the epoch itself recomputes a stratum whose rules have changed
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class FramesStratum:
         }
         self._finder, self.strategy = self._chosen_finder(strategy)
         self._old = [inputs.old.get(name) for name in self.stratum.relations]
-        # What weights changed by does not say which rows came and which went.
+        # Changes of weights do not tell which rows are inserted and which deleted.
         is_clear = not inputs.recompute and not any(changed.weighted for changed in inputs.changed.values())
         self.is_counted = is_clear and all(stored is not None and stored.counted for stored in self._old)
         self._state = kept
@@ -176,7 +176,7 @@ class FramesStratum:
         return self._inputs.watch
 
     def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
-        """How rule instances are found, and the strategy that this is."""
+        """Returns the finder of rule instances, and the name of its strategy."""
         spark, rules = self.attempt.spark, (*self.stratum.rules, *self._inputs.rule_delta.removed)
         if strategy == "circuit" and without_words(types_of(self.stratum, rules, self._relations)) is None:
             return Circuit(spark, self.stratum, self._packed, self._relations, rules), "circuit"
@@ -192,7 +192,7 @@ class FramesStratum:
 
     @property
     def instances(self) -> int:
-        """Before this epoch, or after it where it is done; the work of rounds among them."""
+        """The instances before this epoch, or after it once it is done, with the work of rounds."""
         known = self._result if self.outcome is not None else self._loaded().instances if self.is_counted else 0
         return known + (self._rounds or USUAL_ROUNDS) * WAVE_WORK if known else 0
 
@@ -273,7 +273,7 @@ class FramesStratum:
             self._waves.drop()
 
     def tidy(self) -> None:
-        """Lets go of all frames but the state that the last epoch left and the one that this epoch made."""
+        """Releases all frames but the cached state of the last epoch and the state that this epoch made."""
         for made in (self._waves, self._bootstrap):
             if made is not None:
                 made.drop()
@@ -286,7 +286,7 @@ class FramesStratum:
     # Reading
 
     def _loaded(self) -> StateFrame:
-        """The state of the last epoch, read from its files if nobody has kept it; Spark reads it with the first job."""
+        """Returns the state of the last epoch, read from its files if it is not cached."""
         from pyspark.sql import functions as f
 
         if self._state is None:
@@ -303,7 +303,7 @@ class FramesStratum:
         return self._packed.pack(encoded(rows, self._relations[name], more), name, more)
 
     def _beside_old(self, rows: Any) -> Any:
-        """All rows there are or were: `_was` for the latter, no instance for those that are not derived any more."""
+        """Returns new and old rows: `_was` is 1 for old ones; rows no longer derived have no instance."""
         from pyspark.sql import functions as f
 
         new = rows.withColumn(WAS, long(0))
@@ -349,7 +349,7 @@ class FramesStratum:
         return [(name, self._inputs.old[name]) for name in self.relations]
 
     def _stays_delta(self, touched: int) -> bool:
-        """Whether the touched rows are few beside the base, and each relation is in one bucket."""
+        """True if the touched rows are few beside the base, and each relation is in one bucket."""
         buckets = [bucket for _, stored in self._owned() for bucket in stored.buckets]
         base, delta = sum(bucket.base_rows for bucket in buckets), sum(bucket.delta_rows for bucket in buckets)
         few = delta + touched <= min(DELTA_SHARE * base, MERGED_ROWS)
@@ -384,6 +384,6 @@ class FramesStratum:
 
 
 def _read_below(rule_delta: RuleDelta, stratum: Stratum) -> list[str]:
-    """What rules that go have read below the stratum."""
+    """Returns the relations below the stratum that removed rules read."""
     mentioned = (atom.relation for rule in rule_delta.removed for atom in rule.atoms)
     return [name for name in mentioned if name not in stratum.relations]

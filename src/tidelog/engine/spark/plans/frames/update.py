@@ -1,13 +1,13 @@
 """The ranked Update of one stratum on frames: RETRACT, then INSERT, in waves of one job each, all rules together.
 
-The state of the last epoch is only read. What the waves do to rows lies in an overlay, a frame of the touched rows that
-each wave makes anew (`slots`, and the numbers below); it can be thrown away at any moment. Per wave, and for all rules
-at once: join the events with what the rules read, look up the numbers of the heads, lay the result over the overlay.
+The state of the last epoch is only read. The waves' changes are in an overlay, a frame of the touched rows that each
+wave replaces (`packed_rows`, and the numbers below); it can be dropped at any moment. A wave, for all rules at once,
+joins the events with the relations that the rules read, looks up the numbers of the heads, and updates the overlay.
 
     _rank _count _total    the row's numbers so far; in RETRACT still those of the last epoch
     _killed _lower         RETRACT: how many of its instances have died; how many of those had a lower level
     _was                   INSERT: 1 if the row was there before this epoch
-    _dead _in              the wave of RETRACT in which it died, the wave of INSERT in which it came or came back
+    _dead _in              the wave of RETRACT in which it died, the wave of INSERT that inserted it (again)
     _met                   the instances of the row that the last wave met
 
 The algorithm, and why each instance is met once, is in `docs/decisions/0002-ranked-update.md`; the numbers are those of
@@ -43,15 +43,15 @@ WAVE_WORK = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RuleDelta:
-    """The rules of a stratum that go in an epoch, and those that come; the latter are among its rules already."""
+    """The rules of a stratum that an epoch removes and adds; the added ones are among its rules already."""
 
     removed: tuple[Rule, ...] = ()
     added: tuple[Rule, ...] = ()
 
     def unchanged(self, stratum: Stratum) -> list[Rule]:
-        """The rules that were there and still are."""
-        came = {id(rule) for rule in self.added}
-        return [rule for rule in stratum.rules if id(rule) not in came]
+        """Returns the rules that were there before and still are."""
+        added = {id(rule) for rule in self.added}
+        return [rule for rule in stratum.rules if id(rule) not in added]
 
 
 UNCHANGED_RULES = RuleDelta()
@@ -59,13 +59,13 @@ UNCHANGED_RULES = RuleDelta()
 
 @dataclass(slots=True)
 class RankedUpdate:
-    """What an Update works on, and how far it is.
+    """An Update and its progress.
 
     `rows`: those of the state; `top`: the highest rank ever given; `touched`: the rows of the overlay; `expected`: the
     instances that the next wave may meet.
 
-    A rule that goes is met in wave 0 of RETRACT, one that comes in wave 0 of INSERT, with all of its instances; in
-    front of that the former is there like any other, behind it the latter is.
+    All instances of a removed rule are met in wave 0 of RETRACT, those of an added rule in wave 0 of INSERT. Before
+    that wave the removed rule counts like any other, after it the added one does.
     """
 
     finder: Finder
@@ -88,30 +88,30 @@ class RankedUpdate:
     made: list[Any] = field(default_factory=list)
 
     def update(self, meter: Meter) -> bool:
-        """Both passes; False when the meter had them given up: then `drop` must follow."""
+        """Runs both passes; False if the meter gave them up: then call `drop`."""
         if not self._retract(meter):
             return False
-        # What died may still have instances, so that it returns; otherwise only what came can bring any.
+        # A dead row may still have instances, and return; other new instances need an inserted row.
         return self.insert(meter) if self.dead or self.rule_delta.added or self._has_events(deleted=False) else True
 
     def drop(self) -> None:
-        """Throws the overlay away."""
+        """Drops the overlay."""
         release(*self.made)
         self.made.clear()
         self.overlay = None
 
     def alive(self) -> Any:
-        """The rows of the last epoch that did not die."""
+        """Returns the rows of the last epoch that did not die."""
         if not self.dead:
             return self.state
         return self._without(self.state, self.overlay.filter(_is(DEAD)))
 
     def untouched(self) -> Any:
-        """The rows of the last epoch whose numbers are what they were."""
+        """Returns the rows of the last epoch whose numbers have not changed."""
         return self._without(self.state, self.overlay)
 
     def merged(self) -> Any:
-        """All rows after the Update, with their numbers."""
+        """Returns all rows after the Update, with their numbers."""
         from pyspark.sql import functions as f
 
         touched = self.overlay.filter(f.col(TOTAL) > 0).select(*self.packed.keys, *NUMBERS)
@@ -120,7 +120,7 @@ class RankedUpdate:
     # RETRACT
 
     def _retract(self, meter: Meter) -> bool:
-        """Kills the instances that hold something gone; then the overlay has the form of INSERT."""
+        """Kills the instances that hold a deleted row; then gives the overlay the form of INSERT."""
         removed, stay = self.rule_delta.removed, self.rule_delta.unchanged(self.stratum)
         if not removed and not self._has_events(deleted=True):
             return True
@@ -174,10 +174,10 @@ class RankedUpdate:
     # INSERT
 
     def insert(self, meter: Meter, wave: int = 0, batch: int = 0) -> bool:
-        """Brings the new instances to life, from a wave on with so many rows in it (0: what came below)."""
+        """Finds the new instances, beginning at `wave` with `batch` rows in it (0: the rows inserted below)."""
         meter.begin()
-        first, begun, goes_on, came = wave, self.born, True, batch
-        # Without a change below, what died may return all the same.
+        first, begun, goes_on, inserted = wave, self.born, True, batch
+        # Without a change below, dead rows may return all the same.
         batch = batch or self._changed_below() + len(self.rule_delta.removed) + len(self.rule_delta.added)
         while batch and goes_on:
             rules, entire = (
@@ -188,8 +188,8 @@ class RankedUpdate:
             top = self.top
             waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
             self.born += met
-            came += waiting
-            check_rows(self.watch, self.stratum, self.rows - self.dead + came)
+            inserted += waiting
+            check_rows(self.watch, self.stratum, self.rows - self.dead + inserted)
             wave += 1
             batch = waiting if self.stratum.recursive else 0
             goes_on = meter.goes_on(self._progress(self.born - begun, wave - first, batch, waiting))
@@ -215,7 +215,7 @@ class RankedUpdate:
         return rows
 
     def _records(self, met: Any, wave: int) -> Any:
-        """The new record of each head that was met."""
+        """Returns the new record of each head that was met."""
         from pyspark.sql import functions as f
 
         keys = self.packed.keys
@@ -258,7 +258,7 @@ class RankedUpdate:
     # Both
 
     def _has_events(self, *, deleted: bool) -> bool:
-        """Whether an instance may die (live): a row that rules read left (came), or one whose absence they read."""
+        """True if rules may lose instances (`deleted`) or get new ones by the changes below."""
         for rule in (*self.rule_delta.unchanged(self.stratum), *(self.rule_delta.removed if deleted else ())):
             for atoms, is_deleted in ((rule.positives, deleted), (rule.negatives, not deleted)):
                 read = [self.below[atom.relation] for atom in atoms if atom.relation in self.below]
@@ -270,14 +270,14 @@ class RankedUpdate:
         return sum(each.deleted_count + each.inserted_count for each in self.below.values())
 
     def _counted(self, found: Any) -> Any:
-        """Instances that were met, where their heads' rows are: how many of each level."""
+        """Returns the heads met, spread like the rows, with the number of instances of each level."""
         from pyspark.sql import functions as f
 
         spread = self.packed.spread(found)
         return spread.groupBy(*self.packed.keys, LEVEL).agg(f.count(f.lit(1)).alias(MET))
 
     def _take(self, overlay: Any, wave: int, entered: str) -> tuple[int, int]:
-        """Makes this the overlay, in one job; how many rows the next wave has, and how many instances were met."""
+        """Replaces the overlay, in one job. Returns the rows of the next wave and the instances met."""
         from pyspark.sql import functions as f
 
         check_round(self.watch, self.stratum, wave)
@@ -302,7 +302,7 @@ class RankedUpdate:
 
 @dataclass(frozen=True, slots=True)
 class _Wave:
-    """One wave of an Update, with so many rows in it."""
+    """One wave of an Update, with `batch` rows in it."""
 
     waves: RankedUpdate
     wave: int
@@ -315,7 +315,7 @@ class _Wave:
 
 @dataclass(frozen=True, slots=True)
 class _RetractWave(_Wave):
-    """What a wave of RETRACT reads: in front of an event what is not dead by now, behind it what was not inputs."""
+    """The `Reading` of a RETRACT wave: the rows not dead by now in front of an event, not dead before behind it."""
 
     @property
     def inside_rows(self) -> int:
@@ -350,7 +350,7 @@ class _RetractWave(_Wave):
 
 @dataclass(frozen=True, slots=True)
 class _InsertWave(_Wave):
-    """What a wave of INSERT reads: in front of an event what is there by now, behind it what was there inputs."""
+    """The `Reading` of an INSERT wave: the rows there by now in front of an event, there before behind it."""
 
     @property
     def inside_rows(self) -> int:
@@ -383,7 +383,7 @@ class _InsertWave(_Wave):
         return below.either if negated else below.kept
 
     def _there(self, last: int) -> Any:
-        """The rows that did not die and those that came by this wave."""
+        """Returns the rows that did not die and those inserted up to the wave `last`."""
         waves = self.waves
         columns = [*waves.packed.keys, RANK]
         alive = waves.alive().select(*columns)
@@ -400,7 +400,7 @@ def _changes(versions: RelationVersions, *, deleted: bool) -> Events | None:
 
 
 def _is(name: str) -> Any:
-    """Whether a column has a value."""
+    """Returns the condition that a column has a value."""
     from pyspark.sql import functions as f
 
     return f.col(name).isNotNull()

@@ -1,8 +1,8 @@
 """Frames of rows with their numbers → state files and files of changes, written by the tasks themselves in one job.
 
-A row says whether it was there before the epoch (`_was`) and how many instances it has now (`_total`): that is what
-came and what went. A task writes for its rows of a relation one file of each kind, batch by batch, and answers with a
-line of JSON. As with the tasks of `task`, files count only when the driver names them: a task may run twice or die.
+Each row has a flag for its presence before the epoch (`_was`) and its number of instances now (`_total`); these tell
+inserted and deleted rows. A task writes for its rows of a relation one file of each kind, batch by batch, and returns
+one line of JSON. As in `task`, files count only when the driver names them: a task may run twice or die.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAS = "_was"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task wrote of one relation; `rows` have an instance, `instances` are theirs."""
+    """The files that one task wrote for one relation; `rows` have an instance, `instances` are theirs."""
 
     relation: str
     state: str | None
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What all tasks wrote of one relation."""
+    """The files that all tasks wrote for one relation."""
 
     files: tuple[str, ...]
     rows: int
@@ -77,7 +77,7 @@ def write_parts(
 
 
 def _nothing_of(frame: Any) -> Any:
-    """No answer, for which Spark has to compute the whole frame."""
+    """Returns no line, but makes Spark compute the whole frame."""
     from pyspark.sql import functions as f
 
     return frame.agg(f.count(f.lit(1)).alias("rows")).filter(f.col("rows") < 0).select(f.lit("").alias("answer"))
@@ -141,7 +141,7 @@ def _write(
 
 
 def _is_sound(there: pa.Table, all_rows: pa.Table) -> bool:
-    """Every row that is there is supported from below, and none has fewer instances than none."""
+    """True if every present row has an instance of a lower level, and no row a negative number of instances."""
     counts = pc.min(there["_count"]).as_py()
     totals = pc.min(all_rows[TOTAL]).as_py()
     return (counts is None or counts > 0) and (totals is None or totals >= 0)
