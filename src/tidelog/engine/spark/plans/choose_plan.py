@@ -1,17 +1,17 @@
-"""Rules and sizes → the jobs of an epoch: which strata run together, and by which of three plans.
+"""Rules and sizes → the jobs of an epoch: the strata that share a job, and the plan of each job.
 
     decomposed    the pivot cuts the strata into buckets; one task per bucket runs its whole fixpoint
-    single task   one task runs everything; what a small stratum costs anyway is the job, not the work
-    frames        rounds of DataFrame joins, for what is too large for one task and has no pivot
+    single task   one task runs everything: the cost of a small stratum is the job, not the work
+    frames        rounds of DataFrame joins, for a stratum too large for one task and without a pivot
 
-and, with `engine="auto"` (`place.py`),
+and, with `engine="auto"` (`placement`),
 
     driver        the single task, in this process and without a job
 
 The number of jobs is the cost of an epoch, so neighbouring strata share a job where one task may see all they need:
-any number of single-task strata, and decomposed strata that have a pivot in common. The choice is a function of the
-program, the sizes and the user's requested, made anew before each job, when the sizes below are known; state moves
-between plans without loss, because all keep the same numbers, and ranks stay true however buckets are cut.
+any number of single-task strata, and decomposed strata that have a pivot in common. The choice depends on the program,
+the sizes and the requested plans. It is made before each job, when the sizes below are known. State moves between plans
+without loss, because all keep the same numbers, and ranks stay true however buckets are cut.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FRAMES_ROWS = 20_000_000
 
 
 class Plan(StrEnum):
-    """How strata are run; the value is what reports call the place."""
+    """A way to run strata; the value is the place in reports."""
 
     DECOMPOSED = "decomposed"
     SINGLE_TASK = "single task"
@@ -82,9 +82,9 @@ class Segment:
 
 class Chooser:
     """Chooses for one program (in the form of `split_inputs`); pivots are looked for once per group of strata. With
-    `placement` strata may run in this process. With `circuit` what rules as rows can say runs on frames.
+    `placement` strata may run in this process. With `circuit` strata that rule rows can express run on frames.
 
-    Raises UsageError when a request names no derived relation or a plan that cannot be.
+    Raises UsageError when a request names no derived relation or an impossible plan.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class Chooser:
     def choose(
         self, rows: Mapping[str, int], after: Segment | None = None, events: Mapping[str, int] | None = None
     ) -> Segment | None:
-        """The next segment after one (None: the first), given how many rows each relation has (absent: none), and how
-        many of them changed.
+        """Returns the segment that follows `after` (None: the first); None when there are no more rules.
 
-        Strata without rules belong to no segment. None when no rules are left.
+        `rows` and `events` have the rows and the changed rows of each relation (absent: none). Strata without rules
+        belong to no segment.
         """
         strata = self._program.strata
         start = 0 if after is None else 1 + strata.index(after.strata[-1])
@@ -143,7 +143,7 @@ class Chooser:
         return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
 
     def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
-        """The segment, in this process if that is the place for it."""
+        """Returns the segment, moved to this process if the placement says so."""
         if self._placement is None or segment.is_requested:
             return segment
         size = sum(rows.get(name, 0) for name in segment.reads + segment.relations)
@@ -155,7 +155,7 @@ class Chooser:
         return replace(segment, reason=f"{segment.reason}; {why}" if why else segment.reason)
 
     def _join(self, first: Segment, second: Segment) -> Segment | None:
-        """One segment for both, or None when they need a job each."""
+        """Returns one segment for both, or None when they need a job each."""
         strata = first.strata + second.strata
         plans = {first.plan, second.plan}
         is_requested = first.is_requested or second.is_requested
@@ -171,7 +171,7 @@ class Chooser:
         return Segment(strata, Plan.DECOMPOSED, decomposition.pivots, decomposition.reason, is_requested)
 
     def _takes_frames(self, stratum: Stratum) -> bool:
-        """Whether the stratum is nothing but joins of sets, and nobody asks when its rows were derived."""
+        """True if the stratum has only joins of sets, and no relation that is inspected."""
         inspected = {each.relation for each in self._program.inspections}
         return not any(
             rule.group is not None
@@ -197,7 +197,7 @@ class Chooser:
         return self._known_pivots[names]
 
     def _plans(self) -> list[Plan]:
-        """Those that may be asked for."""
+        """Returns the plans that may be requested."""
         return [plan for plan in Plan if plan is not Plan.DRIVER or self._placement is not None]
 
     def _checked(self, requested: Mapping[str, str]) -> dict[int, Plan]:
@@ -230,8 +230,8 @@ def show_choice(
     *,
     auto: bool = False,
 ) -> str:
-    """The plan of each stratum and why, for people: with `rows` for those sizes, without as for large relations. With
-    `auto`, the plan that a stratum has where it does not run in the driver's process."""
+    """Returns the plan of each stratum and its reason, for people: for the sizes `rows`, or for large relations. With
+    `auto`, the plan of a stratum where it does not run in the driver's process."""
     split = split_inputs(program).rules
     sizes = dict.fromkeys(split.relations, SINGLE_TASK_ROWS) if rows is None else rows
     chooser = Chooser(split, plans, _NeverInDriver(lambda: 1) if auto else None)
@@ -245,7 +245,7 @@ def show_choice(
 
 
 class _NeverInDriver(Placement):
-    """What shows the plans for strata that run elsewhere."""
+    """Placement that shows the plans of strata outside this process."""
 
     def runs_in_driver(
         self, relations: Relations, plan: str, is_small: bool, rows: int, events: int

@@ -1,6 +1,6 @@
 """Rules → the columns by which their recursion can be cut into independent parts.
 
-A pivot is one column of each relation such that no rule ever brings rows with different values there together:
+A pivot is one column of each relation such that no rule ever joins rows with different values there:
 
     Reach(x, y) :- Edge(x, y).
     Reach(x, z) :- Reach(x, y), Edge(y, z).          column 0 of Reach: both rules carry `x` to the head
@@ -11,10 +11,10 @@ alone. Ranks live inside such a part, so they stay true however values are dealt
 
 The condition, for every rule whose head is in the set: the head's pivot term is a variable, and every literal on a
 relation of the set, positive or negated, has the same variable at its own pivot. A rule without a positive literal on
-the set must still say whose part its rows belong to: its pivot term is a variable that a positive literal on a relation
-below binds, or, if nothing of the set is negated either, a constant. A value that an expression computes belongs to
-nobody until it is computed, so such a column is no pivot. Nor is what a FlatMap or a transformer gives. A rule that
-groups a relation by its key carries the key.
+the set must still tell the part of its rows: its pivot term is a variable that a positive literal on a relation below
+binds, or, if nothing of the set is negated either, a constant. The part of a computed value is unknown until it is
+computed, so the column of an expression, a FlatMap or a transformer is no pivot. A rule that groups a relation by its
+key carries the key.
 
 This is the pivot set of generalised decomposable programs (BigDatalog), widened to negation and to several strata.
 """
@@ -36,7 +36,7 @@ class Decomposition:
 
 
 def find_pivots(rules: Sequence[Rule], relations: Mapping[str, Relation], inside: Iterable[str]) -> Decomposition:
-    """A pivot column for each relation of `inside`, which has all heads of `rules`; the leftmost that will do."""
+    """Returns the leftmost possible pivot column for each relation of `inside`, which has all heads of `rules`."""
     members = tuple(inside)
     columns: dict[str, list[int]] = {}
     for name in members:
@@ -57,13 +57,13 @@ def find_pivots(rules: Sequence[Rule], relations: Mapping[str, Relation], inside
 
 
 def inside_atoms(rule: Rule, inside: Iterable[str]) -> list[Atom]:
-    """The atoms of the body (positive, negated, grouped, transformed) that stand on a relation of the set."""
+    """Returns the atoms of the body (positive, negated, grouped, transformed) on relations of the set."""
     members = set(inside)
     return [atom for atom in rule.atoms if atom.relation in members]
 
 
 def binding_atom(rule: Rule, variable: Variable) -> tuple[int, int] | None:
-    """The first positive or grouping literal with this variable: its place in the body, and the column."""
+    """Returns the place in the body and the column of the first positive or grouping literal with this variable."""
     for place, literal in enumerate(rule.body):
         if isinstance(literal, Positive | Group) and variable in literal.atom.terms:
             return place, literal.atom.terms.index(variable)
@@ -79,9 +79,9 @@ def _says_whose_it_is(rule: Rule, position: int, inside: Sequence[str]) -> bool:
 
 
 def _solve(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, int] | None:
-    """One column per relation such that every link carries its variable; tries the leftmost first.
+    """Returns one column per relation such that every link carries its variable; tries the leftmost first.
 
-    Narrowing after each choice leaves most relations one column, so trying again is rare.
+    Narrowing after each choice keeps one column of most relations, so trying again is rare.
     """
     narrowed = _narrow(columns, links)
     if narrowed is None:
@@ -97,7 +97,7 @@ def _solve(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]])
 
 
 def _narrow(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, list[int]] | None:
-    """The columns that still have a partner at the other end of each link; None when a relation has none left."""
+    """Returns the columns that have a partner at the other end of each link; None when a relation has none."""
     left = dict(columns)
     changed = True
     while changed:

@@ -1,11 +1,11 @@
-"""Where a stratum runs with `engine="auto"`: in this process, or by the plan that Spark would have, by measured time.
+"""Place of a stratum with `engine="auto"`: measured times → this process, or the plan that Spark would have.
 
-A Spark job costs some tenths of a second however little it does; this process costs nothing to ask, but has one state
-in its memory and no other machines. What an epoch of about so many events took in a place is remembered for each
-stratum, and the place that is expected to be faster is taken. State moves with it through the epoch's files.
+A Spark job costs some tenths of a second however little it does; this process costs nothing to call, but has one state
+in its memory and no other machines. The times of epochs of about the same number of events are remembered for each
+stratum and place, and the place with the smaller expected time is taken. State moves with it through the epoch's files.
 
-What is not known is guessed, and tried where the guess is clearly better: a decomposed stratum takes what it took here,
-divided among the tasks, and a job.
+Unknown times are guessed, and a place is tried where the guess is clearly better: a decomposed stratum takes its time
+here, divided among the tasks, plus a job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DRIVER_ROWS = 4_000_000
 """Above this many rows, read and held, a stratum does not run in this process, which needs some 100 bytes for each."""
 
 JOB_SECONDS = 0.3
-"""What a Spark job costs, until one was measured."""
+"""Cost of a Spark job, until one was measured."""
 
 SMALL_SHARE = 0.05
 """A change of a smaller share of the rows is tried in this process, whatever was done with larger ones."""
@@ -27,10 +27,10 @@ BETTER = 0.7
 """A place that was not measured is tried when it is expected to take this share of the other's time."""
 
 ENOUGH = 2
-"""So many measurements say something: the first one in a process also loads kernels, and the first job a session."""
+"""Measurements that are needed: the first one in a process also loads kernels, and the first job a session."""
 
 START_SECONDS = 5.0
-"""What it costs to start a session."""
+"""Cost of the start of a session."""
 
 _KEPT = 5
 _BAND_BITS = 4
@@ -40,9 +40,9 @@ Relations = tuple[str, ...]
 
 @dataclass(slots=True)
 class Placement:
-    """What is known of all strata of a database.
+    """Measured times of all strata of a database.
 
-    `workers` says how many tasks run at a time, `is_started` whether there is a session to run them.
+    `workers` returns how many tasks run at a time, `is_started` is True if there is a session to run them.
     """
 
     workers: Callable[[], int]
@@ -51,17 +51,17 @@ class Placement:
     _jobs: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def note(self, relations: Relations, place: str, events: int, seconds: float) -> None:
-        """A stratum took so long in a place for a change of so many rows below it."""
+        """Notes the time that a stratum took in a place for a change of `events` rows below it."""
         bands = self._seen.setdefault((relations, place), {})
         bands.setdefault(_band(events), deque(maxlen=_KEPT)).append(seconds)
 
     def note_job(self, seconds: float) -> None:
-        """A job took so long beside what its tasks took."""
+        """Notes the time of a job without the time of its tasks."""
         self._jobs.append(seconds)
 
     def expected(self, relations: Relations, place: str, events: int) -> float | None:
-        """Seconds; from changes of about the same size, or from the nearest that were smaller, in proportion, or
-        larger. None where not enough was measured."""
+        """Returns the seconds that changes of about this size took, or of the nearest smaller (in proportion) or larger
+        size. None if too little was measured."""
         bands = self._seen.get((relations, place))
         if not bands or sum(map(len, bands.values())) < ENOUGH:
             return None
@@ -74,8 +74,8 @@ class Placement:
     def runs_in_driver(
         self, relations: Relations, plan: str, is_small: bool, rows: int, events: int
     ) -> tuple[bool, str]:
-        """Whether this process is the place for a stratum with so many rows, which Spark would run by that plan
-        (`is_small`: in one task, because it is), and why."""
+        """Returns True if this process is the place for a stratum with so many rows, which Spark would run by `plan`
+        (`is_small`: in one task because it is small), and the reason."""
         if rows > DRIVER_ROWS:
             return False, f"{rows:,} rows are too many for this process"
         here, there = self.expected(relations, "driver", events), self.expected(relations, plan, events)

@@ -8,7 +8,7 @@ rules derive, with one more rule.
                                       R(x) :- R#input(x).
 
 After this a relation is written or derived, never both: a batch of input is compared with a plain set, and a fact
-reaches the task that maintains its row by the same way as any other row below the stratum.
+reaches the task that maintains its row in the same way as any other row below the stratum.
 The numbers of R's rows are those of the local engine with every rank one higher: the level of a fact is 0 here, not -1.
 """
 
@@ -22,7 +22,7 @@ from tidelog.rules.ir import Atom, Positive, Relation, Role, Rule, RuleProgram, 
 
 @dataclass(frozen=True, slots=True)
 class SplitProgram:
-    """`written` says, for each input relation, which relation of the new program takes what users write into it."""
+    """`written` has, for each input relation, the relation of the new program that takes the users' writes."""
 
     rules: RuleProgram
     written: Mapping[str, str]
@@ -37,14 +37,14 @@ _INPUT = "#input"
 
 
 def is_copy(rule: Rule) -> bool:
-    """Whether a rule only says that facts are rows."""
+    """True if the rule only copies facts into a relation."""
     return any(atom.relation == f"{rule.head.relation}{_INPUT}" for atom in rule.positives)
 
 
 def split_inputs(program: RuleProgram, apart: Container[str] = ()) -> SplitProgram:
-    """The program in which no relation has both facts from users and rules.
+    """Returns the program in which no relation has both facts from users and rules.
 
-    `apart` has names of relations such as `R#input`, whose R is two relations also where it has no rules any more.
+    `apart` has names of relations such as `R#input`, whose R stays split even if it has no rules any more.
     """
     derived = {rule.head.relation for rule in program.rules}
     derived |= {name for name in program.relations if f"{name}{_INPUT}" in apart}

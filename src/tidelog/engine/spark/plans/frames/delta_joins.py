@@ -74,8 +74,7 @@ class Finder(Protocol):
     def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
         """Returns heads, in the common frame with their levels: of the instances of the rules `by_event` that hold an
         event of the wave, and of all instances of the rules `entire` (added or removed rules, and the first wave of a
-        Bootstrap), which read the version in front of an event.
-        """
+        Bootstrap), which read the version in front of an event."""
 
     def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
         """Returns the relations below, read once for all rounds of a Bootstrap."""

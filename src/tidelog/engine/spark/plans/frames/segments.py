@@ -68,8 +68,7 @@ class Segments:
 
     def take(self) -> tuple[Any, list[Any]]:
         """Returns all rows merged, which the next job that reads them computes, and the frames to release with them.
-        Until that job is done, the segments must not be dropped.
-        """
+        Until that job is done, the segments must not be dropped."""
         if len(self._segments) == 1:
             (only,) = self._segments
             self._segments.clear()

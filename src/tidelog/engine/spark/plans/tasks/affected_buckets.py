@@ -1,11 +1,11 @@
-"""What changed below a decomposed segment → the buckets that it may meet. The others are left alone: no task, no file.
+"""Changes below a decomposed segment → the buckets that they may meet. All other buckets get no task and no file.
 
 An instance of a rule is in one bucket. If it has a row of the segment, it has one that was there before the epoch, or
-one that this epoch brought to the bucket by another instance: so a bucket changes only if some rule joins a changed row
-below with old rows of the bucket. Whether it does is told by three things, the first that applies:
+one that this epoch inserted into the bucket by another instance. So a bucket changes only if some rule joins a changed
+row below with old rows of the bucket. The first of three tests that applies decides:
 
-- the changed literal carries the variable of the pivot: then the value says which bucket;
-- it shares variables with literals on the segment: then the bucket's filters (`join_keys`) say whether rows have them;
+- the changed literal carries the variable of the pivot: then its value tells the bucket;
+- it shares variables with literals on the segment: then the bucket's filters (`key_filters`) tell if rows have them;
 - otherwise every bucket may be met, unless the relation of a literal on the segment is empty there.
 """
 
@@ -34,7 +34,7 @@ Filters = Callable[[str], Mapping[int, KeyFilter]]
 
 @dataclass(frozen=True, slots=True)
 class AffectedBuckets:
-    """A segment with what is stored of it, cut into so many buckets, and the changed rows of relations below."""
+    """A segment with its stored state, cut into buckets, and the changed rows of relations below."""
 
     segment: Segment
     buckets: int
@@ -44,7 +44,7 @@ class AffectedBuckets:
     definitions: Definitions
 
     def numbers(self) -> list[int]:
-        """The buckets that may change."""
+        """Returns the buckets that may change."""
         met = np.zeros(self.buckets, dtype=np.bool_)
         for stratum in self.segment.strata:
             for rule in stratum.rules:
@@ -54,7 +54,7 @@ class AffectedBuckets:
         return np.flatnonzero(met).tolist()
 
     def _met(self, rule: Rule, atom: Atom, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """The buckets in which an instance of the rule may have one of these rows at this atom."""
+        """Returns the buckets in which an instance of the rule may have one of these rows at this atom."""
         none, every = np.zeros(self.buckets, dtype=np.bool_), np.ones(self.buckets, dtype=np.bool_)
         if not rows.num_rows:
             return none
@@ -76,7 +76,7 @@ class AffectedBuckets:
         return np.array([self._meets(own, atom, rows, bucket) for bucket in range(self.buckets)])
 
     def _meets(self, own: list[Atom], atom: Atom, rows: pa.Table, bucket: int) -> bool:
-        """Whether one of the rows may be joined with rows of the bucket at all of the rule's atoms on the segment."""
+        """True if one of the rows may be joined with rows of the bucket at all of the rule's atoms on the segment."""
         may = np.ones(rows.num_rows, dtype=np.bool_)
         for each in own:
             part = self._bucket(each.relation, bucket)

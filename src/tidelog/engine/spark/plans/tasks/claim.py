@@ -1,10 +1,9 @@
-"""Which task does which bucket, where all tasks run on the driver's machine.
+"""Buckets of a job → tasks, where all tasks run on the driver's machine: a task claims the buckets that it runs.
 
-Spark hands a task to any of its Python processes, but the engine that holds a bucket's state is in one of them
-(`kept.py`): a bucket that meets the wrong process is loaded from files, which takes longer than a small epoch. So tasks
-choose. A task first claims the buckets whose engines its process keeps. A bucket that another process keeps it leaves
-alone for a moment; what nobody keeps, or nobody has claimed by then, it takes. It goes on until nothing is left, so a
-late task costs nothing.
+Spark gives a task to any of its Python processes, but the engine that holds a bucket's state is in one of them
+(`engine_cache`). In any other process the bucket is loaded from files, which takes longer than a small epoch. So tasks
+choose. A task first claims the buckets whose engines its process keeps. For a moment it does not claim the buckets of
+other processes; then it claims whatever is free, until nothing is, so a late task costs nothing.
 
 A claim is a file that can be made only once. It says that a task *has begun*: if the task dies, its buckets are missing
 among the answers, and the driver runs those again without claims.
@@ -26,10 +25,10 @@ _PAUSE = 0.004
 def claimed_buckets(
     folder: str, label: str, owners: Sequence[int | None], keeps: Callable[[int], bool]
 ) -> Iterator[int]:
-    """The buckets that this task does, each claimed before it is given.
+    """Yields the buckets of this task, each claimed before.
 
-    `owners` has for each bucket the id of the process that did it last, `keeps` says whether this process still has
-    its engine.
+    `owners` has for each bucket the id of the process that ran it last; `keeps` is True if this process still has its
+    engine.
     """
     started = time.monotonic()
     process = os.getpid()
@@ -47,7 +46,7 @@ def claimed_buckets(
 
 
 def _claim(file: Path) -> bool:
-    """True when the claim is ours; False when it was made before."""
+    """True if the claim is ours; False if it was made before."""
     try:
         file.touch(exist_ok=False)
     except FileExistsError:

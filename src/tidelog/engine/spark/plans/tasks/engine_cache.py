@@ -1,8 +1,8 @@
-"""The local engines that a Python process of Spark keeps between jobs.
+"""Cache of the local engines that a Python process of Spark keeps between jobs.
 
-Spark reuses its Python processes. To load a bucket's state costs many times what a small epoch costs, so a process
-keeps the engines of the buckets that it did last. An engine is given out only for the very state it is in, named by
-the label of the attempt that made that state; a failed or repeated attempt has a label that nobody asks for again.
+Spark reuses its Python processes. To load a bucket's state costs many times as much as a small epoch, so a process
+keeps the engines of the buckets that it ran last. An engine is returned only for the very state it is in, named by
+the label of the attempt that made that state; the label of a failed or repeated attempt is never used again.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class EngineCache:
         self._engines: OrderedDict[Key, tuple[str, LocalEngine, int]] = OrderedDict()
 
     def has(self, key: Key, label: str) -> bool:
-        """Whether `take` would find it."""
+        """True if `take` would find an engine."""
         return key in self._engines and self._engines[key][0] == label
 
     def take(self, key: Key, label: str) -> LocalEngine | None:
-        """The engine of a bucket if it is in the state of that label. It is no longer kept: `put` it back."""
+        """Removes and returns the engine of a bucket if it is in the state of that label; `put` it back later."""
         found = self._engines.pop(key, None)
         return found[1] if found is not None and found[0] == label else None
 
     def put(self, key: Key, label: str, engine: LocalEngine) -> None:
-        """Keeps an engine; those unused for longest go when there are too many rows."""
+        """Keeps an engine; removes those unused for longest when there are too many rows."""
         rows = sum(engine.count(name) for name in engine.program.relations)
         self._engines[key] = (label, engine, rows)
         while len(self._engines) > 1 and sum(kept[2] for kept in self._engines.values()) > CACHED_ROWS:

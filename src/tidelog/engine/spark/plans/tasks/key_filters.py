@@ -1,10 +1,10 @@
-"""Which values stand in the columns of a bucket by which rows below are joined: what never meets it can be told.
+"""Filters of the values in the join columns of a bucket: they tell which changes below never meet the bucket.
 
     Reach(x, z) :- Reach(x, y), Edge(y, z).        a change of Edge(7, _) meets a bucket only if its Reach has a y of 7
 
 For each such column a bucket has a filter: a bit for each value of a hash, set where some row has had the value. So a
-value whose bit is not set is in no row. Rows that leave do not clear bits; when all numbers of a bucket are new, so is
-its filter. The filters of a bucket of a relation are a small file beside its rows.
+value whose bit is not set is in no row. Deleted rows do not clear bits; a recompute of the bucket makes a new filter.
+The filters of a bucket of a relation are a small file beside its rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeyFilter:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> KeyFilter:
-        """A filter of the values of a stored column, with room for as many again."""
+        """Makes a filter of the values of a stored column, with room for as many again."""
         distinct = len(column.unique())
         size = _LEAST_BITS
         while size < min(_BITS_PER_VALUE * distinct, _MOST_BITS):
@@ -46,12 +46,12 @@ class KeyFilter:
         return KeyFilter(bits)
 
     def may_have(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """For each value whether some row may have it; False is certain."""
+        """Returns, for each value, True if some row may have it; False is certain."""
         return self.bits[bucket_of_column(column, len(self.bits))]
 
 
 def shared_columns(first: Atom, second: Atom) -> list[tuple[int, int]]:
-    """The columns of two atoms that have a variable in common, as pairs."""
+    """Returns the pairs of columns in which two atoms have the same variable."""
     return [
         (i, second.terms.index(term))
         for i, term in enumerate(first.terms)
@@ -60,7 +60,7 @@ def shared_columns(first: Atom, second: Atom) -> list[tuple[int, int]]:
 
 
 def joined_columns(rules: Iterable[Rule], inside: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """For each relation of a segment the columns by which its rows meet rows below."""
+    """Returns, for each relation of a segment, the columns by which its rows join rows below."""
     found: dict[str, set[int]] = {}
     for rule in rules:
         own = [atom for atom in rule.positives if atom.relation in inside]
@@ -74,9 +74,9 @@ def joined_columns(rules: Iterable[Rule], inside: Sequence[str]) -> dict[str, tu
 def write_filters(
     directory: StateDirectory, epoch: int, name: str, columns: Sequence[int], rows: pa.Table, old: str | None
 ) -> str | None:
-    """The filters of the rows, or (`old`) those of a file with more rows; the name of a file, which may be the old one.
+    """Writes the filters of the rows, added to those of the file `old` if given. Returns the file's name.
 
-    None where there is nothing to filter.
+    The name may be the old one, and is None if there is nothing to filter.
     """
     if not columns:
         return None
@@ -94,7 +94,7 @@ def write_filters(
 
 
 def read_filters(directory: StateDirectory, file: str) -> Mapping[int, KeyFilter]:
-    """The filters of a file, by column."""
+    """Reads the filters of a file, by column."""
     return _read(directory.address, file)
 
 

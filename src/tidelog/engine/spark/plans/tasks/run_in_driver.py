@@ -1,8 +1,8 @@
-"""A job that is one task → the same in this process, without Spark: an epoch of a local engine that can be ended.
+"""Runs a job of one task in this process, without Spark: an epoch of a local engine that can be cancelled.
 
-What ends it from another thread is the engine's own `cancel`, which an engine hears only while an epoch of it runs;
-before and after, and whenever it tells where it is, the attempt is asked. A local engine must not be interrupted
-between any two steps of Python, so an interrupt from the keyboard ends it in the same way, and is raised after that.
+The engine's own `cancel` ends it from another thread, but only while an epoch runs; before and after, and at each
+progress report, the attempt is checked. A local engine must not be interrupted between any two steps of Python, so an
+interrupt from the keyboard cancels it in the same way, and is raised after that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run_in_driver(attempt: Attempt, job: Job) -> TaskOutcome:
-    """Brings the only bucket of a job to the new epoch. Raises EvaluationError when the attempt was ended."""
+    """Brings the only bucket of a job to the new epoch. Raises EvaluationError if the attempt was cancelled."""
     ending = _Ending(attempt)
     with attempt.cancellation.also_cancels(ending.end), ending.on_cancellation():
         try:
@@ -34,7 +34,7 @@ def run_in_driver(attempt: Attempt, job: Job) -> TaskOutcome:
 
 
 class _Ending:
-    """What ends the engine of an attempt."""
+    """Cancels the engine of an attempt."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.engine: LocalEngine | None = None
@@ -42,19 +42,19 @@ class _Ending:
         self._is_interrupted = False
 
     def meet(self, engine: LocalEngine) -> None:
-        """This is the engine. Raises where the attempt is to end already."""
+        """Takes the engine. Raises if the attempt is cancelled already."""
         self.engine = engine
         self._check()
         engine.on_progress(self._begin)
 
     def end(self) -> None:
-        """Ends the epoch of the engine, if it is in one."""
+        """Cancels the epoch of the engine, if it is in one."""
         if self.engine is not None:
             self.engine.cancel()
 
     @contextmanager
     def on_cancellation(self) -> Iterator[None]:
-        """In here an interrupt from the keyboard ends the engine, before those get it who handle cancellation."""
+        """Cancels the engine on a keyboard interrupt inside the block; the earlier handler is called after it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -8,9 +8,9 @@ place of one literal that binds its pivot variable, the part of that relation th
     Reach(x, z) :- Reach(x, y), Edge(y, z).      Reach(x, z) :- Reach(x, y), Edge(y, z).
 
 Rows of the segment that such rules did not place in the bucket can then never appear in it, because every other rule
-carries the pivot (`pivot.py`). A rule whose pivot is a constant is kept by the one bucket that the constant belongs to.
+carries the pivot (`pivot`). A rule whose pivot is a constant is kept by the one bucket that the constant belongs to.
 
-Relations that have weights keep them: what a task reads of one below is a multiset to it, or a stream.
+Weighted relations keep their weights: to the task, one below is a multiset or a stream.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgram:
-    """What a task runs, and on what: its inputs, all named, and the relations that it maintains."""
+    """The program of a task, its inputs, all named, and the relations that it maintains."""
 
     program: RuleProgram
     shares: tuple[Share, ...]
@@ -47,7 +47,7 @@ class TaskProgram:
 def task_program(
     segment: Segment, relations: Mapping[str, Relation], buckets: int, bucket: int, context: TaskContext | None = None
 ) -> TaskProgram:
-    """The program of one bucket. Columns are named by position, the relations of the segment are outputs or hidden."""
+    """Returns the program of one bucket: columns named by position, relations of the segment as outputs or hidden."""
     context = context or TaskContext()
     shares: dict[str, Share] = {}
     rules: list[Rule] = []
@@ -88,7 +88,7 @@ def _maintained(relation: Relation) -> Relation:
 def _own_rule(
     rule: Rule, segment: Segment, buckets: int, bucket: int, shares: dict[str, Share], context: TaskContext
 ) -> Rule | None:
-    """The rule as the bucket evaluates it, or None; notes the part of a relation that it reads."""
+    """Returns the rule as the bucket evaluates it, or None; notes the part of a relation that it reads."""
     read = rule.positives if rule.group is None else (rule.group.atom,)
     if buckets == 1 or any(atom.relation in segment.relations for atom in read):
         return rule

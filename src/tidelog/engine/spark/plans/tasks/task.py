@@ -1,16 +1,16 @@
-"""What a Spark task does: brings one bucket of a segment to the new epoch with the local engine.
+"""The work of a Spark task: brings one bucket of a segment to the new epoch with the local engine.
 
 A task gets a job and the number of its bucket. It takes the bucket's state as of the last epoch, commits the changes of
-the relations below as one transaction of the local engine, writes what changed as Parquet and answers with one line
-of JSON: the names of its files, their rows, and what the engine reports, or the Tidelog error that stopped it. The
+the relations below as one transaction of the local engine, writes the result as Parquet and answers with one line
+of JSON: the names of its files, their rows, and the engine's report, or the Tidelog error that stopped it. The
 files count only when the driver names them in the manifest, so a task may run twice or die at any point.
 
-Two ways to the new epoch. *Update*: load the state, commit the changes; the local engine repairs, or bootstraps where
-its switch says so. *Anew*: there is no state with numbers, so everything is derived from the relations below, and what
-came and went is the difference to the old rows, if there were any.
+Two ways to the new epoch. *Update*: load the state, commit the changes; the local engine updates, or bootstraps where
+its switch says so. *Recompute*: there is no state with numbers, so everything is derived from the relations below, and
+the changes are the difference to the old rows, if there were any.
 
-What a task keeps between epochs are rows with their numbers, and weights. That is all the history that its strata
-have: what a delayed relation waits for stays with the driver, and a stream has none.
+A task keeps rows with their numbers, and weights, between epochs. Its strata have no other history: delayed changes
+stay with the driver, and a stream has none.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MissedChanges:
-    """A bucket that was left alone: the state in which its engine was kept, and what changed below since then."""
+    """A bucket without a task: the label of its engine's state, and the changes below since then."""
 
     label: str
     changes: tuple[Mapping[str, Changed], ...]
@@ -71,10 +71,10 @@ class MissedChanges:
 class Job:
     """One segment in one epoch, for all of its tasks. Travels to them pickled.
 
-    `old` and `new` say what is stored before this epoch and so far in it, for the relations of the segment and those
-    below; `changed` has what this epoch changed below. `label` names the state that this attempt makes, `old_label`
+    `old` and `new` have the state before this epoch and so far in it, for the relations of the segment and those
+    below; `changed` has the changes of this epoch below. `label` names the state that this attempt makes, `old_label`
     the one it starts from. `spent` is how many seconds of the epoch are gone. `wanted` are the buckets that the change
-    may meet (None: all); `behind` those of them that earlier changes did not.
+    may meet (None: all); `missed` has those of them that earlier changes did not meet.
     """
 
     directory: StateDirectory
@@ -95,7 +95,7 @@ class Job:
 
     @property
     def filtered(self) -> dict[str, tuple[int, ...]]:
-        """The columns of the segment's relations that filters are kept of."""
+        """The filtered columns of the segment's relations."""
         rules = (rule for stratum in self.segment.strata for rule in stratum.rules)
         return joined_columns(rules, self.segment.relations)
 
@@ -105,24 +105,24 @@ class Job:
         return tuple(range(self.buckets)) if self.wanted is None else self.wanted
 
     def kept_label(self, bucket: int) -> str:
-        """The label of the state in which an engine of the bucket would be, if a process keeps one."""
+        """Returns the label of the state of the bucket's engine, if a process keeps one."""
         return self.missed[bucket].label if bucket in self.missed else self.old_label
 
     @property
     def always(self) -> bool:
-        """Whether the segment has something that lasts for one epoch only."""
+        """True if a relation of the segment lasts for one epoch only."""
         return any(name in self.context.latest for name in self.segment.relations)
 
     def key(self, bucket: int) -> Key:
-        """The name under which a process keeps the engine of a bucket."""
+        """Returns the key of the bucket's engine in `EngineCache`."""
         return (self.directory.address, self.buckets, bucket, *self.segment.relations)
 
     def cut(self, name: str, bucket: int) -> Cut | None:
-        """The part of a relation of the segment that a bucket has; None: all of it."""
+        """Returns the bucket's part of a relation of the segment; None: all of it."""
         return Cut(self.segment.pivots[name], self.buckets, bucket) if self.buckets > 1 else None
 
     def old_bucket(self, name: str, bucket: int) -> Bucket | None:
-        """The bucket's files of the last epoch; None when the relation was cut otherwise then."""
+        """Returns the bucket's files of the last epoch; None if the relation was cut otherwise then."""
         stored = self.old.get(name)
         if stored is None:
             return Bucket()
@@ -133,9 +133,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class BucketRelation:
-    """One bucket of one relation after the epoch, and the file with what came and went, if anything did.
+    """One bucket of one relation after the epoch, and the file with its changes, if there are any.
 
-    `inspected` is a file with what an `Inspect` has to show.
+    `inspected` is a file with the rows that an `Inspect` has to show.
     """
 
     bucket: Bucket
@@ -147,7 +147,7 @@ class BucketRelation:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What a task answers about one bucket, and the id of the process that now keeps its engine."""
+    """The answer of a task about one bucket, and the id of the process that now keeps its engine."""
 
     bucket: int
     relations: Mapping[str, BucketRelation]
@@ -159,8 +159,8 @@ class TaskOutcome:
 class Workers:
     """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
 
-    `owners` remembers, by what a job maintains, which process did each bucket last; `behind`, which buckets were left
-    alone since.
+    Both by the relations of a job: `owners` has the process that ran each bucket last, `missed` the buckets that have
+    had no task since.
     """
 
     count: int
@@ -176,7 +176,7 @@ class Workers:
 
 
 def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
-    """Runs the job's tasks as one Spark job; the outcomes by bucket. Raises the first Tidelog error of a task."""
+    """Runs the job's tasks as one Spark job. Returns outcomes by bucket. Raises the first Tidelog error of a task."""
     found: dict[int, TaskOutcome] = {}
     if workers.are_here:
         owners = workers.owners.get(job.segment.relations, [])
@@ -194,8 +194,8 @@ def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
 
 
 def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | None = None) -> TaskOutcome:
-    """Brings one bucket to the new epoch and writes its files; in a task, or wherever it is called. `meet` gets the
-    engine before it begins."""
+    """Brings one bucket to the new epoch and writes its files, in a task or in the driver. `meet` gets the engine
+    before it begins."""
     task = task_program(job.segment, job.relations, job.buckets, bucket, job.context)
     below = TaskInputs(job.directory, job.relations, task)
     key = job.key(bucket)
@@ -230,7 +230,7 @@ _Result = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
 
 
 def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operation]) -> _Result:
-    """Commits the changes to the loaded engine and writes what they did."""
+    """Commits the changes to the loaded engine and writes the result."""
     outcome = None
     if operations or job.always:
         outcome = engine.step(operations) if job.always else engine.commit(operations)
@@ -260,7 +260,7 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
 
 
 def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) -> _Result:
-    """Derives everything from the facts, and writes it with its difference to what was there before."""
+    """Derives everything from the facts, and writes it with its difference to the old rows."""
     engine.spent = job.spent
     outcome = engine.open()
     seen = [_passing(job, engine)]
@@ -289,13 +289,13 @@ def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) ->
             if old.num_rows:
                 relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
             else:
-                # All rows came: the file with the state says so, too.
+                # All rows are inserted: the state file serves as the file of changes.
                 relations[name] = BucketRelation(written, next(iter(written.base), None), new.num_rows)
     return _with_inspected(job, relations, _inspected_in_all(job, [each[1] for each in seen])), outcome.report.strata
 
 
 def _passing(job: Job, engine: LocalEngine) -> tuple[dict[str, pa.Table], Mapping[str, pa.Table]]:
-    """What the last epoch of an engine leaves no trace of in its state: what streams had, and what is inspected."""
+    """Returns the results of the engine's last epoch that are not in its state: rows of streams, and inspected rows."""
     streams = [name for name in job.segment.relations if job.relations[name].kind is Kind.STREAM]
     return {name: engine.weight_changes(name) for name in streams}, engine.inspected()
 
@@ -305,7 +305,7 @@ def _passes(job: Job, name: str) -> bool:
 
 
 def _inspected_in_all(job: Job, parts: list[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
-    """What several epochs of an engine, which are one to everybody else, have to show together."""
+    """Returns the inspected rows of several epochs of an engine, as of one epoch."""
     found = {}
     for name in {name for part in parts for name in part}:
         tables = [part[name] for part in parts if name in part]
@@ -329,7 +329,7 @@ def _with_inspected(
 
 
 def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
-    """The old files; where the relation was cut otherwise until now, its rows in the new cut."""
+    """Returns the old files; if the relation was cut otherwise until now, writes its rows in the new cut."""
     old = job.old_bucket(name, bucket)
     if old is None:
         table = _old_state(job, bucket, name)
@@ -338,7 +338,7 @@ def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
 
 
 def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | None) -> Bucket:
-    """The bucket with filters of these rows, or of those that it had filters of and these."""
+    """Returns the bucket with filters of these rows, added to the filters `old`."""
     columns = job.filtered.get(name, ())
     if job.buckets == 1 or not bucket.rows:
         return replace(bucket, keys=None)
@@ -359,7 +359,7 @@ def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, delet
 
 
 def _with_weights(job: Job, name: str, bucket: Bucket, delta: pa.Table) -> BucketRelation:
-    """The same for a weighted relation, of which `delta` has what the epoch adds to weights."""
+    """Writes the changes of a weighted relation: `delta` has the changes of weights."""
     if not delta.num_rows:
         return BucketRelation(bucket)
     file = job.directory.new_name(job.epoch, name, "changes")
@@ -369,7 +369,7 @@ def _with_weights(job: Job, name: str, bucket: Bucket, delta: pa.Table) -> Bucke
 
 
 def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """The rows whose values are not among the others; both tables have numbers beside them."""
+    """Returns the rows whose values are not among the others; both tables have numbers beside them."""
     values = [name for name in rows.column_names if name not in NUMBERS]
     if not rows.num_rows or not others.num_rows:
         return rows

@@ -1,4 +1,4 @@
-"""What all tasks of a database need to know beside the segment that they maintain, and how it travels to them."""
+"""Task context: the facts about a database that all its tasks need beside their segment, and how they travel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaskContext:
 
     @property
     def latest(self) -> frozenset[str]:
-        """The relations of what a stream brings: they change also in an epoch in which it brings nothing."""
+        """The relations with the rows of a stream: they change also in an epoch in which the stream has none."""
         return frozenset(feed.relation for feed in self.feeds if feed.latest)
 
     @property
@@ -43,12 +43,12 @@ class TaskContext:
 
 
 def without_keys(relations: Mapping[str, Relation]) -> dict[str, Relation]:
-    """The relations as tasks need them: primary keys are looked at where rows are written, and nowhere else."""
+    """Returns the relations as tasks need them: primary keys are checked only where users write rows."""
     return {name: replace(relation, key=None, key_type=None) for name, relation in relations.items()}
 
 
 def ship(value: Any) -> bytes:
-    """The value as bytes that `pickle.loads` reads in another process.
+    """Returns the value as bytes that `pickle.loads` reads in another process.
 
     Extern functions may be closures, or stand in a file that other processes cannot import: those go as code.
     """
@@ -61,5 +61,5 @@ def ship(value: Any) -> bytes:
 
 
 def _modules_of_files() -> list[ModuleType]:
-    """The modules that were run from a file (`--externs`) and cannot be found by their names."""
+    """Returns the modules that were run from a file (`--externs`) and cannot be found by their names."""
     return [module for name, module in list(sys.modules.items()) if name.startswith("tidelog_externs_")]

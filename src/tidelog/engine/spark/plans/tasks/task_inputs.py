@@ -1,7 +1,7 @@
-"""The relations below a segment, as one task sees them: their rows before and after the epoch, and what changed.
+"""Relations below a segment → the inputs of one task: their rows before and after the epoch, and their changes.
 
-Each comes in the form of the task's program (`subprogram.Share`): whole, or only the rows of the task's bucket. A
-relation is read once however many shares of it there are, and not at all if nobody asks.
+Each has the form of the task's program (`subprogram.Share`): whole, or only the rows of the task's bucket. A
+relation is read once however many shares of it there are, and only when it is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidelog.rules.schema.stored import stored_schema
 
 
 class TaskInputs:
-    """Reads what a task needs of the relations below it; `relations` has all relations of the program."""
+    """Reads the relations below a task; `relations` has all relations of the program."""
 
     def __init__(self, directory: StateDirectory, relations: Mapping[str, Relation], task: TaskProgram) -> None:
         self._directory = directory
@@ -28,7 +28,7 @@ class TaskInputs:
         self._task = task
 
     def changes(self, changed: Mapping[str, Changed]) -> list[Operation]:
-        """What changed, as writes into the inputs of the task's program; empty when nothing concerns this task."""
+        """Returns the changes as writes into the inputs of the task's program; empty if none concerns this task."""
         known: dict[str, pa.Table] = {}
         operations = []
         for share in self._task.shares:
@@ -44,7 +44,7 @@ class TaskInputs:
         return operations
 
     def facts(self, stored: Mapping[str, Stored], changed: Mapping[str, Changed]) -> list[Operation]:
-        """All rows, as inserts into the inputs of the task's program; a stream has only those of the epoch."""
+        """Returns all rows as inserts into the inputs of the task's program; a stream has only those of the epoch."""
         operations = []
         for share, rows in self._rows(stored):
             weighted = self._relations[share.relation].weighted
@@ -55,7 +55,7 @@ class TaskInputs:
         return operations + self.changes(streams)
 
     def states(self, stored: Mapping[str, Stored]) -> dict[str, pa.Table]:
-        """All rows, with the numbers of input facts, in the form of `LocalEngine.load`."""
+        """Returns all rows, with the numbers of input facts, in the form of `LocalEngine.load`."""
         states = {}
         for share, rows in self._rows(stored):
             values = [rows.column(name) for name in rows.column_names if name != TOTAL]
@@ -79,14 +79,14 @@ class TaskInputs:
         return found
 
     def _fitted(self, rows: pa.Table, share: Share) -> pa.Table:
-        """The rows as the local engine takes them; Arrow forgets the length of a table that it casts to no columns."""
+        """Casts the rows for the local engine; Arrow forgets the length of a table that it casts to no columns."""
         schema = stored_schema(self._task.program.relations[share.name])
         chosen = rows.select(schema.names)
         return chosen.cast(schema) if schema.names else chosen
 
 
 def with_input(table: pa.Table, is_input: bool) -> pa.Table:
-    """The table with a column that says whether its rows are input facts."""
+    """Returns the table with a column that is True for input facts."""
     return table.append_column("_input", pa.repeat(pa.scalar(is_input), table.num_rows))
 
 
