@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from xxhash import xxh32_intdigest, xxh64_intdigest
 
 from tests.library.declare import constructor, context, field, interned, map_, option, set_, struct, type_, vec
 from tidelog.library._runtime.hash_bytes import hash_bytes
@@ -39,6 +40,28 @@ CONTEXT = context(
 S = CONTEXT.definitions.class_of("S")
 A, B = CONTEXT.definitions.classes_of("E")
 WORD = (0).to_bytes(8, "little")
+
+
+def test_xxhash_gives_its_published_answers_for_no_bytes() -> None:
+    assert xxh32_intdigest(b"", 0) == 0x02CC5D05
+    assert xxh64_intdigest(b"", 0) == 0xEF46DB3751D8E999
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "short", "long", "longest"),
+    [
+        (UNIT, (), 0xFACD8AC0, 0x5C62A8C7C40ED0E2, 0x5C62A8C7C40ED0E291A195E2EE9A2C28),
+        (STRING, "a", 0xC672C5AC, 0x9BD1BC123F12BEE8, 0x9BD1BC123F12BEE8D7237E1D1D8444CB),
+        (U64, 7, 0x6028CBFF, 0x371EA9A09D981246, 0x371EA9A09D981246C621F2A5DE614BB4),
+        (BIGINT, -5, 0x67C0F964, 0x16CF826C20F2FC1A, 0x16CF826C20F2FC1A00A4583EAC145F49),
+        (vec(U32), Vec([1, 2, 3]), 0x28407DB5, 0x0A66AAC2B3B11D9F, 0x0A66AAC2B3B11D9F6CCB11083DF3E39C),
+        (NamedType("S"), S((True, False), 1), 0x2B96C5F7, 0xBC87D3370AAC8BC2, 0xBC87D3370AAC8BC23C218FC02DB55486),
+    ],
+)
+def test_hashes_have_known_answers(type_: Type, value: Any, short: int, long: int, longest: int) -> None:
+    assert hash32(CONTEXT, type_, value) == short
+    assert hash64(CONTEXT, type_, value) == long
+    assert hash128(CONTEXT, type_, value) == longest
 
 
 @pytest.mark.parametrize(
