@@ -1,7 +1,6 @@
-"""A path as it is written in a pipeline file → where that is: on this machine, or in a store that has an address.
+"""Paths of a pipeline file → absolute paths of this machine, or addresses of stores.
 
-`file:` is this machine, with as many slashes as one likes. What stands behind it is the path as it is, as Spark has it:
-a `%20` is no blank.
+`file:` is this machine, with any number of slashes. The text after it is the path as it is: a `%20` is no blank.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _PATTERN = re.compile(r"[*?\[{]")
 
 
 def resolve(path: str, folder: Path) -> str:
-    """The absolute path, relative to a folder, or the address; one of this machine begins with `file:///`."""
+    """Returns the absolute path, relative to a folder, or the address; `file:` addresses begin with `file:///`."""
     at = _FILE.match(path)
     if at is not None:
         return f"file://{Path('/', path[at.end() :]).resolve()}"
@@ -27,7 +26,7 @@ def resolve(path: str, folder: Path) -> str:
 
 
 def on_this_machine(path: str) -> Path | None:
-    """The path of a file or folder of this machine; None for one that is elsewhere."""
+    """Returns the path of a file or folder of this machine, or None for an address of a store."""
     at = _FILE.match(path)
     if at is not None:
         return Path("/", path[at.end() :])
@@ -35,8 +34,7 @@ def on_this_machine(path: str) -> Path | None:
 
 
 def shown_place(address: str | None) -> str:
-    """The file that a record is from, as it is called on this machine; Spark has it as an address, with `%20` for a
-    blank."""
+    """Returns the file of a record as messages name it; Spark gives an address, with `%20` for a blank."""
     if address is None or not is_address(address):
         return address or "a row"
     plain = unquote(address)
@@ -44,24 +42,23 @@ def shown_place(address: str | None) -> str:
 
 
 def known_to_arrow(address: str) -> str:
-    """An address in pyarrow's words, which has other names for some schemes than Spark."""
+    """Returns the address with pyarrow's name of the scheme, which may differ from Spark's."""
     scheme = _SCHEME.match(address)
     return address if scheme is None else f"{_store(scheme[1])}{address[len(scheme[1]) :]}"
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path is a pattern of Spark's, which stands for several."""
+    """True if a path is a pattern of Spark, which matches several paths."""
     return _PATTERN.search(path) is not None
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two resolved places are the same, or one is inside the other. A place may be a pattern of Spark's, such
-    as `data/*.csv`."""
+    """True if two resolved places, or patterns such as `data/*.csv`, are equal or one is inside the other."""
     return all(_may_be_equal(left, right) for left, right in zip(_parts(one), _parts(other)))
 
 
 def is_inside(inner: str, outer: str) -> bool:
-    """Whether a place is another one, or inside it."""
+    """True if the two places are equal, or the first is inside the second."""
     return len(_parts(inner)) >= len(_parts(outer)) and overlap(inner, outer)
 
 

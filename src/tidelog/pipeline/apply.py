@@ -1,7 +1,7 @@
-"""What a batch has resolved on → the writes of a transaction.
+"""Resolved operations of a batch → the inserts and deletes of a transaction.
 
-A row that is to take a key is compared with the rows that have the key now: those go, unless one is equal. A feed into
-a relation with a primary key replaces, too: what is there under a key is no error, nor is a delete of what is not.
+A row that takes a key is compared with the present rows of the key: they are deleted, except an equal one. A feed into
+a relation with a primary key replaces rows, too: a present row of the key, or a delete of an absent row, is no error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_THERE = (Code.KEY_NOT_FOUND, Code.DIFFERENT_ROW)
 
 
 def apply(tx: Transaction, resolved: Resolved, feed: Feed, relation: Relation, old_rows: OldRows) -> None:
-    """Writes what one feed of a batch does. Costs time in the batch, and a look-up for each key."""
+    """Writes the operations of one feed of a batch. Costs the size of the batch, and a lookup per key."""
     deletes, inserts = list(resolved.deletes), list(resolved.inserts)
     if resolved.by_key:
         present = old_rows(relation.name, feed.key, list(resolved.by_key))

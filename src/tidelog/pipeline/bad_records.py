@@ -1,5 +1,4 @@
-"""What becomes of records that cannot be taken: the batch fails, or they are left out, counted, and kept for the
-quarantine."""
+"""Bad records of a batch: they fail the batch, or are left out, counted, and kept for the quarantine."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from tidelog.pipeline.records import BadRecord
 
 @dataclass(slots=True)
 class BadRecords:
-    """The bad records of one batch. `skip`: they are left out; `keep`: all are wanted, not only their number."""
+    """The bad records of one batch. With `skip` they are left out; with `keep` all are kept, not only counted."""
 
     skip: bool
     keep: bool
@@ -23,7 +22,7 @@ class BadRecords:
     kept: list[tuple[str, BadRecord]] = field(default_factory=list)
 
     def add(self, relation: str, bad: BadRecord) -> None:
-        """Raises the record's error where records are not to be left out."""
+        """Counts a bad record; raises its error unless `skip` is set."""
         if not self.skip:
             raise bad.error
         self.count += 1
@@ -32,12 +31,12 @@ class BadRecords:
             self.kept.append((relation, bad))
 
     def add_row(self, relation: str, bad: BadRow, path: Path) -> None:
-        """The same for a row of a file, whose reader begins the message with the place."""
+        """Adds a row of a file, whose reader begins the message with the place."""
         place = re.match(rf"{re.escape(str(path))}(:\d+:\d+|: row \d+)?", bad.error.message)
         self.add(relation, BadRecord(place[0] if place else str(path), bad.text, bad.error))
 
     def add_all(self, other: BadRecords) -> None:
-        """Takes over what another one has, of a part of the batch."""
+        """Adds the bad records of a part of the batch."""
         self.count += other.count
         self.first = self.first or other.first
         self.kept += other.kept

@@ -1,4 +1,4 @@
-"""A batch: what all feeds have that is new, taken together as one epoch; and who asks for the next one, or stops."""
+"""A batch: the new records of all feeds, taken as one epoch; and the request to stop after a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Records = Iterator[Record | BadRecord]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`records` by relation, each to be read once. A batch that is delivered again has the same number and records."""
+    """`records` by relation, each iterable once. A batch that is delivered again has the same number and records."""
 
     number: int
     records: Mapping[str, Records]
@@ -28,7 +28,7 @@ Take = Callable[[Batch], None]
 
 
 class Stop:
-    """A wish to stop, after the batch that is being taken."""
+    """A request to stop after the current batch."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -41,7 +41,7 @@ class Stop:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits until somebody wishes to stop, but not longer; whether somebody did."""
+        """Waits for a stop request, at most so many seconds; True if there is one."""
         return self._event.wait(seconds)
 
     @contextmanager
@@ -68,7 +68,7 @@ class Feeds(Protocol):
     """The feeds of a pipeline, on one engine."""
 
     def check(self, last: int | None) -> None:
-        """Raises UsageError where the last batch that is committed cannot be one of these feeds'."""
+        """Raises UsageError if the last committed batch cannot be a batch of these feeds."""
 
     def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
-        """Delivers all batches after the last one, in order; with `watch` also those that come, until `stop`."""
+        """Delivers all batches after the last one, in order; with `watch` also later ones, until `stop`."""

@@ -1,7 +1,7 @@
-"""Settings and the program that they name → nothing, or all that does not go together, each with its line.
+"""Settings and their program → all contradictions between them, each with its line.
 
-A table and a feed need an input relation, an output needs an output relation; the columns that a feed names must be
-there, or must not. What is written to has a folder of its own.
+A table and a feed need an input relation, an output needs an output relation; the columns that a feed names must exist,
+or must not. Every place that is written needs a folder of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESERVED = ("_op", "_epoch", "_weight")
 
 
 def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -> None:
-    """Raises ProgramError with everything that is wrong."""
+    """Raises ProgramError with all contradictions."""
     wrong = list(_wrong(settings, spans, program))
     if wrong:
         raise ProgramError(tuple(sorted(wrong, key=lambda each: each.span.start)))
@@ -55,7 +55,7 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
 
 
 def _overlaps(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
-    """Places that are written to, and are also something else: there one would take away what the other needs."""
+    """Reports places that are written and overlap with another place: one would delete files that the other needs."""
     sources = [("inputs", table.relation, table.place) for table in settings.tables]
     sources += [("changes", feed.relation, feed.place) for feed in settings.feeds]
     sinks = [("outputs", output.relation, output.place) for output in settings.outputs]

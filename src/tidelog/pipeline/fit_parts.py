@@ -1,6 +1,6 @@
-"""A table with columns of its own types → the parts of it that fit a plain relation.
+"""A table with typed columns → the parts of it that fit a plain relation.
 
-The table is fitted as a whole; one that does not fit is halved until the bad rows stand alone.
+The table is fitted as a whole. If it does not fit, it is halved until the bad rows stand alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from tidelog.rules.ir import Relation
 def fit_parts(
     table: pa.Table, relation: Relation, place: Place, on_bad: Callable[[BadRecord], None], start: int = 0
 ) -> Iterator[pa.Table]:
-    """The rows that fit; `on_bad` is told of the others, and may raise. Each bad row costs as many attempts as the
-    table can be halved. Raises DataError for what is wrong with the columns."""
+    """Yields the rows that fit, and calls `on_bad` for the others; raises DataError for bad columns. A bad row among n
+    costs O(log n) attempts.
+    """
     try:
         yield fit_table(table, relation, lambda index: place(start + index))
     except DataError as error:

@@ -1,7 +1,7 @@
-"""The records of a starting table → the rows that a relation begins with, on either engine.
+"""Records of a starting table → the first rows of a relation, on either engine.
 
-A starting table is a feed of inserts. So what a record may be is the same in both, and of rows that share a primary
-key none can be taken.
+A starting table is a feed of inserts. So records have the same forms in both, and of rows that share a primary key
+none can be taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 1_000_000
 
 
 def load_records(tx: Transaction, records: Records, feed: Feed, program: RuleProgram, bad: BadRecords) -> int:
-    """Inserts the rows of the records; how many records there were. `bad` is told of those that cannot be taken."""
+    """Inserts the rows of the records, adds bad records to `bad`, and returns the number of records."""
     relation = program.relations[feed.relation]
     reader = OperationReader(feed, relation, program.functions.definitions)
     count = 0

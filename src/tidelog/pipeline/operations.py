@@ -1,14 +1,14 @@
-"""A record of a feed → an operation: what to do with which row, and how late it is.
+"""A record of a feed → an operation: the row, whether it is inserted, deleted or replaced, and its order.
 
-| word | what it does |
+| word | operation |
 | --- | --- |
-| `+`, `insert`, `c`, `r` | the row comes |
-| `-`, `delete`, `d` | the row goes; with a key, whatever row has the key |
-| `u`, `update` | the row takes the place of that which has its key |
+| `+`, `insert`, `c`, `r` | inserts the row |
+| `-`, `delete`, `d` | deletes the row; with a key, any row that has the key |
+| `u`, `update` | replaces the row that has the key |
 
-`c`, `r`, `u` and `d` are Debezium's (create, read, update, delete); its `t`, which empties a table, is refused, for it
-has no place among the operations on rows. In its envelope a record has the row `before` and
-`after`, perhaps inside `payload`. Columns that the relation does not have are left alone.
+`c`, `r`, `u` and `d` are Debezium's (create, read, update, delete); its `t`, which empties a table, is refused, because
+it is no operation on a row. In its envelope a record has the row `before` and `after`, perhaps inside `payload`.
+Columns that the relation does not have are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tidelog.values import Definitions
 
 
 class Verb(Enum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     INSERT = "insert"
     DELETE = "delete"
@@ -65,7 +65,7 @@ _UNORDERED: Order = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class FeedOperation:
-    """What one record asks for. A delete by key has no row; a feed without keys gives no key."""
+    """The operation of one record. A delete by key has no row; a feed without keys gives no key."""
 
     verb: Verb
     row: Row | None
@@ -88,7 +88,7 @@ class OperationReader:
         self._optional = [is_nullable(column.type, definitions) for column in self._relation.columns]
 
     def read(self, record: Record) -> FeedOperation:
-        """The operation. Raises DataError, with the record's place."""
+        """Returns the operation of a record. Raises DataError, with the record's place."""
         values = record.values
         if self._feed.is_envelope and isinstance(values.get("payload"), Mapping):
             values = values["payload"]
@@ -190,9 +190,8 @@ class OperationReader:
 
 
 def order_of(value: Any) -> Order | None:
-    """What compares as the values do: numbers, also written as text, by size; then times, also written as in ISO 8601,
-    as the moments that they are (in UTC, where nothing is said of the zone); then other texts. None for what has no
-    order."""
+    """Returns a sort key: numbers (also as text) by size, then times (also as ISO 8601 text; in UTC without a zone) as
+    moments, then other texts; None for a value without an order."""
     match value:
         case bool() | None:
             return None
@@ -227,14 +226,14 @@ def _order_of_text(text: str) -> Order | None:
 
 
 def _moment(value: datetime, fraction: Decimal) -> tuple[int, Decimal]:
-    """Whole seconds, and what is left of a second, which may be finer than Python's times are."""
+    """Returns whole seconds and the rest of a second, which may be finer than Python's times."""
     if value.tzinfo is None:
         value = value.replace(tzinfo=UTC)
     return (value.replace(microsecond=0) - _BEGINNING) // timedelta(seconds=1), fraction
 
 
 def _nanoseconds(value: datetime) -> Decimal:
-    """What a time of pandas has beside its microseconds."""
+    """Returns the nanoseconds of a pandas time, beyond its microseconds."""
     return Decimal(getattr(value, "nanosecond", 0)).scaleb(-9)
 
 

@@ -1,11 +1,11 @@
-"""A pipeline file → `Settings`; everything that is wrong with it at once, each with its line.
+"""A pipeline file → `Settings`, or all errors of the file at once, each with its line.
 
     program = "reach.dl"
     [changes.Edge]
     format = "json"
     path   = "feed/edge"
 
-Paths are relative to the file. What the program has to say about it is for `check_settings`.
+Paths are relative to the file. `check_settings` compares the settings with the program.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Made = TypeVar("Made")
 
 
 def read_settings(path: Path, engine: str | None = None) -> tuple[Settings, TomlSpans]:
-    """The settings, and where they stand. `engine` takes the place of the one in the file.
+    """Returns the settings and their positions. `engine` overrides the one of the file.
 
-    Raises UsageError when the file cannot be read, ProgramError with all that is wrong in it.
+    Raises UsageError if the file cannot be read, ProgramError with all errors in it.
     """
     try:
         source = Source(str(path), path.read_text(encoding="utf-8-sig"))
@@ -73,7 +73,7 @@ def _not_toml(source: Source, message: str) -> Diagnostic:
 
 
 class _Reader:
-    """Reads one document; `wrong` collects what is wrong with it."""
+    """Reads one document; `wrong` collects its errors."""
 
     def __init__(self, document: Mapping[str, Any], spans: TomlSpans, folder: Path, engine: str | None) -> None:
         self.wrong: list[Diagnostic] = []
@@ -102,7 +102,7 @@ class _Reader:
         )
 
     def _state(self, path: str) -> str:
-        """The folder of the state; on this machine it is a path, whatever it is written as."""
+        """Returns the folder of the state; on this machine always as a path."""
         self._refuse_elsewhere((), "state", path)
         resolved = resolve(path, self._folder)
         return str(on_this_machine(resolved) or resolved)

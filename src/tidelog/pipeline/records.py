@@ -1,4 +1,4 @@
-"""The records of a feed as they come, before anything is known of their values: what they say, and where they stand."""
+"""Records of a feed before their values are checked: names, raw values and the place in the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that cannot be taken, as far as it could be read, and why."""
+    """A record that cannot be taken, as far as it could be read, and its error."""
 
     place: str
     text: str

@@ -1,9 +1,9 @@
-"""The operations of one batch on one relation → what is to come, to go, and to take which key: one per row or key.
+"""Operations of one batch on one relation → deletes, inserts and rows by key: at most one operation per row or key.
 
-With an order the last operation on a row (or key) wins. Of operations that are equally late, and without an order all
-are, deletes are done before inserts, so an insert wins. That a row was both inserted and deleted is counted as a
-conflict. Two different rows for one key, equally late, cannot be decided: their records are bad. The primary key of the
-relation is such a key, whether the feed names one or not.
+With an order the last operation on a row (or key) wins. Of equally late operations (all, without an order) deletes are
+done before inserts, so an insert wins. A row that was both inserted and deleted is counted as a conflict. Two different
+rows for one key, equally late, cannot be decided: their records are bad. The primary key of the relation is such a key,
+whether the feed names one or not.
 
 In a multiset every operation counts, and in a stream every insert.
 """
@@ -24,9 +24,9 @@ from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 @dataclass(slots=True)
 class Resolved:
-    """What a batch does to one relation. `by_key` has for each key the row that it has afterwards, or None.
+    """The operations of a batch on one relation. `by_key` has for each key the row that it has afterwards, or None.
 
-    `inserts` are in the order in which they came about. `conflict` tells of the first conflict.
+    `inserts` are in the order of the feed. `conflict` describes the first conflict.
     """
 
     deletes: list[Row] = field(default_factory=list)
@@ -40,7 +40,7 @@ PrimaryKey = Callable[[Row], Any]
 
 
 def primary_key(relation: Relation, program: RuleProgram) -> PrimaryKey | None:
-    """The function from a row to its primary key, where the relation has one."""
+    """Returns the function from a row to its primary key, if the relation has one."""
     key = relation.key
     if key is None:
         return None
@@ -49,7 +49,7 @@ def primary_key(relation: Relation, program: RuleProgram) -> PrimaryKey | None:
         try:
             return key.call(program.row_value(relation, row))
         except ZeroDivisionError:
-            return object()  # it has none, and whoever writes it down will say so
+            return object()  # no key; the write will report it
 
     return of_row
 
@@ -60,7 +60,7 @@ def resolve_conflicts(
     on_bad: Callable[[BadRecord], None],
     primary: PrimaryKey | None = None,
 ) -> Resolved:
-    """Costs a pass over the operations. `on_bad` is told of records that contradict one another, and may raise."""
+    """Resolves the operations in one pass; calls `on_bad`, which may raise, for contradictory records."""
     resolved = Resolved()
     if relation.kind is not Kind.SET:
         for each in operations:
@@ -107,7 +107,7 @@ def _one_for_each_key(
     relation: Relation,
     on_bad: Callable[[BadRecord], None],
 ) -> list[list[FeedOperation]]:
-    """Of the operations that bring a row each, in their order, those whose row has its primary key in the end."""
+    """Returns the operations whose row has its primary key in the end, in their order."""
     by_key: dict[Any, list[list[FeedOperation]]] = {}
     for last in coming:
         by_key.setdefault(primary(_row(last)), []).append(last)
@@ -116,7 +116,7 @@ def _one_for_each_key(
         latest = [last for last in found if last[0].order == found[-1][0].order]
         for last in found:
             if last not in latest and last[0].key is not None:
-                resolved.by_key[last[0].key] = None  # its row came, and another one took its place
+                resolved.by_key[last[0].key] = None  # its row is replaced by a later one
         if len(latest) == 1:
             kept += latest
         else:
@@ -125,7 +125,7 @@ def _one_for_each_key(
 
 
 def _row(last: list[FeedOperation]) -> Row:
-    """The row that equally late operations bring; they bring no other."""
+    """Returns the one row that equally late operations insert."""
     return next(each.row for each in last if each.row is not None)
 
 

@@ -1,11 +1,11 @@
-"""Settings → a pipeline that runs: the starting tables, then batch after batch of the feeds, each one epoch.
+"""Settings → a running pipeline: the starting tables, then batch after batch of the feeds, each one epoch.
 
 Exactly once, however often a process is killed: the number of a batch is committed with its epoch, as a mark, and the
-batch is passed over when it is delivered again. Its outputs are written before the commit and made visible after it
-(`sinks`), its bad records are written under its number. So a batch that was interrupted is done again from the start,
-and leaves the same.
+batch is skipped when it is delivered again. Its outputs are written before the commit and made visible after it
+(`sinks`), its bad records are written under its number. So an interrupted batch is taken again from the start, with the
+same result.
 
-The batches are taken by a thread of their own, so that an interrupt from the keyboard waits for the end of a batch.
+A separate thread takes the batches, so that an interrupt from the keyboard waits for the end of a batch.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _BATCH, _OUTPUTS = "pipeline batch", "pipeline outputs"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one batch did. `batch` is its number, or `start` for the starting tables; `read` is how many records it had.
-    A batch without effect has no report. `changes` has for each output relation that changed how
-    many rows came and went. `seconds` are those of reading, of the epoch, and of writing.
+    """The effect of one batch. `batch` is its number, or `start` for the starting tables; `read` counts its records. A
+    batch without effect has no report. `changes` has the numbers of rows inserted into and deleted from each changed
+    output. `seconds` are those of reading, of the epoch, and of writing.
     """
 
     batch: str
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who is told of what a run does."""
+    """Callbacks for the progress of a run."""
 
     begun: Callable[[str, str], object] = lambda phase, what: None
     done: Callable[[Step], object] = lambda step: None
@@ -61,7 +61,7 @@ class Listener:
 
 @dataclass(slots=True)
 class _Progress:
-    """What is known of a batch while it is taken; a phase may be entered again."""
+    """Counts and times of a batch while it is taken; a phase may be entered again."""
 
     batch: str
     bad: BadRecords
@@ -90,10 +90,10 @@ def run_pipeline(
     stop: Stop | None = None,
     spark: Any = None,
 ) -> None:
-    """Takes everything that there is, and with `watch` goes on with what comes until `stop` is set or a signal comes.
+    """Takes all available batches; with `watch` also later ones, until `stop` is set or a signal arrives.
 
-    `skip_bad` says whether records that cannot be taken are left out; by default they are where there is a quarantine.
-    Raises what opening the database raises, DataError for a batch that cannot be taken; nothing of it is left then.
+    `skip_bad` leaves bad records out; by default it is set if there is a quarantine. Raises the errors of opening the
+    database, and DataError for a batch that cannot be taken, which is rolled back.
     """
     listener = listener or Listener()
     stop = stop or Stop()
@@ -119,7 +119,7 @@ def _site(settings: Settings, program: Program, opening: Mapping[str, Any], list
 
 
 def _in_background(work: Callable[[], None], site: Site) -> None:
-    """Does the work in another thread, and raises what it raises. An interrupt here cancels the epoch that runs."""
+    """Runs the work in another thread, and raises its error. A KeyboardInterrupt cancels the current epoch."""
     failures: list[BaseException] = []
 
     def run() -> None:
@@ -162,7 +162,7 @@ class _Run:
         self._last: int | None = None
 
     def all(self, watch: bool, interval: float, stop: Stop) -> None:
-        """Recovers, loads the starting tables if they are not, and takes the batches of the feeds."""
+        """Recovers, loads the starting tables if they are not loaded, and takes the batches of the feeds."""
         known = self._site.database._locked.marks()
         self._last = known.get(_BATCH)
         self._site.feeds.check(self._last)
@@ -173,7 +173,7 @@ class _Run:
             self._site.feeds.run(self._take, self._last, watch=watch, interval=interval, stop=stop)
 
     def _load(self) -> None:
-        """The starting tables, as one epoch."""
+        """Loads the starting tables, as one epoch."""
         progress = self._begin(START)
         unknown = []
         with self._site.database.transaction() as tx:
@@ -190,7 +190,7 @@ class _Run:
         self._finish(tx, -1, progress)
 
     def _take(self, batch: Batch) -> None:
-        """One batch of the feeds, as one epoch; nothing if it was committed before."""
+        """Takes one batch of the feeds, as one epoch; skips it if it was committed before."""
         if self._last is not None and batch.number <= self._last:
             return
         progress = self._begin(str(batch.number))
@@ -231,7 +231,7 @@ class _Run:
                 yield operation
 
     def _before_commit(self, tx: Transaction, number: int, progress: _Progress) -> None:
-        """Everything is read: bad records go to the quarantine; the commit will prepare the outputs, and be marked."""
+        """Writes bad records to the quarantine; lets the commit prepare the outputs and store the batch number."""
         bad = progress.bad
         if bad.first is not None:
             self._listener.warn(
@@ -252,7 +252,7 @@ class _Run:
         progress.enter("epoch")
 
     def _finish(self, tx: Transaction, number: int, progress: _Progress) -> None:
-        """The batch is committed: its outputs are made visible."""
+        """Makes the outputs of the committed batch visible."""
         progress.enter("write")
         self._last = number
         report = tx.report

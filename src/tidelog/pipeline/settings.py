@@ -1,7 +1,7 @@
-"""What a pipeline file says, as values: where rows come from, where changes go, and where the state is.
+"""The content of a pipeline file as values: the sources of rows, the outputs, and the place of the state.
 
-`read_settings` makes them from the text, `check_settings` holds them against the program. Paths are absolute here;
-`written` is a path as it stands in the file, which is what state and messages name.
+`read_settings` makes them from the text, `check_settings` compares them with the program. Paths are absolute here;
+`written` is a path as it stands in the file, for state and messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILES_PER_BATCH = "maxFilesPerTrigger"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something that holds rows: a format, usually a path, and options for whoever reads or writes it."""
+    """A source or target of rows: a format, usually a path, and options for the reader or writer."""
 
     format: str
     path: str | None = None
@@ -29,7 +29,7 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The path, where there has to be one on this machine."""
+        """The path, for a place that is on this machine."""
         found = None if self.path is None else on_this_machine(self.path)
         assert found is not None
         return found
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A starting table: the rows that an input relation begins with."""
+    """A starting table: the first rows of an input relation."""
 
     relation: str
     place: Place
@@ -62,7 +62,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where an output relation goes: the changes of each epoch, or as a whole after each."""
+    """The target of an output relation: the changes of each epoch, or the whole relation after each."""
 
     relation: str
     place: Place

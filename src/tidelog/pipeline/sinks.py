@@ -1,14 +1,14 @@
-"""What becomes of the rows that a pipeline makes: change tables, snapshots, and the quarantine, on either engine.
+"""Outputs of a pipeline: change tables, snapshots, and the quarantine, on either engine.
 
-A change table of files is exactly once. Its rows of epoch N are written to `_pending-N`, a name that readers leave
-alone, before the commit, and renamed to `epoch=N` after it:
+A change table of files is exactly once. Its rows of epoch N are written to `_pending-N`, a name that readers ignore,
+before the commit, and renamed to `epoch=N` after it:
 
-    prepare    the rows of epoch N, before the commit
-    publish    they are visible; the commit is done
-    recover    at opening: what the commit of epoch N should have published is published, the rest is forgotten
+    prepare    before the commit: writes the rows of epoch N
+    publish    after the commit: makes them visible
+    recover    at opening: publishes the rows of a committed epoch N, deletes those of others
 
-So whether an epoch's rows are visible follows from whether it is committed, and the sum of all `epoch=N` is the
-relation. A snapshot is written after the commit, and again at opening if it is of another epoch.
+So the rows of an epoch are visible if and only if it is committed, and the sum of all `epoch=N` is the relation. A
+snapshot is written after the commit, and again at opening if it is of another epoch.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ _PENDING = re.compile(r"_pending-(\d+)")
 
 
 class Sink(Protocol):
-    """Where one output relation goes."""
+    """The target of one output relation."""
 
     relation: str
 
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
-        """Writes what an epoch changed where nobody sees it yet; what was there of an earlier attempt is gone."""
+        """Writes the changes of an epoch, invisible to readers, over those of an earlier attempt."""
 
     def publish(self, epoch: int) -> None:
-        """The epoch is committed: what it changed is to be seen, or the relation as it is now."""
+        """Makes the changes of the committed epoch, or the relation as it is now, visible."""
 
     def begin(self, epoch: int) -> None:
-        """The output is new, or the database is: it begins with all rows that there are."""
+        """Writes all present rows, for a new output or a new database."""
 
     def recover(self, epoch: int) -> None:
-        """The database was opened at an epoch."""
+        """Completes the output of the epoch at which the database was opened."""
 
 
 class Quarantine(Protocol):
-    """Where bad records go."""
+    """The target of bad records."""
 
     def put(self, batch: str, bad: Sequence[tuple[str, BadRecord]]) -> None:
         """Writes the bad records of a batch, each with its relation, over those of an earlier attempt."""
@@ -79,7 +79,7 @@ class Sinks:
             sink.publish(epoch)
 
     def recover(self, epoch: int, known: Sequence[str]) -> None:
-        """`known` are the relations whose sinks have had the changes of earlier epochs."""
+        """Recovers the sinks of `known` relations, which have the changes of earlier epochs, and begins the others."""
         for name, sink in self.sinks.items():
             if name in known:
                 sink.recover(epoch)
@@ -88,29 +88,28 @@ class Sinks:
 
 
 def pending(epoch: int) -> str:
-    """The name of the folder with an epoch's changes before its commit; no reader of Hadoop's kind looks into it."""
+    """Returns the name of the folder of an epoch's changes before its commit; Hadoop's readers ignore it."""
     return f"_pending-{epoch}"
 
 
 def published(epoch: int) -> str:
-    """The name of the folder with an epoch's changes after its commit."""
+    """Returns the name of the folder of an epoch's changes after its commit."""
     return f"epoch={epoch}"
 
 
 def pending_epoch(name: str) -> int | None:
-    """The epoch of a folder that `pending` named."""
+    """Returns the epoch of a folder that `pending` named."""
     found = _PENDING.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def change_relation(relation: Relation) -> Relation:
-    """The columns of a change table: those of the relation, the operation, the epoch; the weight, where it may not be
-    one."""
+    """Returns the relation plus the columns operation, epoch, and weight (unless always one) of a change table."""
     weight = () if relation.kind is Kind.SET else (Column(WEIGHT, BitType(64)),)
     columns = (*relation.columns, Column(OP, STRING), *weight, Column(EPOCH, BitType(64)))
     return replace(relation, columns=columns, key=None, key_type=None)
 
 
 def quarantined(bad: Sequence[tuple[str, BadRecord]]) -> list[tuple[Any, ...]]:
-    """The rows of the quarantine table."""
+    """Returns the rows of the quarantine table."""
     return [(relation, each.place, each.error.code, each.error.message, each.text) for relation, each in bad]

@@ -1,4 +1,4 @@
-"""What a pipeline asks of the engine that it runs on, beside the database: `local.site` and `spark.site` have it."""
+"""The interface between a pipeline and its engine; `local.site` and `spark.site` implement it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Site(Protocol):
     quarantine: Quarantine | None
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
-        """Inserts the rows of a starting table; how many there were, bad ones included, where that is known."""
+        """Inserts the rows of a starting table; returns their number, bad ones included, if it is known."""
 
     def loaded(self) -> None:
-        """The starting tables are committed."""
+        """Frees the state of loading, after the starting tables are committed."""
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         """See `apply.OldRows`."""
 
     def interrupt(self) -> None:
-        """Ends what is under way, as soon as it can be; called from another thread."""
+        """Cancels the current work as soon as possible; called from another thread."""
 
     def close(self) -> None:
         """Closes the database; what was committed stays."""

@@ -1,7 +1,7 @@
-"""A TOML text → where its tables, keys and values stand, for messages that point at them.
+"""A TOML text → the positions of its tables, keys and values, for messages that point at them.
 
-Python's own reader tells values without their places. This goes over the lines and notes what a line begins with: a
-table's header, or a key. What stands inside an inline table has the place of the key before it.
+Python's TOML reader gives no positions. This module scans the lines and notes the table header or key that a line
+begins with. The content of an inline table has the position of the key before it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _COMMENT = re.compile(r"[ \t]*(#.*)?$")
 
 @dataclass(frozen=True, slots=True)
 class TomlSpans:
-    """`names` has the place of each header and key, `values` of what stands behind a key, to the end of the line."""
+    """`names` has the position of each header and key, `values` of the text after a key, to the end of the line."""
 
     source: Source
     names: dict[Name, Span] = field(default_factory=dict)
     values: dict[Name, Span] = field(default_factory=dict)
 
     def of_name(self, name: Name) -> Span:
-        """The place of a name; of something that is not written down, that of what it would be in."""
+        """Returns the position of a name, or of the table around it if the name is not written."""
         while name and name not in self.names:
             name = name[:-1]
         return self.names.get(name, Span(self.source, 0, 0))
 
     def of_value(self, name: Name) -> Span:
-        """The place of a value."""
+        """Returns the position of a value."""
         return self.values.get(name) or self.of_name(name)
 
 
 def toml_spans(source: Source) -> TomlSpans:
-    """Goes over the text once; it need not be good TOML."""
+    """Scans the text once; it need not be valid TOML."""
     found = TomlSpans(source)
     table: Name = ()
     for start, line in zip(source.line_starts, source.text.split("\n")):

@@ -1,10 +1,10 @@
-"""Which files are which batch, noted before a batch is taken: a line of JSON for each batch in `batches.jsonl`.
+"""Log of the files of each batch, written before a batch is taken: a line of JSON per batch in `batches.jsonl`.
 
     {"batch": 7, "files": {"feed/edge": ["0012.json", "0013.json"]}}
 
-The number of the last batch whose epoch is committed is in the commit itself. So whatever happens, a batch that is in
-the log and not committed is taken again, with the same files, and no other batch has a file of it. A last line that was
-not finished is no batch: it was never taken.
+The commit itself stores the number of the last committed batch. So a batch that is in the log and not committed is
+always taken again, with the same files, and no other batch has a file of it. An unfinished last line is no batch: it
+was never taken.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LOCAL_LOG = "batches.jsonl"
 
 
 class BatchLog:
-    """The log in a folder. One process at a time may use it: whoever has the database open for writing."""
+    """The log in a folder. Only the process that has the database open for writing may use it."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises DataError where the log is damaged."""
+        """Raises DataError if the log is damaged."""
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / LOCAL_LOG
         self._batches: list[Files] = []
@@ -36,19 +36,19 @@ class BatchLog:
 
     @property
     def next(self) -> int:
-        """The number of the batch that is not planned yet."""
+        """Number of the next batch to plan."""
         return len(self._batches)
 
     def files(self, batch: int) -> Files:
-        """The files of a batch."""
+        """Returns the files of a batch."""
         return self._batches[batch]
 
     def is_taken(self, feed: str, name: str) -> bool:
-        """Whether a file is part of some batch."""
+        """True if a file is part of some batch."""
         return name in self._taken.get(feed, ())
 
     def plan(self, files: Files) -> int:
-        """Notes the next batch, on the disk, and gives its number."""
+        """Writes the next batch to the disk, and returns its number."""
         number = self.next
         line = json.dumps({"batch": number, "files": files}, ensure_ascii=False) + "\n"
         with self._path.open("ab") as log:

@@ -1,6 +1,6 @@
-"""Folders on this machine → batches: all files that no batch has had yet, of all feeds, are the next one.
+"""Folders on this machine → batches: the next batch is all files of all feeds that no batch has yet.
 
-With `maxFilesPerTrigger` a feed gives at most so many files to a batch, the oldest first.
+`maxFilesPerTrigger` limits the files of a feed in a batch; the oldest are first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidelog.rules.ir import Relation
 
 
 class LocalFeeds:
-    """Implements `Feeds`. The log of batches lies in `folder`; `warn` hears of files that are gone."""
+    """Implements `Feeds`. The log of batches is in `folder`; `warn` is called for missing files."""
 
     def __init__(
         self, feeds: Sequence[Feed], relations: Mapping[str, Relation], folder: Path, warn: Callable[[str], object]

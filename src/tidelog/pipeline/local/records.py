@@ -1,8 +1,8 @@
-"""A file of a feed → its records, one by one; what cannot be taken apart comes as a `BadRecord`.
+"""A file of a feed → its records, one by one; parts that are no records are yielded as `BadRecord`.
 
-A CSV or TSV file has a header when its first line has the names of all columns that the feed needs, or when `header`
-says so; otherwise its columns are those of the relation, then the operation, then the order. JSON is one object per
-line, Parquet has columns by name.
+A CSV or TSV file has a header if its first line has the names of all columns that the feed needs, or if `header` says
+so; otherwise its columns are those of the relation, then the operation, then the order. JSON is one object per line,
+Parquet has columns by name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_CELL = 1 << 30
 
 
 def read_records(path: Path, feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:
-    """The records of one file. Raises DataError when it cannot be read, or not be taken apart into records."""
+    """Yields the records of one file. Raises DataError if it cannot be read or split into records."""
     format_ = format_of(feed.place)
     try:
         if format_ is PARQUET:
@@ -46,20 +46,19 @@ def read_records(path: Path, feed: Feed, relation: Relation) -> Iterator[Record 
 
 
 def columns_of(feed: Feed, relation: Relation) -> list[str]:
-    """The columns of a text file without a header."""
+    """Returns the columns of a text file without a header."""
     names = [column.name for column in relation.columns]
     return names + [name for name in (feed.op, feed.order) if name is not None and name not in names]
 
 
 def needed_columns(feed: Feed, relation: Relation) -> set[str]:
-    """The columns that every record has to have."""
+    """Returns the columns that every record must have."""
     rows = feed.key or [column.name for column in relation.columns]
     return {*rows, *(name for name in (feed.op, feed.order) if name is not None)}
 
 
 def read_document(place: str, text: str, feed: Feed) -> Record | BadRecord | None:
-    """The record that a text in JSON is; None for a tombstone, which follows a delete in a feed of envelopes and says
-    nothing more."""
+    """Returns the record of a JSON text; None for a tombstone, which follows a delete in a feed of envelopes."""
     try:
         document = at_any_depth(json.loads, text)
         reason = "" if isinstance(document, dict) else "the record is not an object"
@@ -98,8 +97,7 @@ def _read_parquet(path: Path) -> Iterator[Record]:
 def read_text(
     lines: Iterable[str], file: str, format_: Format, feed: Feed, relation: Relation
 ) -> Iterator[Record | BadRecord]:
-    """The records of a text file. What a quote that is not well formed belongs to, to the end of the line where that is
-    noticed, is a bad record."""
+    """Yields the records of a text file. A malformed quote makes a bad record, to the end of its line."""
     names: Sequence[str] | None = None
     taken: list[str] = []
     usual_limit = csv.field_size_limit(_LONGEST_CELL)
@@ -137,7 +135,7 @@ def read_text(
 
 
 def _noting(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """The lines; those that were asked for are in `taken`."""
+    """Yields the lines, and appends them to `taken`."""
     for line in lines:
         taken.append(line)
         yield line

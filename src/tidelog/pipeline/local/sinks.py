@@ -1,6 +1,6 @@
 """Change tables, snapshots and the quarantine as files on this machine, in the formats of `tidelog.io`.
 
-Everything is on the disk before the commit that makes it count.
+Everything is on the disk before the commit that depends on it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MARKER = "_epoch"
 
 
 def local_sink(output: Output, relation: Relation, definitions: Definitions, database: Database) -> Sink:
-    """The sink of an output."""
+    """Returns the sink of an output."""
     kind = LocalSnapshot if output.is_snapshot else LocalChangeTable
     return kind(output.place, relation, definitions, database)
 
@@ -83,7 +83,7 @@ class LocalChangeTable:
         self.publish(epoch)
 
     def _forget(self, epoch: int) -> None:
-        """Removes what was prepared for epochs that were not committed."""
+        """Removes the prepared rows of epochs that were not committed."""
         for path in self._folder.glob("_pending-*"):
             found = pending_epoch(path.name)
             if found is not None and found != epoch:

@@ -1,7 +1,7 @@
-"""A pipeline in this process: a durable database, folders of files in and out.
+"""A pipeline in this process: a durable database, and folders of input and output files.
 
 state/database     the database
-state/feeds        which files were which batch
+state/feeds        the files of each batch
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A file of a starting table → the rows in it, inserted.
+"""A file of a starting table → inserted rows.
 
-A record is what it is in a feed: its columns are found by name, those that the relation does not have are left alone,
-and one that may be null may be missing. Text files that have just the relation's columns are read as `tidelog.io` reads
-them, at the speed of Arrow; so is Parquet. Anything else goes record by record.
+Records are as in a feed: columns are found by name, those that the relation does not have are ignored, and a nullable
+one may be missing. Text files with exactly the relation's columns, and Parquet, are read by `tidelog.io`, at the speed
+of Arrow. Anything else is read record by record.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tidelog.rules.schema.arrow import is_plain_relation, with_plain_columns
 
 
 def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: RuleProgram, bad: BadRecords) -> int:
-    """Inserts the rows of all files; how many records there were. Raises DataError where a file cannot be read."""
+    """Inserts the rows of all files; returns the number of records. Raises DataError if a file cannot be read."""
     relation = program.relations[table.relation]
     others: list[Path] = []
     count = 0
@@ -64,7 +64,7 @@ def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: Ru
 
 
 def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
-    """Whether the file can be read as a whole, and gives what its records would."""
+    """True if the file can be read as a whole, with the same rows as record by record."""
     format_ = format_of(place)
     if format_ is JSON_LINES or relation.key is not None or relation.kind is not Kind.SET:
         return False

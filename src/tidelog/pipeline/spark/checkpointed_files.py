@@ -1,7 +1,7 @@
-"""The checkpoint of a query → which files of the batch that will be delivered again are gone.
+"""The checkpoint of a query → the missing files of the batch that will be delivered again.
 
-Spark notes in `offsets/N` how far each source has come with batch N, and in `sources/S` which files a source had at
-which of its steps; what is in `commits` was taken. A file that is gone it leaves out, and says nothing.
+Spark writes to `offsets/N` the step of each source after batch N, to `sources/S` the files of each step of a source,
+and to `commits` the batches that were taken. It silently leaves out a missing file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidelog.pipeline.spark.folder import Folder
 
 
 def missing_files(log: Folder) -> list[str]:
-    """The files that were planned for the last batch, if it was not taken, and that are not there."""
+    """Returns the files that were planned for the last batch, if it was not taken, and that no longer exist."""
     numbers = _numbers(log / "offsets")
     if not numbers or max(numbers) in _numbers(log / "commits"):
         return []
@@ -35,7 +35,7 @@ def _numbers(folder: Folder) -> set[int]:
 
 
 def _steps(log: Folder, batch: int) -> dict[int, int]:
-    """How far each source of files has come with a batch."""
+    """Returns the step of each file source after a batch."""
     found = {}
     lines = (log.read_text(f"offsets/{batch}") or "").splitlines()[2:]
     for source, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""What Spark says when a source or a sink does not work → an error that names the table of the pipeline file."""
+"""Spark's exceptions of a source or a sink → an error that names the table of the pipeline file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _READING = "[FAILED_READ_FILE"
 
 @contextmanager
 def naming(table: str) -> Iterator[None]:
-    """Turns what Spark raises in the block into a DataError about a table such as `changes.Edge`. An error of ours that
-    a task has raised is raised again."""
+    """Turns Spark's exceptions in the block into a DataError about a table such as `changes.Edge`; Tidelog's own errors
+    of a task are raised again."""
     try:
         with spark_errors():
             yield
@@ -35,8 +35,7 @@ def naming(table: str) -> Iterator[None]:
 
 
 def said(error: BaseException) -> str:
-    """What Spark says, on one line and without its stack: what the first exception that says something says, and, where
-    that is which file could not be read, also why."""
+    """Returns Spark's first meaningful message on one line; for an unreadable file also the cause."""
     raised = _RAISED.search(str(error))
     if raised is not None:
         return raised[1].strip()
@@ -48,7 +47,7 @@ def said(error: BaseException) -> str:
 
 
 def _messages(error: BaseException) -> list[str]:
-    """A line of what an exception and each of its causes says; they are in Java's trace or in PySpark's objects."""
+    """Returns a line for an exception and each of its causes, from Java's trace or from PySpark's objects."""
     first, *rest = [line.strip().removeprefix(": ") for line in str(error).strip().splitlines()] or [""]
     found = [first, *(rest[:1] if _NOTHING_SAID.match(first) else ())]
     found += [line for line in rest if line.startswith("Caused by: ")]

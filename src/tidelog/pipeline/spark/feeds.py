@@ -1,9 +1,9 @@
-"""Streams of Spark → batches: one query over all feeds, whose every batch has what is new in any of them.
+"""Streams of Spark → batches: one query over all feeds; a batch has the new records of all of them.
 
-Spark notes in the checkpoint which part of each source is which batch before it delivers it, and delivers a batch
-again, with the same records, until `foreachBatch` has returned. The number of a batch is committed with its epoch, so
-one that was committed is passed over. A checkpoint belongs to its feeds, and to its database: the id of the query, and
-what the feeds are, are kept beside it.
+Spark writes the parts of each source in a batch to the checkpoint before it delivers the batch, and delivers it again,
+with the same records, until `foreachBatch` has returned. The number of a batch is committed with its epoch, so a
+committed batch is skipped. A checkpoint belongs to its feeds and to its database: the id of the query and the
+definitions of the feeds are stored beside it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _FEEDS = "feeds.json"
 
 
 class _StoppedError(Exception):
-    """A batch came after the wish to stop; Spark will deliver it again."""
+    """A batch was delivered after the request to stop; Spark will deliver it again."""
 
 
 class SparkFeeds:
-    """Implements `Feeds`. The checkpoint lies in `folder`; `warn` hears of files that are gone."""
+    """Implements `Feeds`. The checkpoint is in `folder`; `warn` is called for missing files."""
 
     def __init__(
         self, spark: Any, feeds: Sequence[Feed], program: RuleProgram, folder: Folder, warn: Callable[[str], object]
@@ -118,13 +118,13 @@ class SparkFeeds:
                 self._wait(stop)
                 return
             except DataError as error:
-                # Perhaps files came that have other columns than were supposed. The batch will be delivered again.
+                # Perhaps new files have other columns than supposed. The batch will be delivered again.
                 told = (columns_of_files(self._spark, feed.place) for feed in self._supposed)
                 if error.code != Code.SOURCE_FAILED or all(columns is None for columns in told):
                     raise
 
     def interrupt(self) -> None:
-        """Ends the query, in the middle of a batch if need be."""
+        """Ends the query, in the middle of a batch if necessary."""
         if self._query is not None:
             self._query.stop()
 
@@ -173,12 +173,12 @@ class SparkFeeds:
 
 
 def every(seconds: float) -> str:
-    """A time in Spark's words; it knows no numbers such as `1e-05`, and nothing shorter than a millisecond."""
+    """Returns an interval as Spark reads it: without exponents (`1e-05`), and at least a millisecond."""
     return f"{round(seconds * 1000)} milliseconds"
 
 
 def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:
-    """The records in a column that `sources` made."""
+    """Yields the records in a column that `sources` made."""
     is_text = feed.place.format == "csv"
     for each in found:
         place = shown_place(each["place"])
@@ -199,7 +199,7 @@ def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relatio
 
 
 def _probable_columns(feed: Feed, relation: Relation, definitions: Definitions) -> Any:
-    """The columns that the files of a feed will have, as far as the program tells."""
+    """Returns the columns that the files of a feed should have according to the program."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     empty = signed(arrow_schema(with_plain_columns(relation), definitions).empty_table())

@@ -1,5 +1,4 @@
-"""The records of a starting table → rows that fit the relation, in the tasks that read them; nothing goes through the
-driver but bad ones.
+"""Records of a starting table → rows that fit the relation, in the tasks that read them; the driver gets only bad ones.
 
 Columns that Spark reads with types of their own are fitted as whole Arrow columns. Cells and JSON are fitted one by
 one, by the reader of feeds.
@@ -44,7 +43,7 @@ _ARROW = {
 
 
 def bad_column(relation: Relation) -> str:
-    """The name of the column that describes a bad row; no column of the relation has it."""
+    """Returns the name of the column that describes a bad row; no column of the relation has it."""
     name, taken = "_bad", {column.name for column in relation.columns}
     while name in taken:
         name += "_"
@@ -52,8 +51,9 @@ def bad_column(relation: Relation) -> str:
 
 
 def fit_frame(frame: Any, feed: Feed, relation: Relation, definitions: Definitions, *, skip: bool) -> Any:
-    """The rows of a plain relation, with its columns and `bad_column`, which describes a row that does not fit and is
-    null for the others. Without `skip` the first bad row fails the job that reads the frame."""
+    """Returns the rows of a plain relation, with its columns and `bad_column`, which describes a row that does not fit
+    and is null for the others. Without `skip` the first bad row fails the job that reads the frame.
+    """
     relation = with_plain_columns(relation)
     columns = ", ".join(f"`{column.name}` {stored_type(column.type)}" for column in relation.columns)
     schema = f"{columns}{', ' if columns else ''}{bad_column(relation)} string"
@@ -63,7 +63,7 @@ def fit_frame(frame: Any, feed: Feed, relation: Relation, definitions: Definitio
 def fitting(
     feed: Feed, relation: Relation, definitions: Definitions, *, skip: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does with its batches of records."""
+    """Returns the function that fits the batches of records of a task."""
 
     def fit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fitter = _Fitter(feed, relation, definitions, skip)
@@ -74,7 +74,7 @@ def fitting(
 
 
 def bad_record(description: str) -> BadRecord:
-    """The bad record that a task has described."""
+    """Returns the bad record that a task has described."""
     found = json.loads(description)
     return BadRecord(found["place"], found["text"], DataError(found["message"], code=found["code"], help=found["help"]))
 
@@ -146,9 +146,9 @@ class _Fitter:
 
 
 def without_decimals(table: pa.Table, relation: Relation) -> pa.Table:
-    """The table with integers where Spark, which has no other type for all of `u64`, has decimals.
+    """Returns the table with integers instead of the decimals that Spark needs for `u64`.
 
-    A column with a number that is too large stays as it is, for `fit_table` to say so.
+    A column with a number that is too large stays as it is, for `fit_table` to report.
     """
     for place, column in enumerate(relation.columns):
         found, type_ = table.column(place), column.type

@@ -1,4 +1,4 @@
-"""A folder on any file system that pyarrow knows: what a pipeline does there beside what Spark writes."""
+"""A folder on any file system of pyarrow, for the files of a pipeline that Spark does not write."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Folder:
         return Folder(f"{self.address}/{name}")
 
     def spark_path(self, name: str = "") -> str:
-        """The address for Spark, whose file system of choice may be another."""
+        """Returns the full address for Spark, whose default file system may be another."""
         address = f"{self.address}/{name}" if name else self.address
         return address if is_address(address) else f"file://{address}"
 
     def names(self) -> list[str]:
-        """What is directly in the folder; nothing where there is none."""
+        """Returns the names directly in the folder; none if it does not exist."""
         filesystem, path = self._opened
         return [each.base_name for each in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))]
 
@@ -58,8 +58,8 @@ class Folder:
     def move(self, old: str, new: str) -> None:
         """Renames a folder, over one that has the new name.
 
-        A store of objects has no folders that could be renamed: there the files are copied, `_SUCCESS` as the last, and
-        then deleted. If that is interrupted it is completed by the next call.
+        An object store cannot rename folders: there the files are copied, `_SUCCESS` last, and then deleted. An
+        interrupted move is completed by the next call.
         """
         filesystem, path = self._opened
         if not self.exists(f"{old}/{_MOVED}"):
@@ -88,20 +88,20 @@ class Folder:
             filesystem.copy_file(f"{path}/{old}/{name}", f"{path}/{new}/{name}")
 
     def _files(self, name: str) -> list[str]:
-        """The files in a folder, and in those inside it, relative to it."""
+        """Returns the files below a folder, relative to it."""
         filesystem, path = self._opened
         found = filesystem.get_file_info(pafs.FileSelector(f"{path}/{name}", recursive=True))
         root = f"{path}/{name}/"
         return [each.path.removeprefix(root) for each in found if each.type == pafs.FileType.File]
 
     def remove(self, name: str) -> None:
-        """Removes a folder with all that is in it, if there is one."""
+        """Removes a folder and its content, if it exists."""
         filesystem, path = self._opened
         if self.exists(name):
             filesystem.delete_dir(f"{path}/{name}")
 
     def read_text(self, name: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """Returns the text of a file, or None if it does not exist."""
         filesystem, path = self._opened
         if not self.exists(name):
             return None

@@ -1,4 +1,4 @@
-"""A table of Arrow's types → one of types that Spark knows."""
+"""An Arrow table → a table of types that Spark has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def signed(table: pa.Table) -> pa.Table:
-    """The table with signed numbers in the place of unsigned ones, which Spark does not know."""
+    """Returns the table with signed numbers instead of unsigned ones, which Spark does not have."""
     fields = []
     for field in table.schema:
         if pa.types.is_unsigned_integer(field.type):

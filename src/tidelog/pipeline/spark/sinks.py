@@ -1,9 +1,8 @@
 """Change tables, snapshots and the quarantine, written by Spark.
 
-Where the sink is a folder of files, an epoch's changes are written beside those that are visible and renamed after the
-commit, as on the local engine. Any other sink cannot be part of a commit: the changes wait in the state's `outbox`,
-and are handed over after it. If the process dies in between, they are handed over again: at least once, with `_epoch`
-to tell.
+If the sink is a folder of files, an epoch's changes are written beside the visible ones and renamed after the commit,
+as on the local engine. Any other sink cannot be part of a commit: the changes wait in the state's `outbox` and are
+written after the commit. If the process dies in between, they are written again: at least once, with `_epoch` to tell.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _MARKER = "_epoch"
 def spark_sink(
     output: Output, relation: Relation, definitions: Definitions, database: Database, spark: Any, outbox: Folder
 ) -> Sink:
-    """The sink of an output; `outbox` is the folder for all that have to wait."""
+    """Returns the sink of an output; `outbox` is the folder for changes that wait for their commit."""
     rows = _Rows(relation, definitions, database, spark)
     is_files = output.place.format in FILE_SOURCES and output.place.path is not None
     if output.is_snapshot:
@@ -68,7 +67,7 @@ class _Rows:
         self._spark = spark
 
     def changed(self, epoch: int, rows: ChangeRows) -> Any:
-        """What an epoch changed, with the columns of a change table."""
+        """Returns the changes of an epoch, with the columns of a change table."""
         if self.relation.kind is not Kind.SET:
             return self._weighted(epoch, rows.weights())
         parts = []
@@ -80,7 +79,7 @@ class _Rows:
         return _few_files(frame, rows.inserted_count() + rows.deleted_count())
 
     def all(self, epoch: int) -> Any | None:
-        """All rows that there are, as if the epoch had brought them; None for none."""
+        """Returns all present rows as inserts of the epoch, or None if there are none."""
         view = self._database.relation(self.relation.name)
         count = len(view)
         if not count:
@@ -90,8 +89,7 @@ class _Rows:
         return _few_files(self._shown(view.to_spark(), INSERTED, epoch), count)
 
     def now(self) -> Any:
-        """The relation as it is: a row of a multiset as often as its weight says, and a column of our own for the one
-        row of a relation that has none."""
+        """Returns the current rows, those of a multiset by weight; a relation without columns gets one."""
         view = self._database.relation(self.relation.name)
         if not self.relation.columns:
             present = [(True,) for _, weight in view.weights() for _ in range(weight)]
@@ -103,7 +101,7 @@ class _Rows:
         return _few_files(self._spark.createDataFrame(signed(table)), len(rows))
 
     def read(self, folder: Folder, name: str) -> Any:
-        """Changes that were written as Parquet."""
+        """Reads changes that were written as Parquet."""
         return self._spark.read.parquet(folder.spark_path(name))
 
     def _shown(self, frame: Any, op: str, epoch: int) -> Any:
@@ -157,7 +155,7 @@ class FileChangeTable:
 
 
 class ChangeTable(FileChangeTable):
-    """Implements `Sink`: every epoch's changes are appended, after the commit, to whatever Spark writes to."""
+    """Implements `Sink`: every epoch's changes are appended, after the commit, to any target of Spark."""
 
     def publish(self, epoch: int) -> None:
         if self._folder.exists(pending(epoch)):
@@ -171,8 +169,7 @@ class ChangeTable(FileChangeTable):
 
 
 class Snapshot:
-    """Implements `Sink`: the whole relation, written over the last one after each epoch that changes it. `folder` is
-    where the epoch is noted that it is of."""
+    """Implements `Sink`: the whole relation, rewritten after each epoch that changes it. `folder` stores its epoch."""
 
     def __init__(self, place: Place, rows: _Rows, folder: Folder) -> None:
         self.relation = rows.relation.name
@@ -215,7 +212,7 @@ class Snapshot:
 
 
 class FileSnapshot(Snapshot):
-    """The same in a folder of files, which is written beside the last one and takes its place."""
+    """A snapshot in a folder of files, which is written beside the last one and replaces it."""
 
     def _replace(self, writer: Any) -> None:
         assert self._place.path is not None

@@ -1,8 +1,8 @@
-"""A pipeline on Spark: any source and any sink that Spark knows.
+"""A pipeline on Spark: any source and any sink of Spark.
 
 state/database     the database
 state/feeds        the checkpoint of the query over the feeds
-state/outbox       changes that wait for sinks that are no folders of files
+state/outbox       changes that wait for sinks other than folders of files
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tidelog.rules.ir import Kind
 from tidelog.rules.schema.arrow import is_plain_relation
 
 _LOOKED_UP = 8
-"""So many keys are looked up one by one; for more, one job goes over the relation."""
+"""At most so many keys are looked up one by one; for more, one job scans the relation."""
 
 
 class SparkSite:
@@ -118,7 +118,7 @@ class SparkSite:
         return rows
 
     def loaded(self) -> None:
-        """The starting tables are committed: what was kept for them can go."""
+        """Frees the cached frames of the committed starting tables."""
         for frame in self._kept:
             frame.unpersist()
         self._kept = []
@@ -132,7 +132,7 @@ class SparkSite:
 
 
 def _known_to_spark(place: Place) -> Place:
-    """The place in Spark's words: it has no formats `jsonl`, `tsv` and `facts`."""
+    """Returns the place with a format that Spark has: it has no `jsonl`, `tsv` and `facts`."""
     if place.format == "tsv":
         return replace(place, format="csv", options={"sep": "\t", **place.options})
     if place.format == "facts":

@@ -1,17 +1,16 @@
-"""A place of a pipeline file → what Spark reads there: a frame of a starting table, or a stream of a feed.
+"""A place of a pipeline file → the frame of a starting table, or the stream of a feed.
 
 | format | how it is read |
 | --- | --- |
-| `csv` | each file as a text; where those of a starting table are large: cells as text, by the header if there is one |
-| `json`, `kafka`, `text`, `socket` | the column `value` is a record in JSON; a line, where it is files |
+| `csv` | each file as a text; large files of a starting table as cells of text, by the header if there is one |
+| `json`, `kafka`, `text`, `socket` | the column `value` is a record in JSON; in files, one per line |
 | any other | the columns that Spark gives it |
 
-So what a value may be is decided by `tidelog.io` alone, on either engine. Where the place has options of Spark's own
-for CSV or JSON, Spark's reader is used: cells as text, and a record in JSON as a variant.
+So `tidelog.io` alone decides which values are valid, on either engine. If the place has Spark's own options for CSV or
+JSON, Spark's reader is used: cells as text, and a record in JSON as a variant.
 
-What a reader gives is one column, a struct of the record (as JSON in `text`, as a struct in `row`, or as a whole file
-in `file`), of the text that could not be read (`bad`), and of the file (`place`); so the streams of all feeds can be
-one.
+A reader gives one column, a struct of the record (as JSON in `text`, as a struct in `row`, or as a whole file in
+`file`), of the unreadable text (`bad`), and of the file (`place`); so the streams of all feeds can be one.
 """
 
 from __future__ import annotations
@@ -40,25 +39,24 @@ _OF_ANY_FILES = frozenset(
 
 
 def table_frame(spark: Any, place: Place, columns: Sequence[str]) -> Any:
-    """The records of a starting table, in the one column `record`; `columns` are those of a CSV file without a
-    header."""
+    """Returns the records of a starting table, in the column `record`; `columns` are for CSV files without a header."""
     whole = is_whole_text(place) and _are_small(spark, place)
     return _record_column(_loaded(spark, spark.read, place, columns, whole), place, whole)
 
 
 def feed_stream(spark: Any, place: Place, columns: Sequence[str], schema: Any = None) -> Any:
-    """The stream of a feed, with the one column `record`. `schema` has the columns of files that have some."""
+    """Returns the stream of a feed, with the column `record`. `schema` has the columns of files with typed columns."""
     whole = is_whole_text(place)
     return _record_column(_loaded(spark, spark.readStream, place, columns, whole, schema), place, whole)
 
 
 def has_columns(place: Place) -> bool:
-    """Whether the source is files with columns of types of their own."""
+    """True if the source is files with typed columns."""
     return place.format in FILE_SOURCES and place.format not in ("csv", "text", *JSON_FORMATS)
 
 
 def columns_of_files(spark: Any, place: Place) -> Any | None:
-    """The columns of the files that are there; None where there are none."""
+    """Returns the columns of the present files; None if there are none."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -70,25 +68,25 @@ def columns_of_files(spark: Any, place: Place) -> Any | None:
 
 
 def is_whole_text(place: Place) -> bool:
-    """Whether files of CSV can come as texts, for our own reader to take apart."""
+    """True if CSV files can be read as whole texts, for the local reader to split."""
     options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep"}
     return place.format == "csv" and not options and len(place.options.get("sep", ",")) == 1
 
 
 def _are_small(spark: Any, place: Place) -> bool:
-    """Whether each file is small enough to be one value in a task."""
+    """True if each file is small enough to be one value in a task."""
     options = {name: value for name, value in place.options.items() if name.lower() in _OF_ANY_FILES}
     files = spark.read.format("binaryFile").options(**_of_batches(options)).load(place.path)
     return not files.where(files["length"] > _LARGEST_TEXT).head(1)
 
 
 def _is_lines(place: Place) -> bool:
-    """Whether the records of a JSON file come as lines, for our own reader."""
+    """True if the records of a JSON file are read as lines, for the local reader."""
     return place.format in JSON_FORMATS and {name.lower() for name in place.options} <= _OF_ANY_FILES
 
 
 def _record_column(frame: Any, place: Place, whole: bool) -> Any:
-    """The rows that Spark reads as records; see above."""
+    """Returns the rows of Spark's reader as the column of records described above."""
     from pyspark.sql import functions as f
 
     source = f.col("_metadata.file_path") if place.format in FILE_SOURCES else f.lit(place.written or place.format)
@@ -113,7 +111,7 @@ def _record_column(frame: Any, place: Place, whole: bool) -> Any:
 
 
 def _cell(name: str, place: Place) -> Any:
-    """A cell of a CSV file. To Spark an empty one is null, to us it is the empty text, unless `nullValue` is given."""
+    """Returns a cell of a CSV file: an empty one, null to Spark, is the empty text, unless `nullValue` is given."""
     from pyspark.sql import functions as f
 
     cell = f.col(quoted_name(name))
@@ -142,7 +140,7 @@ def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str], whole
 
 
 def _csv_columns(spark: Any, place: Place, columns: Sequence[str]) -> tuple[list[str], bool]:
-    """The columns of a CSV file, and whether its first line has their names."""
+    """Returns the columns of a CSV file, and True if its first line has their names."""
     header = place.options.get("header", "").lower()
     if header == "false":
         return list(columns), False
@@ -162,7 +160,7 @@ def _cells(line: str, place: Place) -> list[str]:
 
 
 def _csv_options(options: Mapping[str, str], has_header: bool) -> dict[str, str]:
-    """Quotes as in RFC 4180; a file whose header has other names than the first one is an error."""
+    """Returns Spark's options for quotes as in RFC 4180; a file with another header than the first one is an error."""
     usual = {
         "header": "true" if has_header else "false",
         "enforceSchema": "false",
@@ -175,7 +173,7 @@ def _csv_options(options: Mapping[str, str], has_header: bool) -> dict[str, str]
 
 
 def _nullable(type_: Any) -> Any:
-    """The type with null allowed everywhere inside."""
+    """Returns the type with null allowed everywhere inside."""
     from pyspark.sql import types as t
 
     match type_:
@@ -194,5 +192,5 @@ def _of_batches(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def quoted_name(name: str) -> str:
-    """The name of a column as Spark's SQL has it."""
+    """Returns the name of a column, quoted for Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
