@@ -10,7 +10,7 @@ import pytest
 
 from tests.database.programs import REACH
 from tidelog.cli.main import main
-from tidelog.database.storage.active_format import form_of
+from tidelog.database.storage.active_format import active_engine
 
 
 @pytest.fixture
@@ -67,17 +67,17 @@ def test_a_shell_and_a_run_go_on_with_a_database_where_it_is_or_take_it_over(
     facts.mkdir()
     (facts / "Edge.csv").write_text("a,b\n")
     assert main(["run", str(program), "-F", str(facts), "--db", str(directory), "--engine", "auto"]) == 0
-    assert form_of(directory) == "spark"
+    assert active_engine(directory) == "spark"
     assert "auto engine, epoch 1" in capsys.readouterr().out
     script = 'start; insert Edge("b", "c"); commit dump_changes;'
     assert shell(monkeypatch, script, "--db", directory, "--engine", "local") == 0
     assert capsys.readouterr().out == ('Reach:\nReach{.src = "a", .dst = "c"}: +1\nReach{.src = "b", .dst = "c"}: +1\n')
-    assert form_of(directory) == "local"
+    assert active_engine(directory) == "local"
     assert shell(monkeypatch, "dump Reach;", "--db", directory) == 0
-    assert form_of(directory) == "local", "without --engine it stays where it is"
+    assert active_engine(directory) == "local", "without --engine it stays where it is"
     dumped = capsys.readouterr().out
     assert shell(monkeypatch, "dump Reach;", "--db", directory, "--engine", "auto") == 0
-    assert (form_of(directory), capsys.readouterr().out) == ("spark", dumped)
+    assert (active_engine(directory), capsys.readouterr().out) == ("spark", dumped)
     (facts / "Edge.csv").write_text("c,d\n")
     assert main(["run", str(program), "-F", str(facts), "--db", str(directory), "--engine", "local"]) == 0
     assert "local engine, epoch 3" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Histories of one database that goes over from one engine to the other, again and again, as functions of a case.
+"""Histories of one database that is converted from one engine to the other, again and again, as functions of a case.
 
 After every transaction it may be closed and opened with either engine. Nothing of that may show: relations, weights,
 changes, the number of the epoch and, on the local engine, the ranked state go on as if it had stayed where it was.
@@ -20,7 +20,7 @@ from tests.properties.language_on_spark import replay_on
 ENGINES = ("local", "spark")
 
 
-class GoingReplay(replay_on(NoSpark())):  # type: ignore[misc]
+class ConvertingReplay(replay_on(NoSpark())):  # type: ignore[misc]
     """A database in a directory, with whatever engine it was last opened with."""
 
     def __init__(self, program: Program, directory: Path, name: str) -> None:
@@ -40,23 +40,23 @@ class GoingReplay(replay_on(NoSpark())):  # type: ignore[misc]
 
     @property
     def epoch(self) -> int:
-        """The epoch as the database was opened with."""
+        """The epoch that the database was opened at."""
         return int(self._database.report.epoch)
 
     def close(self) -> None:
         self._database.close()
 
 
-def goes_over_unnoticed(case: Case, seed: int = 0, recounted: bool = False) -> int:
+def converts_unnoticed(case: Case, seed: int = 0, recounted: bool = False) -> int:
     """Closed, and opened with either engine at random, a database is as the oracle has it after every transaction.
 
-    Returns how often it went over.
+    Returns how often it was converted.
     """
     chance = random.Random(seed)
     program = case.program
     times = 0
     with tempfile.TemporaryDirectory() as directory, tasks_here(lambda: chance.choice((ALWAYS, NEVER)), seed):
-        replay = GoingReplay(program, Path(directory), chance.choice(ENGINES))
+        replay = ConvertingReplay(program, Path(directory), chance.choice(ENGINES))
         beside = BesideOracle(program, replay)
         for number, transaction in enumerate(case.history):
             if chance.random() < 0.7:

@@ -34,7 +34,7 @@ from tests.properties.check import (
     survives_failures,
     undone,
 )
-from tests.properties.converting import goes_over_unnoticed
+from tests.properties.converting import converts_unnoticed
 from tests.properties.durable import captured_while_written, survives_reopening
 from tests.properties.language import (
     language_agrees_with_oracle,
@@ -94,7 +94,7 @@ LANGUAGE_PROPERTIES: dict[str, Callable[[Case], object]] = {
     "language reopening": survives_reopening,
     **{f"language, {name}": partial(language_agrees_with_oracle, strategy=name) for name in OTHER_STRATEGIES},
     "language, tasks": language_agrees_through_tasks,
-    "language, going over": goes_over_unnoticed,
+    "language, converting": converts_unnoticed,
 }
 SLOW_PROPERTIES: dict[str, Callable[[Case], object]] = {
     f"spark, {plan}": partial(agrees_on_local_spark, plan=plan) for plan in ("single task", "decomposed", "frames")

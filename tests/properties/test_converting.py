@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle.compose import FEATURES, PLAIN, Features, random_language_case
 from tests.oracle.instances import TooLargeError
-from tests.properties.converting import goes_over_unnoticed
+from tests.properties.converting import converts_unnoticed
 from tests.properties.test_language import names
 
 CASES = 1
@@ -21,7 +21,7 @@ def _check(features: Features, first: int, count: int, recounted: bool = False) 
     converted = 0
     for seed in range(first, first + 4 * count + 4):
         with suppress(TooLargeError):
-            converted += goes_over_unnoticed(random_language_case(random.Random(seed), features), seed, recounted) > 0
+            converted += converts_unnoticed(random_language_case(random.Random(seed), features), seed, recounted) > 0
         if converted == count:
             return
     raise AssertionError(f"only {converted} cases were small enough and changed their engine, not {count}")

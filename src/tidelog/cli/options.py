@@ -79,9 +79,9 @@ def engine_for(requested: str | None, directory: Path | None) -> str:
     """Returns the requested engine, or the engine of the database, if there is one."""
     if requested is not None or directory is None:
         return requested or "local"
-    from tidelog.database.storage.active_format import form_of
+    from tidelog.database.storage.active_format import active_engine
 
-    return form_of(directory) or "local"
+    return active_engine(directory) or "local"
 
 
 plans_option = click.option(

@@ -19,6 +19,7 @@ from tests.database.programs import REACH
 from tests.engine.spark.in_process import NoSpark, run_tasks_here
 from tests.sample import todays
 from tidelog.database.storage import active_format, convert
+from tidelog.database.storage.active_format import active_engine
 from tidelog.database.transactions.transaction import CommitOptions
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.epoch.rule_changes import change_rules
@@ -81,7 +82,7 @@ def files(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_database_goes_over_with_its_rows_and_epoch_and_leaves_no_files_behind(engine: str, tmp_path: Path) -> None:
+def test_a_database_is_converted_with_its_rows_and_epoch_and_no_files_are_left(engine: str, tmp_path: Path) -> None:
     with open_(REACH, engine, tmp_path) as db:
         insert(db, "Edge", *EDGES[:2])
         before = files(tmp_path)
@@ -92,10 +93,10 @@ def test_a_database_goes_over_with_its_rows_and_epoch_and_leaves_no_files_behind
         assert tx.changes["Reach"].inserted == [("a", "d"), ("b", "d"), ("c", "d")]
         assert tx.report is not None
         assert tx.report.epoch == 2
-        assert {each.strategy for each in tx.report.strata if "Reach" in each.relations} == {"update"}, "not anew"
+        assert {each.strategy for each in tx.report.strata if "Reach" in each.relations} == {"update"}, "no recompute"
     assert not files(tmp_path) & before
     with tidelog.open(tmp_path, **on(OTHER[engine])) as db:
-        assert len(db.relation("Reach")) == 6, "it stays with the engine that it went over to"
+        assert len(db.relation("Reach")) == 6, "it stays with the engine that it was converted to"
 
 
 @pytest.mark.parametrize("first", ENGINES)
@@ -119,7 +120,7 @@ def test_everything_that_has_a_history_goes_on_from_engine_to_engine(first: str,
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_rules_that_were_changed_and_marks_go_over(engine: str, tmp_path: Path) -> None:
+def test_rules_that_were_changed_and_marks_are_converted(engine: str, tmp_path: Path) -> None:
     with open_(REACH, engine, tmp_path) as db:
         with db.transaction() as tx:
             tx.insert("Edge", EDGES)
@@ -172,7 +173,7 @@ def test_another_program_is_refused_and_the_database_stays_where_it_is(engine: s
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_only_a_writer_takes_a_database_over(engine: str, tmp_path: Path) -> None:
+def test_only_a_writer_converts_a_database(engine: str, tmp_path: Path) -> None:
     with open_(REACH, engine, tmp_path) as db:
         insert(db, "Edge", *EDGES)
     with pytest.raises(tidelog.UsageError, match=rf"E706(.|\n)*engine='{engine}'"):
@@ -197,7 +198,7 @@ def test_a_journal_and_a_manifest_that_nobody_put_side_by_side_are_damage(tmp_pa
         open_(REACH, engine, tmp_path / engine).close()
     (manifest,) = (tmp_path / "spark").glob("manifest-*")
     shutil.copy(manifest, tmp_path / "local")
-    with pytest.raises(tidelog.DataError, match=r"E853.*which counts"):
+    with pytest.raises(tidelog.DataError, match=r"E853.*which is active"):
         open_(REACH, "local", tmp_path / "local")
 
 
@@ -206,7 +207,7 @@ def test_a_journal_and_a_manifest_that_nobody_put_side_by_side_are_damage(tmp_pa
 
 @contextmanager
 def at_every_step(look: Callable[[], None]) -> Iterator[None]:
-    """Looks before every line that is run of what takes databases over, and of all that it calls to write them."""
+    """Looks before every line that is run of the conversion and of the functions that it calls to write files."""
     watched = {Path(module.__file__ or "").parent for module in (convert, active_format, run_epoch)}
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -258,12 +259,15 @@ def check_images(engine: str, tmp_path: Path, choose: Callable[[list[Path]], lis
 
     with at_every_step(look):
         open_(HISTORY, OTHER[engine], state).close()
-    forms = {active_format.form_of(image) for image in seen.values()}
-    assert forms == set(ENGINES), "it was seen before and after"
+    engines = {active_engine(image) for image in seen.values()}
+    assert engines == set(ENGINES), "it was seen before and after"
     assert len(seen) > 10, "it was seen on the way"
     for image in choose(list(seen.values())):
         copy = shutil.copytree(image, images / "copy")
-        for place, wanted in ((image, active_format.form_of(image)), (copy, OTHER[str(active_format.form_of(image))])):
+        for place, wanted in (
+            (image, active_engine(image)),
+            (copy, OTHER[str(active_engine(image))]),
+        ):
             with open_(HISTORY, str(wanted), place) as db:
                 assert (contents(db), db._locked.marks()) == (expected, {"feed": 2}), f"{image.name} as {wanted}"
                 tx = insert(db, "Edge", ("d", "e"))
@@ -295,7 +299,7 @@ def test_an_address_without_a_database_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_reader_whose_database_has_gone_over_is_told_where(engine: str, tmp_path: Path) -> None:
+def test_a_reader_whose_database_was_converted_is_told_to_which_engine(engine: str, tmp_path: Path) -> None:
     with open_(REACH, engine, tmp_path) as database:
         insert(database, "Edge", *EDGES)
     with open_(REACH, engine, tmp_path, read_only=True) as reader:

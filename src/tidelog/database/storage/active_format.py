@@ -1,15 +1,15 @@
-"""Which engine's files count in a directory, and how that changes from one moment to the next.
+"""The engine whose files are active in a directory, and the atomic change to the other engine's files.
 
-A database has one of two forms: that of the local engine has a journal, that of Spark a manifest. While it goes from
-one to the other, both are there. Then the file `form` says which one counts; it is replaced in one step, so at every
-moment exactly one does:
+A database of the local engine has a journal, one of the Spark engine a manifest. During a conversion both are there.
+The file `form` then names the active engine. It is replaced atomically, so exactly one engine is active at any time:
 
-    begin     what is left of the other form is removed; `form` says what counted so far
-              ... all of the other form is written ...
-    take      `form` says that the other one counts: the database has gone over
-    sweep     what counted so far is removed, its journal or manifests first
+    prepare_conversion   removes old files of the other engine; `form` names the present engine
+                         ... the caller writes all files of the other engine ...
+    activate             `form` names the other engine: the database is converted
+    remove_files         removes the files of the engine before, its journal or manifests first
 
-Where only one of the two is there, it counts, whatever the file says: databases that never went over have none.
+If only one of journal and manifest is there, its engine is active whatever `form` says: a database that was never
+converted has no such file.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from tidelog.engine.storage_errors import damaged
 LOCAL, SPARK = "local", "spark"
 FORM_FILE = "form"
 _DRAFT = "form.partial"
-# What makes a form first: without it, nothing of the rest counts.
+# The first pattern makes a database of a directory: without such a file, the others mean nothing.
 _FILES = {
     LOCAL: (r"journal\.sqlite", r"journal\.sqlite.+|head|snapshot-\d+\.(tide|partial)"),
     SPARK: (r"manifest-\d+\.json", r"draft\..*|epoch-\d+"),
 }
 
 
-def form_of(directory: Path) -> str | None:
-    """The form that counts; None where there is no database. Raises DataError where that cannot be told."""
+def active_engine(directory: Path) -> str | None:
+    """Returns the engine whose files are active; None without a database. Raises DataError if nothing names it."""
     is_local, is_spark = is_database(directory), any(directory.glob("manifest-*.json"))
     if is_local and is_spark:
-        return _noted(directory)
+        return _named_engine(directory)
     return LOCAL if is_local else SPARK if is_spark else None
 
 
-def begin(directory: Path, form: str) -> None:
-    """Before the other form is written beside this one, which counts. Raises OSError."""
-    sweep(directory, _other(form))
-    take(directory, form)
+def prepare_conversion(directory: Path, engine: str) -> None:
+    """Makes room for files of the other engine beside those of `engine`, which stays active. Raises OSError."""
+    remove_files(directory, _other(engine))
+    activate(directory, engine)
 
 
-def take(directory: Path, form: str) -> None:
-    """From now on this form counts, which is there, whole and on the disk. Raises OSError; then nothing has changed."""
+def activate(directory: Path, engine: str) -> None:
+    """Makes an engine active whose files are all on the disk. Raises OSError; then nothing has changed."""
     draft = directory / _DRAFT
     with draft.open("w") as file:
-        file.write(form)
+        file.write(engine)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(directory / FORM_FILE)
     sync_directory(directory)
 
 
-def sweep(directory: Path, form: str) -> None:
-    """Removes all files of a form that does not count. Raises OSError."""
-    for pattern in _FILES[form]:
+def remove_files(directory: Path, engine: str) -> None:
+    """Removes all files of an engine that is not active. Raises OSError."""
+    for pattern in _FILES[engine]:
         names = [name for name in os.listdir(directory) if re.fullmatch(pattern, name)]
         for name in names:
             path = directory / name
@@ -71,24 +71,22 @@ def sweep(directory: Path, form: str) -> None:
             sync_directory(directory)
 
 
-def sweep_other(directory: Path, form: str) -> None:
-    """Removes what a process that was killed while the database went over to this form has left of the other."""
+def finish_conversion(directory: Path, engine: str) -> None:
+    """Removes files of the other engine that are left from a conversion to `engine` in a killed process."""
     if (directory / FORM_FILE).exists():
         (directory / _DRAFT).unlink(missing_ok=True)
-        sweep(directory, _other(form))
+        remove_files(directory, _other(engine))
 
 
-def _noted(directory: Path) -> str:
+def _named_engine(directory: Path) -> str:
     try:
-        form = (directory / FORM_FILE).read_text()
+        engine = (directory / FORM_FILE).read_text()
     except OSError:
-        form = ""
-    if form not in (LOCAL, SPARK):
-        raise damaged(
-            directory, f"there are a journal and a manifest in it, and `{FORM_FILE}` does not say which counts"
-        )
-    return form
+        engine = ""
+    if engine not in (LOCAL, SPARK):
+        raise damaged(directory, f"it has a journal and a manifest, and `{FORM_FILE}` does not say which is active")
+    return engine
 
 
-def _other(form: str) -> str:
-    return SPARK if form == LOCAL else LOCAL
+def _other(engine: str) -> str:
+    return SPARK if engine == LOCAL else LOCAL

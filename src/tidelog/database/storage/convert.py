@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tidelog.database.storage import active_format
+from tidelog.database.storage.active_format import LOCAL, SPARK, activate, prepare_conversion, remove_files
 from tidelog.database.storage.checkpoint import ProgramVersion, write_checkpoint
 from tidelog.database.storage.durable_engine import MARKS, DurableEngine
 from tidelog.database.storage.journal import Journal
@@ -47,12 +47,12 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     place = StateDirectory(str(directory))
     basis = Basis(stored.document(), stored.digest, versions, rules.layer.document())
     try:
-        active_format.begin(directory, active_format.LOCAL)
+        prepare_conversion(directory, LOCAL)
         manifest = replace(write_state(state, rules.rules, place), basis=basis, marks=marks)
         place.sync(manifest.files)
         place.publish(manifest.version, manifest.to_json(), reaches_disk=True)
-        active_format.take(directory, active_format.SPARK)
-        active_format.sweep(directory, active_format.LOCAL)
+        activate(directory, SPARK)
+        remove_files(directory, LOCAL)
     except OSError as error:
         raise not_written(directory, error.strerror or error) from error
 
@@ -70,17 +70,17 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
     engine = LocalEngine(rules.rules)
     try:
         engine.import_state(*read_state(manifest, rules.rules, place))
-        active_format.begin(directory, active_format.SPARK)
+        prepare_conversion(directory, SPARK)
         version = ProgramVersion(stored.digest, manifest.basis.externs)
         write_checkpoint(directory, engine.capture(), version, rules, Lock())
         Journal.create(directory, {"program": stored.document(), MARKS: dict(manifest.marks)})
         journal = Journal(directory)
         try:
-            journal.begin_anew(manifest.epoch, {})
+            journal.restart(manifest.epoch, {})
         finally:
             journal.close()
-        active_format.take(directory, active_format.LOCAL)
-        active_format.sweep(directory, active_format.SPARK)
+        activate(directory, LOCAL)
+        remove_files(directory, SPARK)
     except OSError as error:
         raise not_written(directory, error.strerror or error) from error
     finally:

@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.storage.active_format import SPARK, form_of
+from tidelog.database.storage.active_format import SPARK, active_engine
 from tidelog.database.storage.checkpoint import Checkpoint, ProgramVersion, checkpoints, load_last, write_checkpoint
 from tidelog.database.storage.checkpoint_policy import CheckpointPolicy
 from tidelog.database.storage.journal import Journal, is_database
@@ -193,7 +193,7 @@ class DurableEngine:
             return None
         started, journal = perf_counter(), self._journal
         assert journal is not None
-        if form_of(self._directory) == SPARK:
+        if active_engine(self._directory) == SPARK:
             raise other_engine(self._directory, SPARK)
         journal.begin_reading()
         try:

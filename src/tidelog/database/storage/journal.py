@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tidelog.database.storage.last_epoch import Head, acknowledged
+from tidelog.database.storage.last_epoch import LastEpoch, acknowledged
 from tidelog.engine.storage_errors import damaged, not_a_database, not_written, other_format
 
 FORMAT = 1
 DURABILITIES = ("disk", "os")
 
-_FILE, _HEAD = "journal.sqlite", "head"
+_FILE, _LAST_EPOCH_FILE = "journal.sqlite", "head"
 _SYNCHRONOUS = {"disk": "FULL", "os": "NORMAL"}
 _PART_SHIFT = 20  # the place of a part is epoch << 20 | its number
 _PART_BYTES = 32 << 20
@@ -47,14 +47,14 @@ class Journal:
         if not is_database(directory):
             raise not_a_database(directory, "there is no journal in it")
         self._connection = _connected(directory, durability, read_only)
-        self._head: Head | None = None
+        self._last_epoch: LastEpoch | None = None
         self._acknowledged: int | None = None
         try:
             found = self.document("format")
             if found != FORMAT:
                 raise other_format(directory, found, FORMAT)
             if not read_only:
-                self._head = Head(directory / _HEAD, reaches_disk=durability == "disk")
+                self._last_epoch = LastEpoch(directory / _LAST_EPOCH_FILE, reaches_disk=durability == "disk")
         except BaseException:
             self.close()
             raise
@@ -92,7 +92,7 @@ class Journal:
 
         Raises TransactionError when it cannot be written; then nothing has changed.
         """
-        assert self._head is not None
+        assert self._last_epoch is not None
         if len(body) <= _PART_BYTES and not documents:
             try:
                 self._insert(epoch, 0, body)
@@ -103,7 +103,7 @@ class Journal:
                 for number, start in enumerate(range(0, max(len(body), 1), _PART_BYTES)):
                     self._insert(epoch, number, body[start : start + _PART_BYTES])
                 _put(connection, documents or {})
-        self._head.note(epoch)
+        self._last_epoch.write(epoch)
 
     def put(self, documents: Mapping[str, Any]) -> None:
         """Replaces documents. Raises TransactionError when they cannot be written; then nothing has changed."""
@@ -140,11 +140,11 @@ class Journal:
 
         Inside `begin_reading` and `end_reading` it is what was known at the beginning.
         """
-        return acknowledged(self.directory / _HEAD) if self._acknowledged is None else self._acknowledged
+        return acknowledged(self.directory / _LAST_EPOCH_FILE) if self._acknowledged is None else self._acknowledged
 
     def begin_reading(self) -> None:
         """From here on the journal is what it is now, whatever a writer adds or cuts."""
-        self._acknowledged = acknowledged(self.directory / _HEAD)
+        self._acknowledged = acknowledged(self.directory / _LAST_EPOCH_FILE)
         with _readable(self.directory):
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM document").fetchone()
@@ -164,20 +164,20 @@ class Journal:
         """Forgets the entries up to an epoch. Raises sqlite3.Error when it cannot; they are all there then."""
         self._connection.execute("DELETE FROM entry WHERE place < ?", ((epoch + 1) << _PART_SHIFT,))
 
-    def begin_anew(self, epoch: int, documents: Mapping[str, Any]) -> None:
+    def restart(self, epoch: int, documents: Mapping[str, Any]) -> None:
         """Replaces documents and forgets all entries; the next one is that behind this epoch. All of it or nothing.
 
         Raises TransactionError when it cannot be written.
         """
-        assert self._head is not None
+        assert self._last_epoch is not None
         with self._changing() as connection:
             _put(connection, documents)
             connection.execute("DELETE FROM entry")
-        self._head.note(epoch)
+        self._last_epoch.write(epoch)
 
     def close(self) -> None:
-        if self._head is not None:
-            self._head.close()
+        if self._last_epoch is not None:
+            self._last_epoch.close()
         self._connection.close()
 
     @contextmanager

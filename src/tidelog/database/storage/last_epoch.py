@@ -21,7 +21,7 @@ _SLOT = struct.Struct("<QQII")  # epoch, start of the machine, whether commits r
 _BODY = struct.Struct("<QQI")
 
 
-class Head:
+class LastEpoch:
     """The two slots of a database that is open for writing."""
 
     def __init__(self, path: Path, *, reaches_disk: bool) -> None:
@@ -34,7 +34,7 @@ class Head:
         finally:
             os.close(file)
 
-    def note(self, epoch: int) -> None:
+    def write(self, epoch: int) -> None:
         """The epoch is in the journal."""
         body = _BODY.pack(epoch, self._start, self._reaches_disk)
         at = epoch % 2 * _SLOT.size

@@ -53,7 +53,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
     journal = Journal(directory)
     try:
-        journal.begin_anew(new.epoch, {"program": given.document()})
+        journal.restart(new.epoch, {"program": given.document()})
     finally:
         journal.close()
     for epoch, path in checkpoints(directory).items():

@@ -26,12 +26,12 @@ def open(
     Raises UsageError where there is no database, a function is missing, or another process writes to it; DataError for
     a directory that is damaged.
     """
-    from tidelog.database.storage.active_format import SPARK, form_of
+    from tidelog.database.storage.active_format import SPARK, active_engine
     from tidelog.database.storage.open_local import read_program
 
     address = os.fspath(path)
     where = _on_this_disk(address)
-    is_on_spark = where is None or form_of(where) == SPARK
+    is_on_spark = where is None or active_engine(where) == SPARK
     stored = _read_program_on_spark(address) if where is None else read_program(where)
     return stored.compile(externs or {}).open(
         **{"engine": "spark" if is_on_spark else "local", "path": path, **options}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tidelog.database.database import Database
 from tidelog.database.program.program import Opening, Program
-from tidelog.database.storage.active_format import FORM_FILE, LOCAL, SPARK, form_of, sweep_other
+from tidelog.database.storage.active_format import FORM_FILE, LOCAL, SPARK, active_engine, finish_conversion
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
 from tidelog.database.storage.lock import WriterLock
@@ -33,7 +33,7 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
     if column is not None:
         raise not_storable(*column)
     if how.read_only:
-        if form_of(directory) == SPARK:
+        if active_engine(directory) == SPARK:
             raise other_engine(directory, SPARK)
         return _open(program, directory, asked, how, None)
     _make(directory)
@@ -42,9 +42,9 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
     except OSError as error:
         raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
     try:
-        if form_of(directory) == SPARK:
-            _bring_here(program, directory, how)
-        sweep_other(directory, LOCAL)
+        if active_engine(directory) == SPARK:
+            _convert_to_local(program, directory, how)
+        finish_conversion(directory, LOCAL)
         return _open(program, directory, asked, how, lock)
     except BaseException:
         lock.release()
@@ -80,7 +80,7 @@ def check_durability(durability: str) -> None:
 
 def read_program(directory: Path) -> StoredProgram:
     """The program that a database was made with, by either engine. Raises UsageError where there is none."""
-    if form_of(directory) == SPARK:
+    if active_engine(directory) == SPARK:
         from tidelog.database.storage.open_spark import read_program_on_spark
 
         stored = read_program_on_spark(str(directory))
@@ -110,7 +110,7 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
     return Database(rules.rules, engine, rules)
 
 
-def _bring_here(program: Program, directory: Path, how: Opening) -> None:
+def _convert_to_local(program: Program, directory: Path, how: Opening) -> None:
     """Takes the database over from the Spark engine."""
     from tidelog.database.storage.convert import to_local
 
@@ -128,7 +128,7 @@ def _make(directory: Path) -> None:
     except OSError as error:
         raise not_a_database(directory, f"the directory cannot be made or read: {error.strerror}") from error
     own = ("lock", "journal.sqlite.partial", FORM_FILE)
-    if form_of(directory) is None and (foreign := [name for name in others if name not in own]):
+    if active_engine(directory) is None and (foreign := [name for name in others if name not in own]):
         raise not_a_database(
             directory, f"there is no journal in it, but `{foreign[0]}`", "give a new or an empty directory"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.database.database import Database
 from tidelog.database.program.program import Opening, Program
-from tidelog.database.storage.active_format import LOCAL, SPARK, form_of, sweep_other
+from tidelog.database.storage.active_format import LOCAL, SPARK, active_engine, finish_conversion
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.open_local import check_durability, read_program
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions
@@ -54,7 +54,7 @@ def open_on_spark(
     lock = None if how.read_only else _writer_lock(directory)
     try:
         if directory.is_local:
-            _bring_here(program, directory.local_path, how, lock)
+            _convert_to_spark(program, directory.local_path, how, lock)
         return _open(program, spark, directory, asked, how, lock, auto)
     except BaseException:
         if lock is not None:
@@ -105,7 +105,7 @@ def _open(
         lock.release if lock else None,
         how.durability == "disk",
         how.keep_epochs,
-        partial(_check_form, directory),
+        partial(_check_format, directory),
     )
     base = program._rule_set
     rules = base.with_layer(layer)
@@ -127,10 +127,10 @@ def _open(
     return Database(rules.rules, engine, rules)
 
 
-def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
+def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
     """Takes a database over if it is one of the local engine. Raises UsageError where it may only be read."""
-    form = form_of(path)
-    if form == LOCAL:
+    engine = active_engine(path)
+    if engine == LOCAL:
         if lock is None:
             raise other_engine(path, LOCAL)
         from tidelog.database.storage.convert import to_spark
@@ -139,13 +139,13 @@ def _bring_here(program: Program, path: Path, how: Opening, lock: WriterLock | N
         if not how.migrate:
             stored.check_same(StoredProgram.of(program), path)
         to_spark(path, stored, program._compilation.externs, lock)
-    if form is not None and lock is not None:
-        sweep_other(path, SPARK)
+    if engine is not None and lock is not None:
+        finish_conversion(path, SPARK)
 
 
-def _check_form(directory: Any) -> None:
+def _check_format(directory: Any) -> None:
     """Raises UsageError where the database is one of the local engine now."""
-    if directory.is_local and form_of(directory.local_path) == LOCAL:
+    if directory.is_local and active_engine(directory.local_path) == LOCAL:
         raise other_engine(directory.local_path, LOCAL)
 
 
@@ -157,7 +157,7 @@ def _writer_lock(directory: Any) -> WriterLock | None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         foreign = directory.foreign_names()
-        if foreign and form_of(path) is None:
+        if foreign and active_engine(path) is None:
             what = f"there is no manifest in it, but `{foreign[0]}`"
             raise not_a_database(path, what, "give a new or an empty directory")
         return WriterLock(path)
