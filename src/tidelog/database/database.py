@@ -1,4 +1,4 @@
-"""A program with its state: facts go in through transactions, changes and relations come out.
+"""A program with its state: transactions write facts; relations, queries and changes are read.
 
 One writer at a time; readers, in any thread, see the last committed epoch.
 """
@@ -52,20 +52,20 @@ class Database:
 
     @property
     def initial(self) -> Changes:
-        """The changes of opening: what the facts in the program's text imply."""
+        """The changes of opening: the rows that the facts in the program's text imply."""
         return self._initial
 
     @property
     def report(self) -> EpochReport:
-        """What the last epoch did and cost; right after opening, that of opening (epoch 0)."""
+        """The report of the last epoch; right after opening, that of opening (epoch 0)."""
         return self._locked.report
 
     def transaction(self) -> Transaction:
-        """A transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`."""
+        """Returns a transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`."""
         return Transaction(self._locked)
 
     def relation(self, name: str) -> RelationView:
-        """The rows of any declared relation after the last committed epoch.
+        """Returns a view of any declared relation after the last committed epoch.
 
         >>> reach = db.relation("Reach")
         >>> len(reach), ("a", "c") in reach, reach.lookup(src="a")
@@ -82,15 +82,15 @@ class Database:
             [('x', 'y')] []
             >>> stop()
 
-        Callbacks run in the committing thread, in commit order, when the commit is on the disk; `db.report` is that of
-        the epoch. One that raises is logged to `tidelog` and undoes nothing. They may read the database, but not
-        write to it. To call what this returns ends it. Raises UsageError for what is not an output relation.
+        Returns a function that unsubscribes the callback. Callbacks run in the committing thread, in commit order, when
+        the commit is on the disk; `db.report` is that of the epoch. They may read the database, but not write to it. An
+        error in a callback is logged to `tidelog`; the commit stands. Raises UsageError if `relation` is not an output.
         """
         self._locked.check_has_changes(relation)
         return self._locked.listeners.add(relation, callback)
 
     def query_index(self, name: str, key: Any) -> list[Row]:
-        """The rows that an index has for a key: distinct rows of the relation it is on, in value order.
+        """Returns the rows that an index has for a key: distinct rows of its relation, in value order.
 
         The key is a tuple (or a list, or a dict by name) with a value for each argument of the index; for one argument
         a bare value will do. Raises UsageError for an unknown index, DataError for a key that does not fit.
@@ -103,17 +103,17 @@ class Database:
         return _distinct_rows(found, index)
 
     def dump_index(self, name: str) -> list[Row]:
-        """All rows that an index has, whatever their keys: distinct, in value order."""
+        """Returns all rows of an index, whatever their keys: distinct, in value order."""
         index = self._index(name)
         with self._locked.engine() as engine:
             found = [row for row, _ in engine.rows(index.relation)]
         return _distinct_rows(found, index)
 
     def explain(self, relation: str, row: Any, *, shortest: bool = False) -> Explanation:
-        """Why a row is there: a proof from facts, read off the committed state.
+        """Explains why a row is there: a proof from facts, read from the committed state.
 
-        With `shortest`, the proof of least height, where any other is the first that is found. Raises UsageError for a
-        row that is not there, DataError for one that does not fit the relation.
+        With `shortest` it is a proof of least height, otherwise the first that is found. Raises UsageError for a row
+        that is not there, DataError for one that does not fit the relation.
         """
         from tidelog.database.queries.explain import explanation, row_not_there
 
@@ -125,7 +125,7 @@ class Database:
         return explanation(proof, self._locked.program)
 
     def why_not(self, relation: str, row: Any) -> WhyNot:
-        """Why a row is not there: for each rule that could derive it, the first literal that no binding gets past.
+        """Explains why a row is not there: for each rule that could derive it, the first literal without a match.
 
         A row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
         """
@@ -137,7 +137,7 @@ class Database:
         return why_not(name, values, attempts, self._locked.program)
 
     def query(self, text: str) -> Answer:
-        """The rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
+        """Returns the rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
 
             >>> db.query('Reach("a", x), not Edge(x, _)').rows
             [('c',)]
@@ -154,7 +154,7 @@ class Database:
         return answer(query, found)
 
     def rules(self) -> list[str]:
-        """The rules of the last commit as they were written: those of the program, then those that came since.
+        """Returns the rules of the last commit as they were written: those of the program, then those added since.
 
         >>> db.rules()[0]
         'Reach(x, y) :- Edge(x, y).'
@@ -162,16 +162,16 @@ class Database:
         return self._locked.known_rules().texts()
 
     def refresh(self) -> None:
-        """Brings a database that is open for reading only to its writer's last commit; others are there already."""
+        """Brings a read-only database to its writer's last commit; does nothing for the writer itself."""
         self._locked.refresh()
 
     def profile(self) -> Profile:
-        """What epochs have cost, per stratum and rule, and what relations and arrangements take."""
+        """Returns the costs of the epochs so far, per stratum and rule, and the sizes of relations and arrangements."""
         with self._locked.engine() as engine:
             return engine.profile()
 
     def cancel(self) -> bool:
-        """Ends the epoch that another thread is committing: its commit raises EvaluationError and nothing has changed.
+        """Cancels the epoch that another thread is committing: its commit raises EvaluationError; nothing has changed.
 
         False when no epoch runs.
         """
@@ -217,5 +217,5 @@ class Database:
 
 
 def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:
-    """Rows of the relation that an index looks at, as rows of the relation that it is on."""
+    """Turns rows found by an index into distinct rows of the relation that it is on."""
     return sort_rows(list({tuple(row[place] for place in index.row) for row in found}))

@@ -1,10 +1,10 @@
 """The engine of one database behind its lock: everything that touches the state goes through here.
 
-Engines are not thread-safe, so one call at a time reaches the engine; a reader that comes during a commit waits for
-it and then sees the new epoch, never half of one. At most one transaction is open.
+Engines are not thread-safe, so one call at a time reaches the engine. A reader that calls during a commit waits for it
+and then sees the new epoch, never half of one. At most one transaction is open.
 
-Beside the engine it keeps the facts that transactions gave to relations with a primary key, by their keys, and the
-weights that they gave to the rows of multisets: what the next transaction needs to know at each call.
+Each call of a transaction needs the facts of keyed relations by key, and the weights of the facts of multisets. They
+are kept here, beside the engine.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Given = dict[Any, Any]
 
 
 class LockedEngine:
-    """The program, its engine, and who may use it now. `report` is that of the last epoch.
+    """The program, its engine, and the open transaction. `report` is that of the last epoch.
 
     `relations` are those that the user declared, `outputs` the output relations among them. `rules` are the rules of
-    the last commit; None where nobody knows what they were compiled from.
+    the last commit; None where their source is not known.
     """
 
     def __init__(self, program: RuleProgram, engine: Engine, report: EpochReport, rules: RuleSet | None = None) -> None:
@@ -55,12 +55,12 @@ class LockedEngine:
         self.outputs = declared(program, Role.OUTPUT)
 
     def take_rules(self, rules: RuleSet) -> None:
-        """The rules of the commit that was just made."""
+        """Makes these the rules of the last commit."""
         self.rules = rules
         self._take(rules.rules)
 
     def known_rules(self) -> RuleSet:
-        """The rules of the last commit."""
+        """Returns the rules of the last commit; their source must be known."""
         assert self.rules is not None, "a database that a program opened has them"
         return self.rules
 
@@ -75,7 +75,7 @@ class LockedEngine:
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:
-        """The engine, for this block alone. Raises UsageError when the database is closed."""
+        """Yields the engine, for this block alone. Raises UsageError when the database is closed."""
         with self.lock:
             if self._engine is None:
                 raise UsageError(
@@ -85,16 +85,17 @@ class LockedEngine:
 
     @contextmanager
     def queries(self) -> Iterator[Queries]:
-        """For questions about the committed state, for this block alone. Raises UsageError as `engine` does, and where
-        the engine answers none."""
+        """Yields the queries about the committed state, for this block alone. Raises UsageError as `engine` does, and
+        where the engine answers none.
+        """
         with self.engine() as engine:
             yield engine.queries()
 
     def holding_cancellation(self) -> AbstractContextManager[None]:
-        """A block that ends before an interrupt from the keyboard is raised, so that a commit is whole or not at all.
+        """Delays an interrupt from the keyboard to the end of the block, so that a commit is whole or not at all.
 
-        The local engine looks for cancellation on its own. Spark does not: there a job is stopped at once, as long as
-        the epoch is not about to be published.
+        The local engine checks for cancellation on its own. Spark does not: there a job is stopped at once, unless the
+        epoch is about to be published.
         """
         return Cancellation().held(later=self.engine_name != "local")
 
@@ -117,14 +118,14 @@ class LockedEngine:
             self._writer = transaction
 
     def end(self, transaction: object) -> None:
-        """Gives up the writer's place."""
+        """Lets another transaction begin."""
         if self._writer is transaction:
             self._writer = None
 
     def given(self, relation: Relation) -> Given:
-        """The committed facts of a relation with a key, or of a multiset; the writer changes them at its commit.
+        """Returns the committed facts of a relation with a key, or of a multiset; each commit updates them.
 
-        All that come are written down here; those that a reopened database starts with are read when first asked for.
+        Those of a reopened database are read at the first call.
         """
         found = self._given.get(relation.name)
         if found is None:
@@ -135,7 +136,7 @@ class LockedEngine:
         return found
 
     def key(self, relation: Relation, row: Row) -> Value:
-        """The primary key of a row. Raises EvaluationError where a division by zero leaves it without one."""
+        """Returns the primary key of a row. Raises EvaluationError where a division by zero leaves it without one."""
         assert relation.key is not None
         try:
             return relation.key.call(self.program.row_value(relation, row))
@@ -146,7 +147,7 @@ class LockedEngine:
             ) from None
 
     def check_has_changes(self, name: str) -> None:
-        """Raises UsageError for a name that is no output relation: changes cover those."""
+        """Raises UsageError for a name that is no output relation: only those have changes."""
         if name in self.outputs:
             return
         relation = self.relations.get(name)
@@ -161,8 +162,9 @@ class LockedEngine:
         )
 
     def spark_frame(self, rows: Any) -> Any | None:
-        """The Spark DataFrame that these rows are: one of pandas-on-Spark without its index. None for other rows.
-        Raises UsageError when the engine cannot take one."""
+        """Returns the rows if they are a Spark DataFrame; one of pandas-on-Spark loses its index. None for other rows.
+        Raises UsageError when the engine cannot take one.
+        """
         is_pandas = _is_pandas_on_spark(rows)
         if not is_pandas and not is_spark_frame(rows):
             return None
@@ -181,12 +183,12 @@ class LockedEngine:
             return engine.marks
 
     def on_progress(self, tell: ProgressCallback | None) -> None:
-        """Has an epoch that is evaluated tell where it is; see `Engine.on_progress`."""
+        """Reports the progress of every epoch to `tell`; see `Engine.on_progress`."""
         with self.engine() as engine:
             engine.on_progress(tell)
 
     def cancel(self) -> bool:
-        """Ends the epoch that another thread is committing; False when there is none."""
+        """Cancels the epoch that another thread is committing; False when there is none."""
         engine = self._engine  # not behind the lock: the commit has it
         return engine is not None and engine.cancel()
 
@@ -216,13 +218,13 @@ def _is_pandas_on_spark(rows: object) -> bool:
 
 
 def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:
-    """The relations that the user declared, in the program's order; only those of the roles, if any are given."""
+    """Returns the relations that the user declared, in the program's order; only those of the given roles, if any."""
     wanted = roles or (Role.INPUT, Role.OUTPUT, Role.INTERNAL)
     return {name: relation for name, relation in program.relations.items() if relation.role in wanted}
 
 
 def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: Code) -> TidelogError:
-    """The error for a name that is no relation, with the one that was probably meant."""
+    """Makes the error for a name that is no relation, with a suggestion."""
     known = list(known)
     meant = suggest(name, known)
     listed = ", ".join(f"`{relation}`" for relation in known) or "none"

@@ -1,8 +1,8 @@
 """The Python functions of extern functions → functions that return values of the language.
 
 A user's function may return what `insert` takes (`io.fit`): a list for a `Vec`, a dict for a struct, None for an
-`Option`. What does not fit its type is a TypeError of that function, so the epoch fails and says which one it was.
-Results of types that cannot be written in Python (functions, `Any`, extern types of the program, type variables) are
+`Option`. A result that does not fit its type is a TypeError of that function, so the epoch fails and names it.
+Results of types that have no form in Python (functions, `Any`, extern types of the program, type variables) are
 taken as they are.
 """
 
@@ -20,7 +20,7 @@ from tidelog.values import Definitions
 
 
 class FittedExterns:
-    """Functions as `functions` has them for the compiler; they fit their results once `know` has said to what."""
+    """The `functions` for the compiler; they fit their results once `know` has given the types."""
 
     def __init__(self, given: Mapping[str, Callable[..., Any]]) -> None:
         self._fitters: dict[str, Fitter] = {}
@@ -48,7 +48,7 @@ class FittedExterns:
 
 
 def _fitter_of(function: Function, definitions: Definitions) -> Fitter:
-    """A function with `mut` parameters returns its result and their new values, as a tuple."""
+    """Returns the fitter of a function's result, which is a tuple with the new values of `mut` parameters, if any."""
     types = [function.result, *(each.type for each in function.parameters if each.mutable)]
     fitters = [_same if _is_opaque(type_, definitions, set()) else fitter(type_, definitions) for type_ in types]
     if len(fitters) == 1:
@@ -61,7 +61,7 @@ def _same(value: Any) -> Any:
 
 
 def _is_opaque(type_: Type, definitions: Definitions, seen: set[Type]) -> bool:
-    """Whether values of the type hold something that has no form in Python."""
+    """True if values of the type hold something that has no form in Python."""
     if type_ in seen:
         return False
     seen.add(type_)

@@ -29,7 +29,7 @@ ENGINES = ("local", "spark", "auto")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How a program is compiled, beside its text; see `compile`."""
+    """The options of compiling a program; see `compile`."""
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
@@ -38,7 +38,7 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a database in a directory is opened; see `Program.open`."""
+    """The options of opening a database in a directory; see `Program.open`."""
 
     durability: str = "disk"
     read_only: bool = False
@@ -48,7 +48,7 @@ class Opening:
 
 
 class Program:
-    """A program that checks. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it.
+    """A checked program. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it.
 
     >>> program
     <Program <text>: 5 relations, 5 rules>
@@ -57,7 +57,7 @@ class Program:
     def __init__(
         self, name: str, stages: CompiledProgram, compilation: Compilation | None = None, know: Know | None = None
     ) -> None:
-        """`know` is told of the functions and types that come with rules at run time."""
+        """`know` is called with the functions and types of rules that are added at run time."""
         self.name = name
         self.stages = stages
         self._compilation = compilation or Compilation()
@@ -82,31 +82,31 @@ class Program:
         keep_epochs: int = 8,
         plans: Mapping[str, str] | None = None,
     ) -> Database:
-        """A new database, in memory, with the facts of the program's text applied; with a `path`, one that lasts.
+        """Opens a new database, in memory, with the facts of the program's text applied; with a `path`, a durable one.
 
         `engine` is `"local"` (this process), `"spark"`, or `"auto"`: each stratum in this process or on Spark, by
         measured time, from epoch to epoch. `spark` is the session to use there, by default the active one or a new
-        local one. `strategy` is `"elastic"` (a change is repaired, or
-        its strata are derived anew where that is cheaper), `"recompute"` (always anew: the baseline), `"update"`
-        (always repaired), `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other
-        ways to repair, to compare with). `switch` is for `"elastic"`: while nothing is known of what repairs cost in a
-        stratum, one that has taken this share of the time of its last derivation is given up. `threads` is how many may
-        work on one epoch; None is for the engine to choose. An epoch that needs more than `max_rounds` rounds in a
-        stratum, more than `max_rows` rows in a relation, or more than `deadline` seconds, is undone with an
+        local one. `strategy` is `"elastic"` (an incremental update, or a full recompute of a stratum where that is
+        cheaper), `"recompute"` (always a full recompute: the baseline), `"update"` (always an incremental update),
+        `"circuit"` (rules are rows, joined with facts), `"counting"` or `"elastic-paper"` (other ways to update, for
+        comparison). `switch` is for `"elastic"`: while the costs of updates of a stratum are not known, an update that
+        has taken this share of the time of the last derivation is abandoned for a full recompute. `threads` is the
+        number of threads for one epoch; None lets the engine choose. An epoch that needs more than `max_rounds` rounds
+        in a stratum, more than `max_rows` rows in a relation, or more than `deadline` seconds, is rolled back with an
         EvaluationError.
 
-        `path` is a directory. If it has a database, that is opened; it must have been made with this very program,
-        unless `migrate` says that its facts go on with this one. If it is one of the other engine, it goes over to this
-        one. With the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it outlives the
-        process, but perhaps not a power cut. One process may write to a database; others may open it with `read_only`.
-        On Spark, the directory is one that its tasks reach too, or an
-        address such as `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for
-        DataFrames and readers that still need them. There, too, `plans` says for relations how their strata are run,
-        where the choice by rules and sizes (`tidelog show --stage plan --engine spark`) is not wanted:
-        `{"Reach": "decomposed"}`, `"single task"` or `"frames"`; with `"auto"` also `"driver"`, for this process.
+        `path` is a directory. A database in it is opened; it must have been made with this very program, unless
+        `migrate` keeps its facts and derives everything else with this program. A database of the other engine is
+        converted to this one. With the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it
+        outlives the process, but perhaps not a power cut. One process may write to a database; others may open it with
+        `read_only`. On Spark, the directory is one that its tasks reach too, or an address such as
+        `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for DataFrames and
+        readers that still need them. On Spark, `plans` fixes the plans of strata, by relation, instead of a choice by
+        rules and sizes (`tidelog show --stage plan --engine spark`): `{"Reach": "decomposed"}`, `"single task"` or
+        `"frames"`; with `"auto"` also `"driver"`, for this process.
 
-        Raises UsageError for an option that cannot be, EvaluationError when a rule fails on the program's own facts,
-        DataError for a directory that is damaged.
+        Raises UsageError for an invalid option, EvaluationError when a rule fails on the program's own facts,
+        DataError for a damaged directory.
         """
         from tidelog.database.database import Database
 
@@ -153,7 +153,7 @@ class Program:
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the relations that the user declared, and how many rules each has."""
+        """Renders for notebooks: the relations that the user declared, with the number of rules of each."""
         from tidelog.database.locked_engine import declared
         from tidelog.diagnostics.html import html_table
 
@@ -195,7 +195,7 @@ def compile(
 
 
 def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
-    """`compile` for a text that was read."""
+    """Compiles a text that was read; see `compile`."""
     if not how.externs:
         options = Options({}, how.keep_duplicates, how.output_internal)
         return Program(source.name, compile_program(source, modules, options), how)
@@ -208,7 +208,7 @@ def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Pro
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:
-    """The text of a program and the name under which errors point at it."""
+    """Returns the text of a program with the name that errors show."""
     if isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text.endswith(".dl")):
         return Source("<text>", path_or_text)
     path = Path(path_or_text)
@@ -225,7 +225,7 @@ def read_source(path_or_text: str | os.PathLike[str]) -> Source:
 
 
 def _check_engine(engine: object, spark: Any) -> None:
-    """Raises UsageError for an engine that does not exist, or a session that it has no use for."""
+    """Raises UsageError for an unknown engine, or for a session with an engine that takes none."""
     if engine not in ENGINES:
         meant = suggest(engine, ENGINES) if isinstance(engine, str) else None
         raise UsageError(
@@ -248,7 +248,7 @@ def _check_engine(engine: object, spark: Any) -> None:
 
 
 def _check_plans(plans: object, engine: str) -> None:
-    """Raises UsageError for plans of no engine, or in no form; which of them can be is for the engine to say."""
+    """Raises UsageError for plans with the local engine, or in a wrong form; the engine checks each plan."""
     is_mapping = isinstance(plans, Mapping) and all(isinstance(each, str) for pair in plans.items() for each in pair)
     if plans is not None and not is_mapping:
         raise UsageError(

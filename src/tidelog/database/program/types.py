@@ -33,7 +33,7 @@ class Types:
         self._names = [name for name in definitions.constructor_classes() if name.startswith(prefix)]
 
     def __getitem__(self, name: str) -> type[Struct]:
-        """The class of a constructor by its qualified name (`net::Host`). Raises KeyError."""
+        """Returns the class of a constructor by its qualified name (`net::Host`). Raises KeyError."""
         for qualified in (self._prefix + name, _STANDARD + name):
             if qualified in self._names:
                 return self._definitions.class_of(qualified)
@@ -55,7 +55,7 @@ class Types:
         return isinstance(name, str) and self._prefix + name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all constructors."""
+        """Yields the names of all constructors."""
         return (name.removeprefix(self._prefix) for name in self._names)
 
     def __dir__(self) -> list[str]:

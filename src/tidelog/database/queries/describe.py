@@ -1,8 +1,8 @@
-"""Rows, literals and bindings of rules → the words in which explanations speak of them.
+"""Rows, literals and bindings of rules → the text of explanations.
 
     Reach("a", "c")      not Blocked("b", _)      c < 10 (c = 7)      d = 8 from c + 1      group by x = "a" of 2 values
 
-What `lower` made of a rule is undone: nobody has to know that a `group_by` is two hidden relations.
+The text shows a rule as it was written: the hidden relations that `lower` made (two for a `group_by`) do not appear.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ Row = tuple[Any, ...]
 
 
 class Describer:
-    """Puts what a program's rules do into words."""
+    """Writes rows, literals and bindings of a program's rules as text."""
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
         self._definitions = program.functions.definitions
 
     def value(self, value: Any, type_: Type) -> str:
-        """A value as the shell prints it."""
+        """Writes a value as the shell prints it."""
         return record_text(value, type_, self._definitions)
 
     def row(self, name: str, row: Row, members: int = 0) -> str:
-        """A row of any relation; of hidden ones, what it stands for. A group is of so many members."""
+        """Writes a row of any relation; for a hidden one, its meaning. `members` is the size of a group."""
         relation = self._program.relations[name]
         shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
         kind = hidden_kind(self._program, name)
@@ -70,13 +70,13 @@ class Describer:
         return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
 
     def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
-        """`x = 1, y = 2`, of the variables that the program names."""
+        """Writes `x = 1, y = 2`, for the variables that the program names."""
         return ", ".join(
             f"{name} = {self.value(value, types[name])}" for name, value in values.items() if "#" not in name
         )
 
     def literal(self, literal: Literal, values: Mapping[str, Any], types: Mapping[str, Type]) -> str | None:
-        """A literal under a binding, which may leave variables open; None for one that the program does not show."""
+        """Writes a literal under a binding, which may leave variables open; None if the program does not show it."""
         match literal:
             case Positive(atom):
                 return self._positive(atom, values)
@@ -160,8 +160,9 @@ class Describer:
 
 
 def hidden_kind(program: RuleProgram, name: str) -> str | None:
-    """What a hidden relation is for: `groups`, `members`, `inspect`, `apply`, `not`, `index`, `projection`; None for a
-    declared relation, and for one that the engine feeds."""
+    """Returns the purpose of a hidden relation: `groups`, `members`, `inspect`, `apply`, `not`, `index`, `projection`;
+    None for a declared relation, and for one that the engine feeds.
+    """
     if program.relations[name].role is not Role.HIDDEN or "#" not in name:
         return None
     letters = "".join(char for char in name.partition("#")[2] if char.isalpha())
@@ -170,10 +171,10 @@ def hidden_kind(program: RuleProgram, name: str) -> str | None:
 
 
 def one_line(span: Span) -> str:
-    """The source text of a span, on one line."""
+    """Returns the source text of a span, on one line."""
     return " ".join(span.text.split())
 
 
 def rule_text(rule: Rule) -> str:
-    """A rule as the program has it, on one line."""
+    """Returns the source text of a rule, on one line."""
     return " ".join(rule.text.split())

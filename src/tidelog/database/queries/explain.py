@@ -43,12 +43,12 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A row and why it is there.
+    """A row and its derivation.
 
     `origin` is `input` (a transaction inserted it), `fact` (it stands in the program), `rule`, `group` (it is the group
     of its premises), `transformer`, `delayed`, `stream`, or `circle` (it only supports itself). A step
-    with a rule has the rule's text, its place, and the values of its variables. `derivations` says in how many ways
-    rules derive the row at present, where that is known; `weight` is 1 except in multisets.
+    with a rule has the rule's text, its place, and the values of its variables. `derivations` is the number of present
+    derivations of the row by rules, where that is known; `weight` is 1 except in multisets.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Step:
 
 
 class Explanation(Sequence[Step]):
-    """The steps of a proof; the first is the row in question. `str()` is a tree, `to_json()` the same for machines.
+    """The steps of a proof; the first is the explained row. `str()` is a tree, `to_json()` the same for machines.
 
     `height` is the number of steps on the longest way down to a fact. `is_shortest` says that no proof is less high:
     always true of an explanation made with `shortest=True`, unless the search had to be cut short.
@@ -87,13 +87,13 @@ class Explanation(Sequence[Step]):
         return iter(self.steps)
 
     def to_text(self, *, max_depth: int = 40, max_lines: int = 400) -> str:
-        """The tree, down to this depth and this number of lines; what is left out is said."""
+        """Returns the tree, down to this depth and this number of lines; it says how much it leaves out."""
         from tidelog.database.queries.explain_text import tree_text
 
         return tree_text(self, max_depth, max_lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain objects, as JSON has them. Values look as in JSON Lines files."""
+        """Returns the explanation as plain objects for JSON. Values look as in JSON Lines files."""
         return {
             "height": self.height,
             "is_shortest": self.is_shortest,
@@ -119,7 +119,7 @@ class Explanation(Sequence[Step]):
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as JSON text, on one line."""
+        """Returns `to_dict()` as JSON text, on one line."""
         return dump_json(self.to_dict())
 
     def __str__(self) -> str:
@@ -130,12 +130,12 @@ class Explanation(Sequence[Step]):
 
 
 def explanation(proof: Proof, program: RuleProgram) -> Explanation:
-    """The explanation that a proof gives."""
+    """Turns a proof into an explanation."""
     return _Explaining(proof, program).run()
 
 
 def row_not_there(program: RuleProgram, relation: str, row: Row) -> UsageError:
-    """The error for a row that has no explanation."""
+    """Makes the error for a row that has no explanation."""
     text = Describer(program).row(relation, row)
     help = "`why_not` says what is missing"
     if program.relations[relation].kind is Kind.STREAM:
@@ -180,7 +180,7 @@ class _Explaining:
         )
 
     def _behind(self, proved: Proved) -> str:
-        """What has to be said behind a row that is not simply there."""
+        """Returns the remark behind a row: its transformer, or a weight other than 1."""
         if proved.rule is not None and isinstance(transform := next(iter(proved.rule.body), None), Transform):
             return f" made by the transformer `{transform.name}`"
         return "" if proved.weight == 1 else f" {proved.weight:+}"
@@ -229,7 +229,7 @@ _KINDS = {"Negative": "absent", "Condition": "condition"}
 
 
 def _height(steps: Sequence[Step]) -> int:
-    """The number of steps on the longest way down."""
+    """Returns the number of steps on the longest way down."""
     heights: dict[int, int] = {}
     pending = [0]
     while pending:

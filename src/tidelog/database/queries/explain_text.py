@@ -1,7 +1,7 @@
 """An explanation → a tree of text.
 
-A row that is used more than once is written out where it stands first, with a number, and named by it afterwards. The
-tree ends at a depth and at a number of lines, and says what it leaves out: a proof may have more steps than a reader.
+A row that is used more than once is written out at its first place, with a number, and named by it afterwards. The
+tree ends at a depth and at a number of lines, and says how much it leaves out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ORIGINS = {
 
 
 def tree_text(explanation: Explanation, max_depth: int, max_lines: int) -> str:
-    """The tree, without a line end at its end."""
+    """Writes the tree, without a line end at its end."""
     uses = Counter(premise.step for step in explanation for premise in step.premises)
     lines: list[str] = []
     for line in _lines(explanation, uses, max_depth):
@@ -78,7 +78,7 @@ def _origin(step: Step) -> str:
 
 
 def _others(step: Step) -> str:
-    """How many other ways there are."""
+    """Writes the number of other derivations."""
     more = (step.derivations or 1) - 1
     return f"   (and {more} other {'way' if more == 1 else 'ways'})" if more > 0 else ""
 

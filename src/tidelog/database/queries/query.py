@@ -2,7 +2,7 @@
 
     db.query('Reach("a", x), Cost(x, c), c < 10')        columns x, c
 
-The query is compiled alone, against what the program's names mean; the program's own rules are not looked at again.
+The query is compiled alone, with the names of the program; the program's own rules are not compiled again.
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ class Answer(Sequence[Row]):
         return iter(self.rows)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The rows by the names of the columns."""
+        """Returns the rows as dicts by column name."""
         return [dict(zip(self.columns, row)) for row in self.rows]
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table. Raises UsageError for a column of functions."""
+        """Returns the rows as an Arrow table. Raises UsageError for a column of functions."""
         return rows_to_table(self.rows, self._relation, self._definitions)
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas DataFrame."""
+        """Returns the rows as a pandas DataFrame."""
         return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_json(self) -> str:
-        """The rows as a JSON array of objects, on one line."""
+        """Returns the rows as a JSON array of objects, on one line."""
         forms = [json_form(column.type, self._definitions) for column in self._relation.columns]
         return dump_json(
             [{name: form(value) for name, form, value in zip(self.columns, forms, row)} for row in self.rows]
         )
 
     def to_text(self) -> str:
-        """One line for each row, `x = "b", c = 7`; `true` or `false` for a query without variables."""
+        """Writes one line for each row, `x = "b", c = 7`; `true` or `false` for a query without variables."""
         if not self.columns:
             return "true" if self.rows else "false"
         return "\n".join(self._lines(""))
 
     def record_lines(self) -> list[str]:
-        """The rows as the fields of a record: `.x = "b", .c = 7`."""
+        """Writes the rows as the fields of a record: `.x = "b", .c = 7`."""
         return self._lines(".")
 
     def _lines(self, mark: str) -> list[str]:
@@ -88,11 +88,11 @@ class Answer(Sequence[Row]):
 
 
 def compile_query(text: str, typed: TypedProgram, rules: RuleProgram) -> Query:
-    """The query, checked and lowered. Raises ProgramError with all that is wrong, UsageError for a missing extern."""
+    """Checks and lowers a query. Raises ProgramError with all errors, UsageError for a missing extern."""
     rule, missing = check_query(parse_query(Source("<query>", text)), typed)
     return lower_query(rule, missing, typed, rules)
 
 
 def answer(query: Query, rows: list[Row]) -> Answer:
-    """The answer that an engine's rows are."""
+    """Makes an answer of an engine's rows."""
     return Answer(query.answer, sort_rows(rows), query.functions.definitions)

@@ -1,7 +1,7 @@
-"""A relation as readers see it: its rows after the last committed epoch.
+"""A relation for readers: its rows after the last committed epoch.
 
-Each call looks at the state once, so what it returns is of one epoch; an iterator stays on the epoch in which it was
-made, whatever is committed meanwhile.
+Each call reads the state once, so its result is of one epoch; an iterator stays on the epoch in which it was made,
+whatever is committed meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SORTED_FOR_A_GLANCE = 100_000
 class RelationView:
     """The rows of one relation: `rows()`, `len()`, `in`, iteration, and the whole as a table.
 
-    Python rows come in value order; tables come in whatever order is cheapest.
+    Python rows are in value order; tables are in whatever order is cheapest.
     """
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
@@ -41,19 +41,19 @@ class RelationView:
         self._relation = relation
 
     def rows(self) -> list[Row]:
-        """All rows, in value order; each row of a multiset that has a positive weight once."""
+        """Returns all rows, in value order; each row of a multiset that has a positive weight once."""
         if not is_plain_relation(self._relation):
             return [row for row, weight in self.weights() if weight > 0]
         return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
 
     def weights(self) -> list[tuple[Row, int]]:
-        """All rows with their weights, in value order. A weight is 1 except in multisets, where it may be negative."""
+        """Returns all rows with their weights, in value order. It is 1; in a multiset any number but 0."""
         with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)
 
     def lookup(self, **columns: Any) -> list[Row]:
-        """The rows that have these values in these columns, in value order; all rows without any.
+        """Returns the rows that have these values in these columns, in value order; all rows without any.
 
         The first call with a set of columns makes an index on them, which later epochs keep up to date. Raises
         DataError for a column that is not there, or a value that does not fit.
@@ -67,7 +67,7 @@ class RelationView:
         return sort_rows(found)
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table (`tidelog.rules.schema.arrow` says how the types look there)."""
+        """Returns all rows as an Arrow table, with the types of `tidelog.rules.schema.arrow`."""
         with self._locked.engine() as engine:
             if is_plain_relation(self._relation):
                 return engine.table(self._relation.name)
@@ -75,11 +75,11 @@ class RelationView:
         return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
 
     def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame."""
+        """Returns all rows as a pandas DataFrame."""
         return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_spark(self) -> Any:
-        """All rows as a Spark DataFrame; only on the Spark engine."""
+        """Returns all rows as a Spark DataFrame; only on the Spark engine."""
         with self._locked.engine() as engine:
             return engine.frame(self._relation.name)
 
@@ -88,16 +88,16 @@ class RelationView:
             return engine.count(self._relation.name)
 
     def __contains__(self, row: object) -> bool:
-        """Whether the row (a tuple, a dict, or for one column a bare value) is there.
+        """True if the row (a tuple, a dict, or for one column a bare value) is there.
 
-        Raises DataError for a row that cannot be there because it does not fit the columns: to look for one is a slip.
+        Raises DataError for a row that does not fit the columns, since looking for such a row is a mistake.
         """
         values = to_row(row, self._relation, self._locked.definitions)
         with self._locked.engine() as engine:
             return engine.contains(self._relation.name, values)
 
     def __iter__(self) -> Iterator[Row]:
-        """The rows in value order, converted as they are asked for."""
+        """Yields the rows in value order, converted one by one."""
         if not is_plain_relation(self._relation):
             return iter(self.rows())
         table = sort_by_value(self.to_arrow(), self._relation)
@@ -109,7 +109,7 @@ class RelationView:
         return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first rows, in value order unless there are too many to sort for a glance."""
+        """Renders for notebooks: the first rows, in value order unless there are too many to sort."""
         total = len(self)
         rows: Iterable[Row] = self
         if total > _SORTED_FOR_A_GLANCE and is_plain_relation(self._relation):

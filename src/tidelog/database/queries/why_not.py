@@ -1,4 +1,4 @@
-"""The attempts of a relation's rules → why a row is not there: for each rule, the first literal that nothing gets past.
+"""The attempts of a relation's rules → why a row is not there: for each rule, the first literal without a match.
 
 print(db.why_not("Reach", ("a", "z")))
 
@@ -37,9 +37,9 @@ from tidelog.rules.variables import variable_types
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What stops one rule. `literal` is the literal as the program has it, with the values that are known filled in;
-    None where the rule's head cannot become the row at all. `bindings` is the best binding, that which gets furthest
-    through the body in the order of the rule's plan; `held` are the literals that it got past.
+    """The obstacle of one rule. `literal` is the literal as the program has it, with the known values filled in; None
+    where the rule's head cannot become the row at all. `bindings` is the binding that gets furthest through the body
+    in the order of the rule's plan; `held` are the literals before the obstacle.
 
     `is_sure` is false where there were too many bindings to try all.
     """
@@ -55,8 +55,9 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a row is not there. `is_present`: it is there; then there are no obstacles. `note` says what is not about a
-    rule: that nobody inserted the row, that a stream keeps none."""
+    """The reasons why a row is not there. `is_present`: it is there; then there are no obstacles. `note` is a reason
+    beside the rules: no transaction inserted the row, or a stream keeps none.
+    """
 
     relation: str
     row: Row
@@ -66,7 +67,7 @@ class WhyNot:
     note: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain objects, as JSON has them; bindings are text."""
+        """Returns the answer as plain objects for JSON; bindings are text."""
         return {
             "relation": self.relation,
             "text": self.text,
@@ -86,7 +87,7 @@ class WhyNot:
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as JSON text, on one line."""
+        """Returns `to_dict()` as JSON text, on one line."""
         return dump_json(self.to_dict())
 
     def __str__(self) -> str:
@@ -100,7 +101,7 @@ class WhyNot:
 
 
 def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, program: RuleProgram) -> WhyNot:
-    """What the attempts come to; None for a row that is there."""
+    """Turns the attempts into an answer; `attempts` is None for a row that is there."""
     describe = Describer(program)
     text = describe.row(relation, row)
     if attempts is None:
@@ -177,7 +178,7 @@ def _reason(literal: Literal, text: str, attempt: FailedMatch, describe: Describ
 
 
 def _mentioned(literal: Literal) -> set[str]:
-    """The variables whose values the literal's own text shows."""
+    """Returns the variables whose values the literal's own text shows."""
     match literal:
         case Positive(atom) | Negative(atom):
             return {term.name for term in atom.terms if isinstance(term, Variable)}

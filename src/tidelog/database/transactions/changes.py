@@ -1,7 +1,7 @@
-"""What an epoch changed: for each output relation the exact rows that came and went.
+"""The changes of an epoch: for each output relation the exact rows that were inserted and deleted.
 
-A `Delta` keeps the rows where the engine left them and converts when asked. As Python rows they come in value order;
-as tables in whatever order is cheapest. Summed over all epochs, the changes of a relation are its contents.
+A `Delta` keeps the rows in the engine's form and converts on request. Python rows are in value order; tables are in
+whatever order is cheapest. Summed over all epochs, the changes of a relation are its contents.
 
 The rows of a plain set go through Arrow, which sorts and converts whole columns; all others, and those with weights, go
 through Python values.
@@ -31,11 +31,11 @@ WEIGHT = "_weight"
 
 
 class Delta:
-    """The rows of one relation that came and went in one epoch.
+    """The rows of one relation that were inserted and deleted in one epoch.
 
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
-    for a row that came and -1 for one that went. In multisets and streams the weight is what the row's own has changed
-    by; each row comes once.
+    for an inserted row and -1 for a deleted one. In multisets and streams the weight is the change of the row's weight;
+    each row occurs once.
 
     >>> with db.transaction() as tx:
     ...     tx.delete("Edge", [("b", "c")])
@@ -50,16 +50,16 @@ class Delta:
 
     @cached_property
     def inserted(self) -> list[Row]:
-        """The rows that came (or have more weight now), in value order."""
+        """The inserted rows (or those with more weight now), in value order."""
         return self._tuples(+1)
 
     @cached_property
     def deleted(self) -> list[Row]:
-        """The rows that went (or have less weight now), in value order."""
+        """The deleted rows (or those with less weight now), in value order."""
         return self._tuples(-1)
 
     def to_arrow(self) -> pa.Table:
-        """The relation's columns and `_weight` (int64), which is +1 for a row that came and -1 for one that went."""
+        """Returns the relation's columns and `_weight` (int64): +1 for an inserted row, -1 for a deleted one."""
         self._check_weight_is_free()
         if is_plain_relation(self._relation) and self._relation.kind is Kind.SET:
             return self._weighted_table()
@@ -67,11 +67,11 @@ class Delta:
         return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
 
     def to_pandas(self) -> Any:
-        """`to_arrow()` as a pandas DataFrame."""
+        """Returns `to_arrow()` as a pandas DataFrame."""
         return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_spark(self) -> Any:
-        """`to_arrow()` as a Spark DataFrame; only on the Spark engine."""
+        """Returns `to_arrow()` as a Spark DataFrame; only on the Spark engine."""
         self._check_weight_is_free()
         if self._rows is None:
             with self._locked.engine() as engine:
@@ -97,7 +97,7 @@ class Delta:
         return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first rows that changed, each with its weight."""
+        """Renders for notebooks: the first rows that changed, each with its weight."""
         inserted, deleted = self._counts()
         headings = [*(column.name for column in self._relation.columns), "weight"]
         rows = ((*row, f"{weight:+d}") for row, weight in self)
@@ -105,7 +105,7 @@ class Delta:
 
     @cached_property
     def _is_table(self) -> bool:
-        """Whether the rows go through Arrow: it is faster for many, but a few do not pay for loading it."""
+        """True if the rows go through Arrow: faster for many rows; for a few, loading Arrow costs more."""
         is_plain = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
         return is_plain and len(self) >= WORTH_A_TABLE
 
@@ -147,10 +147,10 @@ class Delta:
 
 
 class Changes(Mapping[str, Delta]):
-    """What one epoch changed, by output relation.
+    """The changes of one epoch, by output relation.
 
-    Like a `Counter`, it iterates over what is there (the relations that changed, in the program's order), and gives
-    an empty `Delta` for an output relation that did not change. Any other name is an error.
+    Like a `Counter`, it iterates over the relations that changed, in the program's order, and gives an empty `Delta`
+    for an output relation that did not change. Any other name is an error.
 
     >>> with db.transaction() as tx:
     ...     tx.insert("Host", ["z"])
@@ -182,12 +182,12 @@ class Changes(Mapping[str, Delta]):
         return f"<Changes {', '.join(deltas) or 'none'}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: each relation that changed, with its first rows."""
+        """Renders for notebooks: each relation that changed, with its first rows."""
         return "\n".join(delta._repr_html_() for delta in self.values()) or "<p>no changes</p>"
 
 
 def table_to_pandas(table: pa.Table, relation: Relation) -> Any:
-    """The table of a relation's rows as a pandas DataFrame; values that are not plain are Python objects there.
+    """Converts the table of a relation's rows to a pandas DataFrame; values that are not plain become Python objects.
 
     Raises MissingDependencyError, with the command, where pandas is missing.
     """

@@ -1,9 +1,9 @@
-"""Who wants to hear of the changes of a relation, and how they are told.
+"""The callbacks for changes of relations, and their calls after a commit.
 
-A callback is told when its commit is durable, in the thread that committed, one epoch after the other: the writer
-keeps its place until all have been told, so no later commit can overtake. That is also why a callback cannot write.
-What a callback raises is logged (to `tidelog`, with the traceback; standard error has it unless the user says
-otherwise) and undoes nothing: the commit stands, and the next callback is told.
+Callbacks are called when the commit is durable, in the committing thread, one epoch after the other: the writer keeps
+its lock until all have returned, so no later commit can overtake. That is also why a callback cannot write. An error in
+a callback is logged (to `tidelog`, with the traceback; by default that is standard error): the commit stands, and the
+next callback is called.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Callback = Callable[["Delta"], Any]
 
 
 class Listeners:
-    """The callbacks of one database, in the order in which they came."""
+    """The callbacks of one database, in the order of their subscription."""
 
     def __init__(self) -> None:
         self._callbacks: dict[object, tuple[str, Callback]] = {}
         self._teller: int | None = None
 
     def add(self, relation: str, callback: Callback) -> Callable[[], None]:
-        """Tells the callback from the next epoch on, until the function that this returns is called (once or more)."""
+        """Subscribes a callback from the next epoch on. Returns a function that unsubscribes it."""
         token = object()
         self._callbacks[token] = relation, callback
 
@@ -37,12 +37,13 @@ class Listeners:
 
     @property
     def is_telling_here(self) -> bool:
-        """True inside a callback: in the thread that tells, while it does."""
+        """True in the thread that runs callbacks, inside a callback."""
         return self._teller == threading.get_ident()
 
     def tell(self, changes: Changes, epoch: int) -> None:
-        """Calls those whose relation has changed. One that comes meanwhile waits for the next epoch, and one that was
-        stopped meanwhile is left out."""
+        """Calls the callbacks of relations that have changed. One added meanwhile waits for the next epoch; one removed
+        meanwhile is left out.
+        """
         self._teller = threading.get_ident()
         try:
             for token, (relation, callback) in list(self._callbacks.items()):

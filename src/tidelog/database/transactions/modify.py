@@ -1,6 +1,6 @@
-"""A row and what is to change in it → the changed row.
+"""A row and a modification → the modified row.
 
-The change is a dict with new values by field name, or a function from the old value of the row to the new one. The
+A modification is a dict with new values by field name, or a function from the old value of the row to the new one. The
 value of a row is the relation's struct (`program.types.Host`), or in a `relation R[T]` the value of type `T`; its
 fields are those that a dict names.
 """
@@ -26,7 +26,7 @@ Fields = Mapping[str, Any] | Callable[[Any], Any]
 
 
 def modification(fields: Fields, relation: Relation, program: RuleProgram) -> Callable[[Row], Row]:
-    """The function that changes a row; it raises DataError for what does not fit."""
+    """Returns the function that changes a row; it raises DataError for a value that does not fit."""
     definitions = program.functions.definitions
     if isinstance(fields, Mapping):
         named = fields
@@ -57,7 +57,7 @@ def _with_columns(row: Row, fields: Mapping[str, Any], relation: Relation, progr
 
 
 def _with_fields(value: Any, fields: Mapping[str, Any], relation: Relation, program: RuleProgram) -> Any:
-    """The value with other fields of its constructor."""
+    """Replaces fields of a value; its constructor stays."""
     definitions = program.functions.definitions
     type_ = bare(relation.columns[0].type, definitions)
     if not isinstance(value, Struct) or not isinstance(type_, NamedType):

@@ -1,8 +1,7 @@
 """A transaction: writes applied in call order to a view of its own, and committed as one epoch.
 
-Each call checks its rows completely before it counts, so a call that raises leaves the transaction as it was. In a
-`with` block an exception that leaves the block undoes everything; so does a commit that fails, wherever it was asked
-for.
+Each call checks its rows completely before it writes, so a call that raises leaves the transaction as it was. An
+exception that leaves the `with` block rolls everything back; so does a commit that fails.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ class _State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """What a commit does beside its writes; for a pipeline, not for users.
+    """Options of a commit for a pipeline, not for users.
 
-    `marks` last as long as the writes (`tidelog.engine.marks`). `before_commit` is called just before the epoch counts,
-    with its number and its changes; an error that it raises rolls the epoch back. It must not use the database, which
-    is locked.
+    `marks` last as long as the writes (`tidelog.engine.marks`). `before_commit` is called just before the commit, with
+    the number and the changes of the epoch; an error that it raises rolls the epoch back. It must not use the database,
+    which is locked.
     """
 
     marks: Marks = field(default_factory=dict)
@@ -125,17 +124,17 @@ class Transaction:
             >>> with db.transaction() as tx:
             ...     tx.add_rules("Reach(y, x) :- Reach(x, y).")
 
-        A rule that is there already, up to the names of its variables, stays as it is. What the text declares can be
-        written to from the next transaction on. Raises ProgramError, with places in the text, for what is wrong with
-        it, or where it would close a circle through a negation; then the transaction is as it was.
+        A rule that is there already, up to the names of its variables, stays as it is. Relations of the text can be
+        written to from the next transaction on. Raises ProgramError, with places in the text, if the text is wrong
+        or closes a cycle through a negation; then the transaction is as it was.
         """
         self._change_rules(+1, text)
 
     def remove_rules(self, text: str) -> None:
-        """Removes rules, also those of the program. What they alone derived leaves; what is declared stays.
+        """Removes rules, also those of the program. Rows that they alone derived are deleted; declarations stay.
 
-        Rules are told by what they are, not by how their variables are called. Raises ProgramError for one that is not
-        there, with the one that was probably meant.
+        Rules are compared up to the names of their variables. Raises ProgramError for one that is not there, with the
+        one that was probably meant.
         """
         self._change_rules(-1, text)
 
@@ -158,10 +157,10 @@ class Transaction:
         return self
 
     def commit(self) -> Changes:
-        """Applies all writes as one epoch and gives its changes.
+        """Applies all writes as one epoch and returns its changes.
 
-        If it raises, the transaction is rolled back. Only an interrupt from the keyboard that came too late to stop the
-        epoch is raised after the commit. Callbacks of `db.on_change` have been told when it returns.
+        If it raises, the transaction is rolled back. Only an interrupt from the keyboard that is too late to stop the
+        epoch is raised after the commit. Callbacks of `db.on_change` have been called when it returns.
         """
         self._check_open("commit")
         writes, self._writes = self._writes, {}
@@ -201,14 +200,14 @@ class Transaction:
 
     @property
     def changes(self) -> Changes:
-        """What the commit changed, by output relation. Raises TransactionError before the commit."""
+        """The changes of the commit, by output relation. Raises TransactionError before the commit."""
         if self._changes is None:
             raise self._not_committed("changes")
         return self._changes
 
     @property
     def report(self) -> EpochReport | None:
-        """What the epoch did and cost; None when the writes had no net effect, for then there is no epoch."""
+        """The report of the epoch; None when the writes had no net effect, for then there is no epoch."""
         if self._state is not _State.COMMITTED:
             raise self._not_committed("report")
         return self._report
@@ -225,7 +224,7 @@ class Transaction:
         self._count += 1
 
     def _new_rules(self) -> NewRules | None:
-        """What the calls come to; None where the rules are what they were."""
+        """Returns the rules after all calls; None where they are the old ones."""
         if self._rules is None or self._rules.is_same(self._locked.known_rules()):
             return None
         return NewRules(self._rules, tuple(self._calls))
@@ -310,7 +309,7 @@ class Transaction:
         return Changes(self._locked, outcome.changes if outcome else {})
 
     def _tell(self) -> None:
-        """Tells the callbacks of what is committed, also where an interrupt came too late to stop it."""
+        """Calls the callbacks for a commit, also where an interrupt was too late to stop it."""
         if self._changes and self._report is not None and self._locked.listeners:
             self._locked.listeners.tell(self._changes, self._report.epoch)
 

@@ -1,11 +1,11 @@
-"""What an open transaction has written to one input relation: its own view of the relation, and the net difference.
+"""The writes of an open transaction to one input relation: its own view of the relation, and the net difference.
 
-    PlainWrites       a set without a primary key, or a stream: the calls as they came; the engine nets them
-    KeyedWrites       a set with a primary key: for each key that was written, the row that it has now, if any
-    WeightedWrites    a multiset: for each row that was written, what its weight has changed by
+    PlainWrites       a set without a primary key, or a stream: the calls in order; the engine nets them
+    KeyedWrites       a set with a primary key: for each key that was written, its row now, if any
+    WeightedWrites    a multiset: for each row that was written, the change of its weight
 
-The last two stand on what is committed (`Given`: the facts that transactions gave, not what rules derive besides), so a
-call costs time in its own rows only, never in the relation. A method that raises leaves the writes as they were.
+The last two are relative to the committed facts (`Given`: the facts of transactions, without derived rows), so a call
+costs time in its own rows only, never in the relation. A method that raises leaves the writes as they were.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Writes(Protocol):
     def delete(self, rows: Any) -> None: ...
     def clear(self) -> None: ...
     def operations(self) -> list[Operation]:
-        """What the engine has to do to get from the last commit to this view."""
+        """Returns the operations that lead from the last commit to this view."""
 
     def committed(self) -> None:
-        """Makes this view the one that later transactions stand on."""
+        """Makes this view the base of later transactions."""
 
 
 def writes_to(locked: LockedEngine, relation: Relation) -> Writes:
-    """The writes of a new transaction: none yet."""
+    """Returns the empty writes of a new transaction."""
     if relation.key is not None:
         return KeyedWrites(locked, relation)
     if relation.kind is Kind.MULTISET:
@@ -49,7 +49,7 @@ def writes_to(locked: LockedEngine, relation: Relation) -> Writes:
 
 
 class PlainWrites:
-    """Inserts and deletes in call order. To clear is to forget them and to delete all that is committed."""
+    """Inserts and deletes in call order. `clear` drops them and deletes all committed rows."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
         self._locked = locked
@@ -112,7 +112,7 @@ class KeyedWrites:
         self._now: dict[Value, Row | None] = {}
 
     def insert(self, rows: Any) -> None:
-        """Adds rows; each key must be new, even if the row is equal to that which has it."""
+        """Adds rows; each key must be new, even if the row equals the present one."""
         now: dict[Value, Row | None] = {}
         for key, row in self._keyed(rows):
             present = now[key] if key in now else self.row(key)
@@ -153,11 +153,11 @@ class KeyedWrites:
         self._now |= now
 
     def upsert(self, rows: Any) -> None:
-        """Each row takes the place of that which has its key, if any; of rows with one key the last counts."""
+        """Replaces the rows that have these keys, if any; of rows with one key the last wins."""
         self._now |= dict(self._keyed(rows))
 
     def modify(self, key: Value, change: Callable[[Row], Row]) -> None:
-        """Replaces the row of a key, which must be there; one whose key changes must not meet another row there."""
+        """Replaces the row of a key, which must be there; a new key of the row must be free."""
         row = self.row(key)
         if row is None:
             raise self._not_found(key, "modify a row of")
@@ -177,7 +177,7 @@ class KeyedWrites:
         self._now = {}
 
     def row(self, key: Value) -> Row | None:
-        """The row that has the key in this view."""
+        """Returns the row that has the key in this view."""
         if key in self._now:
             return self._now[key]
         return None if self._cleared else self._given.get(key)
