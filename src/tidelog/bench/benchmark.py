@@ -1,4 +1,4 @@
-"""What a benchmark is, and what it is run with."""
+"""A benchmark and its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidelog.bench.measure import Outcome
 
 
 class Scale(StrEnum):
-    """How much: `tiny` in seconds, to see that everything runs; `small` in minutes; `full` is what figures are for."""
+    """The size of inputs: `tiny` takes seconds, for tests; `small` takes minutes; `full` is for figures."""
 
     TINY = "tiny"
     SMALL = "small"
@@ -20,7 +20,7 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`data`: the folder with real data, if any. `peers`: names of other systems to run. `say`: where talk goes.
+    """`data`: the folder with real data, if any. `peers`: names of other systems to run. `say`: prints progress.
 
     `threads`: for Tidelog's epochs; None for its default.
     """
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """`shows` in half a sentence; `data` says what it reads, and what stands in without it; `cases` what is timed."""
+    """`shows`: half a sentence; `data`: the data it reads, and their substitute; `cases`: what is timed."""
 
     name: str
     shows: str

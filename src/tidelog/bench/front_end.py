@@ -1,9 +1,8 @@
-"""How long the checker takes: `python -m tidelog.bench.front_end`.
+"""Time of the front end: `python -m tidelog.bench.front_end`.
 
 Prints, for generated programs of a given number of lines, the seconds from the text to the typed program: the best of
-several runs, by the clock and by the processor's own time, and the first run of the process, which also reads the
-library. Four programs, each of another kind: tables and rules as a network controller has them, functions that compute,
-unions that are taken apart, and a bit of everything.
+several runs, by the clock and by processor time, and the first run of the process, which also reads the library. The
+four programs are: tables and rules of a network controller, functions that compute, matches on unions, and a mix.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ KINDS = {
 
 
 def program(blocks: Sequence[str], lines: int) -> str:
-    """Returns the blocks over and over, numbered, until the program has as many lines."""
+    """Returns the blocks repeated and numbered, until the program has as many lines."""
     return "".join(_pieces(blocks, lines))
 
 
@@ -151,7 +150,7 @@ def _pieces(blocks: Sequence[str], lines: int) -> Iterator[str]:
 
 
 def run(lines: int, times: int, say: Callable[[str], None]) -> None:
-    """Measures and says it."""
+    """Measures the programs and prints the times."""
     first = True
     for kind, blocks in KINDS.items():
         text = program(blocks, lines)

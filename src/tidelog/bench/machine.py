@@ -1,4 +1,4 @@
-"""The machine and the versions that figures were taken with, and the memory that a piece of work needed at most."""
+"""The machine and the versions of a run, and the peak memory of a block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 
 def describe_machine() -> dict[str, Any]:
-    """System, processor, cores, memory, and the load when asked: figures of a busy machine have to say so."""
+    """Returns system, processor, cores, memory, and the current load: figures of a busy machine have to say so."""
     load = os.getloadavg() if hasattr(os, "getloadavg") else ()
     return {
         "system": f"{platform.system()} {platform.release()}",
@@ -41,9 +41,9 @@ def describe_versions() -> dict[str, str]:
 
 @contextmanager
 def peak_memory(into: dict[str, dict[str, float]], name: str) -> Iterator[None]:
-    """Notes the memory (MB, resident) that the process had `before` the block, and at most (`peak`) inside it.
+    """Notes the resident memory (MB) of the process `before` the block, and its `peak` inside.
 
-    What earlier work left behind is given back first, as far as allocators do. Notes nothing where Linux is not there.
+    Memory of earlier work is freed first, as far as allocators allow. Notes nothing except on Linux.
     """
     gc.collect()
     pa.default_memory_pool().release_unused()

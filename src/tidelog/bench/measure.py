@@ -1,7 +1,7 @@
-"""What is measured: a program's database with its facts, changes to it, and the seconds that each took.
+"""Measurements: a program's database with its facts, changes to it, and the seconds of each.
 
-A time is that of a whole transaction as a user sees it: Arrow tables in, epoch committed. Every time belongs to a
-`Case`; a benchmark checks its results before it hands its cases out, so that no wrong answer is ever fast.
+A time is that of a whole transaction as a user sees it: from Arrow tables to the committed epoch. Every time belongs to
+a `Case`; a benchmark checks its results before it returns its cases, so that no wrong answer is ever fast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tables = Mapping[str, "pa.Table"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that was timed, so often. `group` names the input; `rows` is the result that was checked."""
+    """One timed action, repeated. `group` names the input; `rows` is the checked result."""
 
     group: str
     name: str
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Two medians of this run, divided. `spread`: the lowest and the highest that single repetitions gave."""
+    """A quotient of two medians of this run. `spread`: the lowest and the highest of single repetitions."""
 
     group: str
     name: str
@@ -54,7 +54,7 @@ class Ratio:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a benchmark found."""
+    """The results of a benchmark."""
 
     inputs: list[dict[str, Any]] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
@@ -66,8 +66,7 @@ class Outcome:
 
 
 class Subject:
-    """A database of one of the benchmarks' programs, or of the text of one. With the strategy "update" the switch never
-    gives up."""
+    """A database of a benchmark program, or of a program text. With the strategy "update" the switch never gives up."""
 
     def __init__(self, program: str, strategy: str = "elastic", threads: int | None = None) -> None:
         import tidelog
@@ -78,7 +77,7 @@ class Subject:
         self.cpu_seconds = 0.0
 
     def change(self, inserts: Tables | None = None, deletes: Tables | None = None) -> float:
-        """Seconds of one transaction; deletes come first. Those of the processor are in `cpu_seconds`."""
+        """Returns the seconds of one transaction, deletes first. `cpu_seconds` has those of the processor."""
         started, on_processor = perf_counter(), process_time()
         with self._db.transaction() as transaction:
             for relation, rows in (deletes or {}).items():
@@ -90,7 +89,7 @@ class Subject:
         return taken
 
     def change_rules(self, add: str = "", remove: str = "") -> float:
-        """Seconds of one transaction with other rules."""
+        """Returns the seconds of one transaction that changes rules."""
         started, on_processor = perf_counter(), process_time()
         with self._db.transaction() as transaction:
             if add:
@@ -103,18 +102,18 @@ class Subject:
 
     @property
     def instances(self) -> int:
-        """The rule instances that the last transaction enumerated, those of Updates that were given up among them."""
+        """Rule instances that the last transaction enumerated, including those of Updates that were given up."""
         strata = self.report.strata if self.report else ()
         return sum(each.instances + each.given_up_instances for each in strata)
 
     @property
     def bytes(self) -> int:
-        """What the database's relations take, by its own account."""
+        """Memory of the declared relations, as the database reports it."""
         return sum(self.report.bytes.values()) if self.report else 0
 
     @property
     def all_bytes(self) -> int:
-        """Returns the same with the relations that rules need and nobody has declared."""
+        """Memory of all relations, including those that the compiler added."""
         return sum(each.bytes for each in self._db.profile().relations)
 
     def count(self, relation: str) -> int:
@@ -128,7 +127,7 @@ class Subject:
 
 
 def warm(program: str, tables: Tables, strategies: Sequence[str] = ("elastic", "recompute")) -> None:
-    """Loads the kernels, of these strategies and for both signs, so that no case pays for it."""
+    """Loads the kernels of these strategies, for inserts and deletes, so that no case pays for it."""
     few = {name: table.slice(0, 20) for name, table in tables.items()}
     for strategy in strategies:
         subject = Subject(program, strategy)
@@ -140,7 +139,7 @@ def warm(program: str, tables: Tables, strategies: Sequence[str] = ("elastic", "
 
 
 def touch_memory(program: str, tables: Tables, threads: int | None) -> None:
-    """Bootstraps everything once, so that what is compared next finds memory that the system has already given out."""
+    """Bootstraps everything once, so that later runs reuse memory that the system has already allocated."""
     subject = Subject(program, threads=threads)
     subject.change(inserts=tables)
     subject.close()
@@ -154,7 +153,7 @@ def take(table: pa.Table, places: npt.ArrayLike) -> pa.Table:
 
 
 def one_by_one(subject: Subject, relation: str, rows: pa.Table) -> tuple[list[float], list[float]]:
-    """Seconds for deleting, and for inserting again, one row after the other."""
+    """Returns the seconds of deleting, and of inserting again, one row after the other."""
     deletes, inserts = [], []
     for at in range(rows.num_rows):
         row = {relation: rows.slice(at, 1)}
@@ -164,7 +163,7 @@ def one_by_one(subject: Subject, relation: str, rows: pa.Table) -> tuple[list[fl
 
 
 def require_equal(what: str, found: object, expected: object) -> str:
-    """A line that says that the two agree. Raises InternalError where they do not: then no time means anything."""
+    """Returns a line that says that the two are equal. Raises InternalError if not: then no time means anything."""
     if found != expected:
         raise InternalError(f"{what}: {found}, and it should be {expected}", code=Code.WRONG_BENCHMARK_RESULT)
     return f"{what}: {found:,}" if isinstance(found, int) else f"{what}: equal"

@@ -46,7 +46,7 @@ def print_record(record: dict[str, Any]) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds from one second on, else milliseconds, or microseconds below a tenth of one."""
+    """Formats seconds: from one second on as seconds, else as milliseconds, below 0.1 ms as microseconds."""
     if seconds < 0.0001:
         return f"{seconds * 1e6:.1f} µs"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.2f} ms"

@@ -1,4 +1,4 @@
-"""Benchmarks and settings → one record: the machine, the versions, and what each benchmark found."""
+"""Benchmarks and settings → one record: the machine, the versions, and the results of each benchmark."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def run_benchmarks(
     threads: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Runs them in the order given; the result is made of what JSON knows.
+    """Runs the benchmarks in order; returns a record that can be written as JSON.
 
-    Raises UsageError for unknown names and for data that is not there, InternalError when a result is wrong.
+    Raises UsageError for unknown names and missing data, InternalError for a wrong result.
     """
     chosen = find(names)
     _check_data(data)

@@ -1,5 +1,4 @@
-"""Edits of a shared text: those of `crdt.zip`, or generated ones of their shape; and the text that they make, found by
-walking through the tree of characters without any of Tidelog."""
+"""Edits of a shared text: those of `crdt.zip`, or generated ones; and the size of their text, found without Tidelog."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ Name = tuple[int, int]
 
 
 def crdt(settings: Settings) -> Dataset:
-    """Returns the real edits at full scale, their beginning at a smaller one; generated without `crdt.zip`."""
+    """Returns the real edits at full scale, a prefix of them at smaller ones; generated ones without `crdt.zip`."""
     path = data_file(settings.data, "crdt.zip") if settings.data else None
     if path is None:
         return generated(settings.pick(200, 20_000, 180_000))
@@ -47,7 +46,7 @@ def read_crdt(path: Path) -> tuple[Numbers, Numbers]:
 
 
 def generated(characters: int) -> Dataset:
-    """So many characters: most after the one typed before, a few elsewhere; four in ten are removed, in runs."""
+    """Generates so many characters: most after the one typed before, a few elsewhere; 40% are removed, in runs."""
     generator = np.random.default_rng(SEED)
     counters = np.arange(1, characters + 1)
     nodes = generator.integers(0, 3, characters)
@@ -73,7 +72,7 @@ def _dataset(
 
 
 def text_size(dataset: Dataset) -> int:
-    """Returns the pairs of neighbours among the characters that are shown."""
+    """Returns the pairs of neighbours among the visible characters."""
     inserts, removes = (
         zip(*(column.to_pylist() for column in dataset.tables[name].columns)) for name in dataset.tables
     )

@@ -1,4 +1,4 @@
-"""The facts that a benchmark runs on, and where they are from."""
+"""The facts of a benchmark, and their source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Numbers = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`tables` by input relation. `known`: the rows that relations are known to have once everything is derived."""
+    """`tables` by input relation. `known`: the known numbers of derived rows."""
 
     name: str
     source: str
@@ -33,24 +33,24 @@ class Dataset:
         return sum(table.num_rows for table in self.tables.values())
 
     def describe(self) -> dict[str, Any]:
-        """For the record: name, source, seed, rows in all and per relation."""
+        """Returns name, source, seed, and the rows in all and per relation, for the record."""
         per_relation = {name: table.num_rows for name, table in self.tables.items()}
         return {"name": self.name, "source": self.source, "seed": self.seed, "rows": self.rows, "tables": per_relation}
 
 
 def number_table(numbers: npt.NDArray[Any], *columns: str) -> pa.Table:
-    """Columns of 32-bit numbers as a table."""
+    """Returns columns of 32-bit numbers as a table."""
     words = numbers.astype(np.uint32)
     return pa.table({name: pa.array(np.ascontiguousarray(words[:, i])) for i, name in enumerate(columns)})
 
 
 def distinct(numbers: npt.NDArray[Any]) -> Numbers:
-    """Returns the lines without repetitions, in order."""
+    """Returns the distinct lines, in order."""
     return np.unique(numbers.astype(np.uint32), axis=0)
 
 
 def data_file(folder: Path, name: str) -> Path | None:
-    """Returns the file of that name, or None where the folder does not have it."""
+    """Returns the file of that name, or None if the folder does not have it."""
     path = folder / name
     return path if path.exists() else None
 

@@ -1,7 +1,7 @@
 """Facts about a Java program for points-to: those that Doop extracts (`doop/*.facts.gz`), or generated ones.
 
-Doop's files have more columns than the analysis reads, and lines that stand twice; what it reads is kept, once. Texts
-and classes that the program names are objects too, of the types String and Class. An array type is below Object,
+Doop's files have more columns than the analysis reads, and repeated lines; only the columns it reads are kept, once.
+Texts and classes that the program names are objects too, of the types String and Class. An array type is below Object,
 Cloneable and Serializable. The entry is the main method; its argument is an array with one text.
 """
 
@@ -54,7 +54,7 @@ _STEPS = 7
 
 
 def doop(settings: Settings) -> Dataset:
-    """Returns the real facts, at the scale `tiny` with a fixed half of the allocations; generated without them."""
+    """Returns the real facts, at the scale `tiny` with a fixed half of the allocations; else generated ones."""
     folder = settings.data / "doop" if settings.data else None
     if folder is None or not folder.is_dir():
         return generated(settings.pick(30, 400, 1_000))
@@ -69,7 +69,7 @@ def doop(settings: Settings) -> Dataset:
 
 
 def read_doop(folder: Path) -> Dataset:
-    """What the analysis reads of Doop's facts. Raises UsageError when a file is missing or not as it should be."""
+    """Reads the columns of Doop's facts that the analysis needs. Raises UsageError for a missing or malformed file."""
     tables = {name: _read(folder, *described) for name, described in FILES.items()}
     methods = tables["Method"]
     modifiers = _read(folder, "Method-Modifier", 2, {"modifier": 0, "method": 1})
@@ -140,7 +140,7 @@ def _table(columns: dict[str, pa.Array]) -> pa.Table:
 
 
 def generated(classes: int) -> Dataset:
-    """Returns a program of so many classes, in which methods make, move, store, load, pass and return objects."""
+    """Generates a program of so many classes, whose methods make, move, store, load, pass and return objects."""
     generator = np.random.default_rng(SEED)
     columns = {name: list(described[2]) for name, described in FILES.items()}
     columns |= {"Concrete": ["method"], "Initialiser": ["class", "method"], "Entry": ["method"]}

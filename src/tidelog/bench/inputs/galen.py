@@ -31,7 +31,7 @@ _SMALL_SHARE = 0.05
 
 
 def galen(settings: Settings) -> Dataset:
-    """Returns the real ontology at full scale, a fixed sample of it at a smaller one; generated without `galen.zip`."""
+    """Returns the real ontology at full scale, a fixed sample of it at smaller ones; generated without `galen.zip`."""
     path = data_file(settings.data, "galen.zip") if settings.data else None
     if path is None:
         return generated(settings.pick(60, 1_000, 4_000))
@@ -48,7 +48,7 @@ def galen(settings: Settings) -> Dataset:
 
 
 def read_galen(path: Path) -> Dataset:
-    """All of it. Raises UsageError for an archive that is not GALEN."""
+    """Reads the whole archive. Raises UsageError if it is not GALEN."""
     tables = {}
     try:
         with ZipFile(path) as archive:
@@ -63,7 +63,7 @@ def read_galen(path: Path) -> Dataset:
 
 
 def generated(concepts: int) -> Dataset:
-    """Returns an ontology of so many concepts."""
+    """Generates an ontology of so many concepts."""
     generator = np.random.default_rng(SEED)
     roles = 12
     concept = np.arange(1, concepts)
@@ -77,7 +77,7 @@ def generated(concepts: int) -> Dataset:
         return np.stack([generator.integers(0, limit, count) for limit in limits], axis=1)
 
     def upward(rows: np.ndarray) -> np.ndarray:
-        """Returns the last column far above the first, so that subsumption does not run in circles."""
+        """Moves the last column far above the first, so that subsumption has no cycles."""
         rows[:, -1] = rows[:, 0] // 8
         return rows
 

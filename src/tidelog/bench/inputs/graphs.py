@@ -1,5 +1,4 @@
-"""Graphs for the transitive closure: random, R-MAT (few nodes have most edges) and a chain; and how many pairs they
-connect, found without any of Tidelog."""
+"""Graphs for the transitive closure: random, R-MAT (few nodes have most edges) and a chain; their closure sizes."""
 
 from __future__ import annotations
 
@@ -10,12 +9,12 @@ from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, data_file, dist
 
 
 def random_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
-    """Distinct random edges; a few less than asked for, where the same one came twice."""
+    """Returns distinct random edges; slightly fewer than requested, because duplicates are dropped."""
     return distinct(np.random.default_rng(seed).integers(0, nodes, (edges, 2)))
 
 
 def rmat_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
-    """Edges that fall into one of the four quarters of the matrix again and again, mostly into the first."""
+    """Returns edges that fall recursively into one of the four quarters of the matrix, mostly into the first."""
     generator = np.random.default_rng(seed)
     levels = max(1, (nodes - 1).bit_length())
     found = np.empty((0, 2), dtype=np.uint32)
@@ -36,7 +35,7 @@ def graph_dataset(name: str, edges: Numbers, seed: int | None = SEED) -> Dataset
 
 
 def named_graph(settings: Settings, name: str) -> Dataset:
-    """A graph of `graphs/NAME.txt.gz`, each edge once, from the smaller to the larger node; else one like it."""
+    """Returns a graph of `graphs/NAME.txt.gz`, each edge once, from smaller to larger node; else a similar one."""
     path = None if settings.data is None else data_file(settings.data, f"graphs/{name}.txt.gz")
     if path is None:
         nodes, count = (settings.pick(60, 10_000, 10_000), settings.pick(200, 22_000, 22_000))
@@ -55,7 +54,7 @@ def named_graph(settings: Settings, name: str) -> Dataset:
 
 
 def closure_size(edges: Numbers) -> int:
-    """Returns the rows of the transitive closure: components first, then sets of nodes as bits of whole numbers."""
+    """Returns the rows of the transitive closure, by components and sets of nodes as bits of integers."""
     successors: dict[int, list[int]] = {}
     for source, target in edges.tolist():
         successors.setdefault(source, []).append(target)
@@ -80,7 +79,7 @@ def closure_size(edges: Numbers) -> int:
 
 
 def _components(successors: dict[int, list[int]]) -> list[list[int]]:
-    """Strongly connected components, those that others lead to first (Tarjan, with a stack of its own)."""
+    """Returns the strongly connected components, successors first (Tarjan, with an explicit stack)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
     waiting: list[int] = []

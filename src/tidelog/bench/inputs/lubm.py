@@ -17,7 +17,7 @@ _RANKS = ("FullProfessor", "AssociateProfessor", "AssistantProfessor", "Lecturer
 
 
 def lubm(settings: Settings) -> tuple[str, str, list[Triple]]:
-    """Returns a name, where it is from, and the triples, each once, in a fixed order."""
+    """Returns a name, the source, and the distinct triples, in a fixed order."""
     path = data_file(settings.data, "lubm/lubm1.nt.gz") if settings.data else None
     if path is None:
         departments = settings.pick(1, 4, 15)
@@ -29,7 +29,7 @@ def lubm(settings: Settings) -> tuple[str, str, list[Triple]]:
 
 
 def is_schema(triple: Triple) -> bool:
-    """Whether a triple says something about classes or properties: that is never taken away."""
+    """True if a triple is about classes or properties; such triples are never deleted."""
     subject, property_, value = triple
     return (
         property_.startswith((RDFS, OWL, RDF)) and (property_ != TYPE or value.startswith((OWL, RDF, RDFS)))

@@ -1,7 +1,8 @@
-"""The points-to analysis of `programs/points-to.dl` without any of Tidelog: sets as bits of numbers, and a worklist.
+"""The points-to analysis of `programs/points-to.dl` without Tidelog: sets as bits of integers, and a worklist.
 
-A node is a variable, a static field, a field of an object or the elements of an array; an edge hands on objects, those
-of a mask. Entering a method, or meeting a new object at a base, adds edges. It ends when no node has more to hand on.
+A node is a variable, a static field, a field of an object or the elements of an array; an edge propagates the objects
+of its mask. Entering a method, or a new object at a base, adds edges. The worklist has the nodes with objects to
+propagate.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Index = Mapping[Any, list[tuple[Any, ...]]]
 
 @dataclass(slots=True)
 class PointsTo:
-    """What was found. Objects are bits, in the order of `heaps`; fields go by (object, field)."""
+    """The result. Objects are bits, in the order of `heaps`; fields are keyed by (object, field)."""
 
     heaps: list[str]
     reachable: set[str] = field(default_factory=set)
@@ -69,7 +70,7 @@ def _by(rows: list[tuple[Any, ...]], column: int) -> Index:
 
 
 class _Types:
-    """Which classes are above a class, which methods it runs, and what arrays hold."""
+    """The supertypes of a class, the methods it runs, and the element types of arrays."""
 
     def __init__(self, rows: Rows) -> None:
         self.above: dict[str, list[str]] = defaultdict(list)
@@ -83,7 +84,7 @@ class _Types:
         self._supertypes: dict[str, frozenset[str]] = {}
 
     def supertypes(self, name: str) -> frozenset[str]:
-        """Returns the class, and all above it."""
+        """Returns the class and all its supertypes."""
         known = self._supertypes.get(name)
         if known is None:
             found, waiting = {name}, [name]
@@ -99,7 +100,7 @@ class _Types:
         return known
 
     def method(self, name: str, descriptor: str, of: str | None) -> str | None:
-        """What an object of the class runs."""
+        """Returns the method that a call on an object of the class runs."""
         while of is not None:
             own = self._own.get((name, descriptor, of))
             if own is not None:
@@ -136,7 +137,7 @@ class _Solver:
         self._initialised: set[str] = set()
         self._entered: deque[str] = deque()
         self._edges: dict[Any, dict[Any, int]] = defaultdict(dict)
-        self._news: dict[Any, int] = {}  # what a node has to hand on; the worklist
+        self._news: dict[Any, int] = {}  # objects that a node has to propagate; the worklist
         for source, target in rows["Move"]:
             self._edge(("variable", source), ("variable", target))
         for source, target, name in rows["Cast"]:
@@ -187,7 +188,7 @@ class _Solver:
                     self._reach(self._initialiser[one])
 
     def _enter(self, method: str) -> None:
-        """The statements of a method that need no object."""
+        """Evaluates the statements of a method that need no object."""
         for variable, heap, _ in self._new.get(method, ()):
             self._add(("variable", variable), 1 << self._number[heap])
             if heap in self._type_of:
@@ -205,7 +206,7 @@ class _Solver:
             self._call(call, callee)
 
     def _meet(self, base: str, bits: int) -> None:
-        """The statements of a base that go through its objects, for new ones."""
+        """Evaluates the statements through a base variable for its new objects."""
         for heap in _each(bits):
             for to, _, name in self._load.get(base, ()):
                 self._edge(("field", heap, name), ("variable", to))

@@ -1,7 +1,7 @@
 """Other systems on the same facts: Soufflé, compiled, on one thread, and DuckDB's recursive query.
 
-A peer is asked for by name. One that is not installed, or has no way to say a program, is named as missing. Its time
-is that of the whole run without compiling: for Soufflé with reading the facts, for DuckDB without.
+A peer is requested by name. One that is not installed, or cannot express a program, is listed as missing. Its time is
+that of the whole run without compiling: for Soufflé with reading the facts, for DuckDB without.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DUCKDB = {
 
 @dataclass(frozen=True, slots=True)
 class PeerRun:
-    """The seconds of each run, and the rows of every result."""
+    """The seconds of each run, and the number of rows of every result."""
 
     seconds: tuple[float, ...]
     rows: dict[str, int]
@@ -88,7 +88,7 @@ def version_of(name: str) -> str | None:
 
 
 def beside(settings: Settings, program: str, data: Dataset, ours: Case, counts: dict[str, int], out: Outcome) -> None:
-    """Runs the peers that are there on the same facts, requires the same counts, and adds their cases and ratios."""
+    """Runs the installed peers on the same facts, requires the same counts, and adds their cases and ratios."""
     for name in settings.peers:
         if not is_installed(name):
             continue

@@ -1,7 +1,7 @@
 """Aggregates of one large group: single changes in four sizes, in the kernel alone and as whole commits.
 
-Beside them the same changes where a function of the program goes through the group: that one is made anew each time.
-And three levels of detail, which share their members (`levels`).
+For comparison, the same changes with an aggregate that is a function of the program, which is recomputed each time; and
+three levels of detail, which share their members (`levels`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _prices(size: int) -> Dataset:
 
 
 def _kernel(settings: Settings, out: Outcome, size: int) -> None:
-    """A value put in, or taken out, and both ends read."""
+    """Times inserting or deleting a value and reading both ends."""
     from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
 
     settings.say(f"{_group(size)}: the kernel alone")
@@ -95,7 +95,7 @@ def _kernel(settings: Settings, out: Outcome, size: int) -> None:
 
 
 def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str) -> Case:
-    """One row deleted, and inserted again, each in a transaction of its own."""
+    """Times deleting a row and inserting it again, each in its own transaction."""
     data = _prices(size)
     settings.say(f"{data.name}: {name}")
     count = settings.pick(2, 3, 3) if rules == _FOLD else settings.pick(2, 10, 20)
@@ -115,7 +115,7 @@ def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str)
 
 
 def _require_right(data: Dataset, name: str, found: list[dict[str, object]]) -> None:
-    """Raises InternalError where the aggregates are not what NumPy and Python say."""
+    """Raises InternalError if the aggregates differ from those of NumPy and Python."""
     prices = data.tables["Sale"].column("price").to_pylist()
     expected: dict[str, object]
     match name:
@@ -141,7 +141,7 @@ def _pair(left: int, right: int) -> dict[str, int]:
 
 
 def _growth(out: Outcome, sizes: list[int], name: str) -> None:
-    """By how much a change costs more in the largest group than in the smallest, which is a thousandth of it."""
+    """Adds the ratio of the costs of a change in the largest group and in the smallest, a thousandth of it."""
     cases = [case for case in out.cases if case.name == name]
     smallest, largest = cases[0], cases[-1]
     times = f"{sizes[-1] // sizes[0]:,}" if len(cases) == len(sizes) else f"{sizes[-2] // sizes[0]:,}"

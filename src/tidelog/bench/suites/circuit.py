@@ -61,7 +61,7 @@ def _graph(settings: Settings, out: Outcome, name: str, graph: Numbers) -> None:
 
 
 def _as_printed(settings: Settings, out: Outcome, nodes: int) -> None:
-    """Figures 1, 2 and 3 of the paper on a small graph: the closure, and one edge more."""
+    """Runs figures 1, 2 and 3 of the paper on a small graph: the closure, and one edge more."""
     from tidelog.dbsp import ZSet
     from tidelog.dbsp.datalog import Atom, Interpreter, NaiveInterpreter, Rule, Var
 

@@ -1,7 +1,7 @@
-"""Rules as rows on Spark: what a round costs with 5 rules and with 100, by the circuit and by a join for each rule.
+"""Rules as rows on Spark: the cost of a round with 5 rules and with 100, by the circuit and by a join for each rule.
 
-The rules are what a small ontology makes, all about one relation of triples (as in `rules`): one recursion. Both
-programs get as many triples. A round of the union of joins with 100 rules takes many seconds, so that way is stopped
+The rules are those of a small ontology, all about one relation of triples (as in `rules`): one recursion. Both programs
+get the same number of triples. A round of the union of joins with 100 rules takes many seconds, so that run is stopped
 after two of them.
 """
 
@@ -70,7 +70,7 @@ def _run(
     things: int,
     seconds: dict[tuple[int, str], list[float]],
 ) -> None:
-    """A first epoch, a small one, and a rule that comes and goes; the local engine says what is right."""
+    """Times a first epoch, a small one, and a rule added and removed; checks against the local engine."""
     program, triples = tidelog.compile(ontology(rules)), triples_about(things, rules)
     change = CHANGE.format(rules - 1)
     with program.open() as local, program.open("spark", spark=session, strategy="circuit") as remote:
@@ -93,7 +93,7 @@ def _run(
 
 
 def _joined(session: Any, rules: int, things: int) -> float:
-    """Seconds per round with a join for each rule and position."""
+    """Returns the seconds per round with a join for each rule and position."""
     program, rounds = tidelog.compile(ontology(rules)), 2
     plans = {"T": "frames"}
     with program.open("spark", spark=session, strategy="update", plans=plans, max_rounds=rounds) as db:
@@ -109,7 +109,7 @@ def _joined(session: Any, rules: int, things: int) -> float:
 
 
 def ontology(rules: int) -> str:
-    """So many rules: classes below classes, properties below properties, domains, inverses, chains."""
+    """Generates so many rules: subclasses, subproperties, domains, inverses, chains."""
     forms = (
         "T(x, 0, {half}) :- T(x, 0, {i}).",
         "T(x, {above}, y) :- T(x, {i}, y).",
@@ -126,7 +126,7 @@ def ontology(rules: int) -> str:
 
 
 def triples_about(things: int, rules: int) -> list[Triple]:
-    """Each thing is in a class and has two properties of those that the rules speak of."""
+    """Generates things, each with a class and two of the properties in the rules."""
     chance = random.Random(3)
     found = []
     for thing in range(1_000, 1_000 + things):

@@ -1,7 +1,7 @@
-"""The closure of random, R-MAT and chain graphs: Bootstrap, single edges, 1% of them, and what changes next to nothing.
+"""The closure of random, R-MAT and chain graphs: Bootstrap, single edges, 1% of them, and changes of almost no effect.
 
-The number of rows is known from a search that shares nothing with Tidelog (`inputs.graphs.closure_size`); it is
-required after Bootstrap, without 1% of the edges, and when every change has been undone.
+The number of rows is known from a search without Tidelog (`inputs.graphs.closure_size`); it is required after
+Bootstrap, without 1% of the edges, and after all changes are undone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def closure(settings: Settings) -> Outcome:
 def _bootstraps(
     settings: Settings, out: Outcome, data: Dataset, rows: int, times: int | None = None
 ) -> tuple[Subject, Case]:
-    """A loaded subject, and the case of loading it; one thread takes turns with several, and peers run afterwards."""
+    """Returns a loaded subject and the case of its Bootstrap; times one thread in alternation, and then the peers."""
     out.inputs.append(data.describe())
     warm("closure", data.tables)
     settings.say(f"{data.name}: once before, for the memory")
@@ -70,7 +70,7 @@ def _bootstraps(
 
 
 def _bootstrap(out: Outcome, data: Dataset, rows: int, threads: int | None, seconds: list[float]) -> Subject:
-    """A loaded subject; how long that took is put behind the other seconds."""
+    """Returns a loaded subject, and appends the time to `seconds`."""
     subject = Subject("closure", threads=threads)
     seconds.append(subject.change(inserts=data.tables))
     out.checks.append(require_equal(f"{data.name}: rows", subject.count("Reach"), rows))
@@ -124,7 +124,7 @@ def _set(
     part: dict[str, pa.Table],
     without: int,
 ) -> Case:
-    """Deletes the part and inserts it again, so often; the rows without it must be as many as they should."""
+    """Times deleting the part and inserting it again, repeatedly; checks the number of rows without it."""
     deletes, inserts = [], []
     for _ in range(settings.repeat):
         deletes.append(subject.change(deletes=part))
@@ -140,7 +140,7 @@ def _pairs(out: Outcome, group: str, what: str, deletes: list[float], inserts: l
 
 
 def _idle(out: Outcome, subject: Subject, group: str) -> None:
-    """An update of a relation that no rule reads."""
+    """Times an update of a relation that no rule reads."""
     seconds = []
     for number in range(50):
         row = {"Remark": number_table(np.array([[number, number]]), "node", "text")}

@@ -1,4 +1,4 @@
-"""CRDT: the text that concurrent edits make; one insert, one removal, and 1% of the inserts.
+"""CRDT: the text of concurrent edits; one insert, one removal, and 1% of the inserts.
 
 The result is checked against a walk through the tree of characters (`inputs.crdt.text_size`).
 """

@@ -1,8 +1,8 @@
-"""A database on disk: what commits, loading and opening cost, beside a database in memory.
+"""A database on disk: the cost of commits, loading and opening, beside a database in memory.
 
 Commits are of one row each. Loading is a CSV file of two columns of text, read by Arrow and committed as one
-transaction. Opening is that of a closed database, up to the answer to the first look-up; the first change after it has
-to index what was loaded.
+transaction. Opening is that of a closed database, up to the answer to the first lookup; the first change after it has
+to index the loaded rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def durable(settings: Settings) -> Outcome:
 
 
 def _commits(settings: Settings, out: Outcome, place: Path) -> None:
-    """Edges of chains of five, one by one: every commit derives a few rows."""
+    """Commits edges of chains of five, one by one: every commit derives a few rows."""
     program = tidelog.compile(PROGRAMS / "closure.dl")
     count = settings.pick(20, 1000, 5000)
     group = f"{count} commits of one row"
@@ -110,7 +110,7 @@ def _opening(settings: Settings, out: Outcome, place: Path) -> None:
 
 
 def closure_size_of(edges: list[tuple[int, int]]) -> int:
-    """Returns the rows that the closure of these edges has."""
+    """Returns the number of rows of the closure of these edges."""
     import numpy as np
 
     return closure_size(np.array(edges))

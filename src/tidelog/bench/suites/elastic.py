@@ -1,12 +1,11 @@
-"""The elastic workload (paper 001, figure 6): 13 epochs of small and large changes, done by the switch, by Update
-alone and by Bootstrap alone.
+"""The elastic workload (paper 001, figure 6): 13 epochs by the switch, by Update alone and by Bootstrap alone.
 
 Every epoch must leave the same rows in all three. All three begin with the same Bootstrap, and one before them is not
 timed: the first one in a process waits for memory, on a virtual machine for up to as long as it works.
 
-Regret is what the switch took over the better of the two, chosen per epoch with hindsight: in seconds, in those of the
-processor, and, without any clock, in rule instances enumerated (those of an Update count like those of a Bootstrap,
-though they cost 0.7 to 1.5 as much).
+Regret is the cost of the switch over the better of the two, chosen per epoch with hindsight: in seconds, in processor
+time, and, without any clock, in rule instances enumerated (those of an Update count like those of a Bootstrap, though
+they cost 0.7 to 1.5 as much).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def elastic(settings: Settings) -> Outcome:
 
 
 def epochs_of(table: pa.Table) -> list[Epoch]:
-    """The 12 epochs after the first: small sets deleted and inserted again in turn; a large one leaves, and is back."""
+    """Returns the 12 epochs after the first, which delete and insert again small sets, and a large one, in turn."""
     order = np.random.default_rng(SEED + 2).permutation(table.num_rows)
     large = order[: int(_LARGE * table.num_rows)]
     rest = order[len(large) :]
@@ -98,7 +97,7 @@ def _rotated(ways: list[tuple[str, str]], turn: int) -> list[tuple[str, str]]:
 
 @dataclass(slots=True)
 class Pass:
-    """One way through the 13 epochs: what each took, what was done and why, and the rows after it."""
+    """One run through the 13 epochs: the cost, the strategy with its reason, and the rows of each."""
 
     taken: dict[str, list[float]] = field(default_factory=lambda: {unit: [] for unit in UNITS})
     how: list[str] = field(default_factory=list)
@@ -161,7 +160,7 @@ def _median(found: Sequence[Pass], unit: str, epoch: int) -> float:
 
 
 def _ratios(group: str, unit: str, taken: Mapping[str, Sequence[Sequence[float]]]) -> list[Ratio]:
-    """The switch's total over the better way per epoch, and its worst epoch over Bootstrap; `taken` by way and turn."""
+    """Returns the switch's total over the best choice per epoch, and its worst epoch over Bootstrap."""
     medians = {way: [statistics.median(each) for each in zip(*turns)] for way, turns in taken.items()}
     turns = [dict(zip(taken, each)) for each in zip(*taken.values())]
     found = []

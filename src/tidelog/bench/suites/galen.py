@@ -1,4 +1,4 @@
-"""GALEN: a medical ontology, 24 million rows from six rules; one row of `p`, 1% of it; memory beside counting's."""
+"""GALEN: a medical ontology, 24 million rows from six rules; one row of `p`, 1% of it; memory beside `counting`."""
 
 from __future__ import annotations
 

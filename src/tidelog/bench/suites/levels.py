@@ -1,5 +1,4 @@
-"""Aggregates at three levels of detail, by (x), (x, y) and (x, y, z), that share their members, beside the same rules
-with a condition that always holds, another one in each: these share nothing."""
+"""Aggregates by (x), (x, y) and (x, y, z) that share their members, beside the same rules that share nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _WAYS = {
 
 
 def levels(settings: Settings, out: Outcome) -> None:
-    """Returns the times of loading and of single changes, and the memory of all relations."""
+    """Times loading and single changes, and measures the memory of all relations."""
     data = _detail(settings.pick(2_000, 100_000, 1_000_000))
     rows = take(data.tables["D"], np.arange(settings.pick(2, 10, 20)))
     found, loads, changes, sizes = {}, {}, {}, {}
@@ -52,7 +51,7 @@ def levels(settings: Settings, out: Outcome) -> None:
 
 
 def _detail(size: int) -> Dataset:
-    """Ten values in ten groups in ten groups, and as many of these as there have to be."""
+    """Generates ten values in each of ten groups in each of ten groups, up to the size."""
     rng = np.random.default_rng(SEED)
     keys = np.arange(size)
     columns = keys // 1000, keys // 100 % 10, keys // 10 % 10, rng.integers(0, 1 << 20, size)
@@ -61,7 +60,7 @@ def _detail(size: int) -> Dataset:
 
 
 def _expected(data: Dataset, count: int) -> list[tuple[int, ...]]:
-    """Returns the largest value and the number of different ones by so many of the keys, as Python says."""
+    """Returns the largest value and the number of distinct ones by so many of the keys, computed in Python."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for row in zip(*(column.to_pylist() for column in data.tables["D"].columns)):
         groups.setdefault(row[:count], set()).add(row[3])

@@ -1,7 +1,7 @@
 """Loading: rows of a CSV file with two columns of text into an input relation, beside pyarrow's own CSV reader.
 
-The reader alone makes Arrow columns; loading also interns every text, finds rows that stand twice, and commits. Both
-are timed from the file to the end, on a file that the system has in memory.
+The reader alone makes Arrow columns; loading also interns every text, finds duplicate rows, and commits. Both are timed
+from the file to the end, on a file that the system has in memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def load(settings: Settings) -> Outcome:
 
 
 def _write(path: Path, rows: int, names: int) -> int:
-    """Writes random edges between so many hosts; returns how many of them are distinct."""
+    """Writes random edges between so many hosts; returns the number of distinct ones."""
     ends = np.random.default_rng(1).integers(0, names, (rows, 2))
     columns = {name: pa.array([f"host-{end}" for end in ends[:, i].tolist()]) for i, name in enumerate(("src", "dst"))}
     pyarrow.csv.write_csv(pa.table(columns), path)

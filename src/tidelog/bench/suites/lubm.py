@@ -1,9 +1,9 @@
 """LUBM with the rules of RDFS, over triples, and with those of OWL 2 RL, one relation per class and property.
 
 As in paper 002: 99% of the triples are materialised, the last 1% is added, and removed again; then once more, because
-the first change of a database has to plan how rules are updated. What is said about classes and properties always
-stays. Each step is checked against a database that is given the same triples at once. Then a rule that concerns a
-class of few things comes and goes.
+the first change of a database has to plan the update of its rules. Triples about classes and properties always stay.
+Each step is checked against a database that is given the same triples at once. Then a rule about a class of few things
+is added and removed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _measure(
 def _change_rules(
     settings: Settings, out: Outcome, group: str, program: str, classes: tuple[str, ...], triples: list[Triple]
 ) -> None:
-    """One rule of little effect comes and goes, beside deriving everything anew."""
+    """Times adding and removing a rule of little effect, beside a full recompute."""
     repeat, everything = max(settings.repeat, 5), _table(triples)
     settings.say(f"{group}: a rule added and removed")
     recomputes = []
@@ -111,7 +111,9 @@ def _change_rules(
 
 
 def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, int]:
-    """Returns a rule from the class with the fewest things to one that no rule reads, that class, and what it gains."""
+    """Returns a rule from the smallest class to a class that no rule reads, that class, and the number of rows it
+    derives.
+    """
     rules = [rule for stratum in compile(program).stages.rules.strata for rule in stratum.rules]
     read = {atom.relation for rule in rules for atom in rule.atoms}
     by_size = sorted(members, key=lambda name: (len(members[name]), name))

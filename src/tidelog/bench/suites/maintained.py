@@ -1,8 +1,7 @@
-"""What GALEN, CRDT and points-to have in common: load the facts, change some of them and undo it, check, time.
+"""Shared steps of GALEN, CRDT and points-to: load the facts, change some of them and undo it, check, time.
 
-The counts after loading are those that are known, or come from the benchmark's own oracle, or from peers. When the
-changes are undone the counts must be back, and while a set of facts is away they are those of a database that never
-had them.
+The counts after loading are known, or computed by the benchmark's own oracle, or by peers. After the changes are undone
+the counts must be the same, and while a set of facts is deleted they are those of a database that never had them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _RECHECK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One program on one dataset. `expected`: the counts that the facts must give, where something can tell them."""
+    """One program on one dataset. `expected`: the counts that the facts must give, if they are known."""
 
     program: str
     data: Dataset
@@ -59,7 +58,7 @@ class Maintained:
         beside(settings, work.program, work.data, self._bootstrap, self._counts, out)
 
     def single(self, relation: str, times: int) -> None:
-        """Single rows of a relation, deleted and inserted again."""
+        """Times deleting and inserting again single rows of a relation."""
         self._settings.say(f"{self._name}: single rows of {relation}")
         table = self._work.data.tables[relation]
         picks = np.random.default_rng(SEED + 1).permutation(table.num_rows)[:times]
@@ -67,7 +66,7 @@ class Maintained:
         self._note(f"one row of {relation}", deletes, inserts)
 
     def sets(self, what: str, parts: Sequence[Tables]) -> None:
-        """Sets of facts, each deleted and inserted again."""
+        """Times deleting and inserting again sets of facts."""
         self._settings.say(f"{self._name}: {what}")
         deletes, inserts = [], []
         for number, part in enumerate(parts):
@@ -78,7 +77,7 @@ class Maintained:
         self._note(what, deletes, inserts)
 
     def memory_beside(self, strategy: str) -> None:
-        """Returns the memory of the state after Bootstrap, as the database counts it, over that of another strategy."""
+        """Adds the ratio of the state's memory after Bootstrap and that of another strategy."""
         self._settings.say(f"{self._name}: Bootstrap, {strategy}")
         with peak_memory(self._out.memory_mb, f"{self._name}, {strategy}"):
             other = Subject(self._work.program, strategy)
@@ -95,7 +94,7 @@ class Maintained:
         self._subject.close()
 
     def _note(self, what: str, deletes: list[float], inserts: list[float]) -> None:
-        back = require_equal(f"{self._name}: rows after {what} came back", self._now(), self._counts)
+        back = require_equal(f"{self._name}: rows after inserting {what} again", self._now(), self._counts)
         self._out.checks.append(back)
         self._out.cases.append(Case(self._name, f"delete {what}", tuple(deletes)))
         self._out.cases.append(Case(self._name, f"insert {what}", tuple(inserts)))
@@ -113,7 +112,7 @@ class Maintained:
 
 
 def without(tables: Tables, part: Tables) -> dict[str, pa.Table]:
-    """Returns the tables less the rows of the part."""
+    """Returns the tables without the rows of the part."""
     rest = dict(tables)
     for name, gone in part.items():
         rest[name] = tables[name].join(gone, keys=tables[name].column_names, join_type="left anti")
@@ -127,7 +126,7 @@ def share_of(table: pa.Table, share: float, seed: int) -> pa.Table:
 
 
 def facts_of(tables: Tables, count: int, seed: int) -> dict[str, pa.Table]:
-    """So many random facts of all relations together, by relation."""
+    """Returns so many random facts of all relations together, by relation."""
     names = list(tables)
     sizes = [tables[name].num_rows for name in names]
     starts = np.cumsum([0, *sizes])

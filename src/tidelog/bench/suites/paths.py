@@ -1,7 +1,7 @@
 """Shortest paths from one node: edges of the tree of shortest paths are deleted, and inserted again, one by one.
 
-Such an edge is one that matters: without it everything below it in the tree has to find another way. Every answer is
-compared with that of a search (Dijkstra) that has nothing of Tidelog.
+Such an edge matters: without it every node below it in the tree needs another path. Every answer is compared with that
+of a search (Dijkstra) without Tidelog.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST = 1000
 
 
 def paths(settings: Settings) -> Outcome:
-    """Times and ratios; `recompute` derives everything from nothing in each epoch."""
+    """Returns times and ratios; `recompute` derives everything from scratch in each epoch."""
     out = Outcome()
     data = _weighted_graph(settings.pick(200, 10_000, 10_000), settings.pick(800, 50_000, 100_000))
     out.inputs.append(data.describe())
@@ -44,7 +44,7 @@ def paths(settings: Settings) -> Outcome:
 def _delete(
     data: Dataset, lines: list[tuple[int, int, int]], places: list[int], strategy: str, settings: Settings, out: Outcome
 ) -> Case:
-    """Deletes one edge after the other, each from the whole graph; all answers are compared."""
+    """Deletes one edge after the other, each from the whole graph; compares all answers."""
     subject = Subject("paths", strategy, settings.threads)
     loaded = subject.change(inserts=data.tables)
     deletes, inserts = [], []

@@ -1,8 +1,8 @@
-"""Rules that change: one of about a hundred comes and goes, beside deriving everything with the rules of then.
+"""Rule changes: one of about a hundred rules is added and removed, beside a full recompute.
 
-The programs are what a small ontology makes: classes below classes, properties below properties, domains, ranges,
-inverses, chains, transitive ones. Once all of it is about one relation of triples, and so one recursion; once every
-class and every property is a relation of its own. The rule that comes and goes touches a class that few things are in.
+The programs are those of a small ontology: subclasses, subproperties, domains, ranges, inverses, chains, transitive
+properties. In one program everything is about one relation of triples, and so one recursion; in the other every class
+and every property has its own relation. The changed rule affects a class of few things.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rules(settings: Settings) -> Outcome:
 
 
 def _change(out: Outcome, settings: Settings, group: str, text: str, triples: list[Triple], change: str) -> None:
-    """One rule comes and goes; and everything is derived with it and without it."""
+    """Times adding and removing one rule, and deriving everything with it and without it."""
     repeat = max(settings.repeat, 5)
     recomputes = [_recompute(text, triples, settings.threads) for _ in range(max(settings.repeat, 2))]
     with tidelog.compile(text).open(threads=settings.threads) as db:
@@ -61,7 +61,7 @@ def _change(out: Outcome, settings: Settings, group: str, text: str, triples: li
 
 
 def _first_result(out: Outcome, settings: Settings, group: str, text: str) -> None:
-    """From the text of a program to what it derives from one fact, in a process that has run others."""
+    """Times a new program from its text to the rows derived from one fact, in a process that has run others."""
     seconds = []
     for number in range(max(settings.repeat, 5)):
         fresh = f"// {number}\n{text}"
@@ -74,7 +74,7 @@ def _first_result(out: Outcome, settings: Settings, group: str, text: str) -> No
 
 
 class Taken(NamedTuple):
-    """What a transaction took, on the clock and of the processors."""
+    """The seconds of a transaction, by the clock and of the processors."""
 
     seconds: float
     processor: float
@@ -88,8 +88,7 @@ def _timed(db: tidelog.Database, verb: str, text: str) -> Taken:
 
 
 def _recompute(text: str, triples: list[Triple], threads: int | None) -> Taken:
-    """What it takes to derive all that is there once more, every stratum touched: without compiling the program, and
-    without reading the facts."""
+    """Times a full recompute of every stratum, without compiling the program and without reading the facts."""
     with tidelog.compile(text).open(threads=threads, strategy="recompute") as db:
         _load(db, triples)
         started, before = perf_counter(), process_time()
@@ -123,7 +122,7 @@ def _grows(group: str, before: dict[str, int], after: dict[str, int]) -> str:
 
 
 def _axioms() -> list[tuple[str, int, int, int]]:
-    """What the ontology says, about a hundred times: (kind, and up to three numbers of classes or properties)."""
+    """Returns about a hundred axioms: (kind, and up to three numbers of classes or properties)."""
     chance = random.Random(7)
     found = [("below", i, i // 2, 0) for i in range(1, _CLASSES)]
     found += [("subproperty", i, (i + 1) // 2, 0) for i in range(2, _PROPERTIES)]
@@ -171,7 +170,7 @@ def _as_relations() -> str:
 
 
 def _triples(things: int) -> list[Triple]:
-    """Each thing is in a class and has a few properties; one in a hundred things is in the rare class."""
+    """Generates things, each with a class and a few properties; 1% of them are in the rare class."""
     chance = random.Random(11)
     found = []
     for thing in range(100, 100 + things):

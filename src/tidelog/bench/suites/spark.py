@@ -56,7 +56,7 @@ def spark(settings: Settings) -> Outcome:
 
 
 def dataframe_loop(edges: Any) -> int:
-    """The closure as one would write it by hand: semi-naive, each round cut from its history; returns the rows."""
+    """Computes the closure as a handwritten semi-naive loop that cuts the lineage of each round; returns the rows."""
     from pyspark.sql import functions as f
 
     edges = edges.cache()
@@ -105,7 +105,7 @@ def _closure(settings: Settings, out: Outcome, session: Any, folder: str) -> Non
 
 
 def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
-    """Which nodes the first one reaches, through frames."""
+    """Times the nodes that are reachable from the first one, on frames."""
     edges = _social_graph(settings)
     tables = {"Edge": number_table(edges, "src", "dst"), "Start": number_table(edges[:1, :1], "node")}
     _through_frames(settings, out, session, "from-one", "Found", tables, f"reachability over {len(edges):,} edges")
@@ -122,8 +122,7 @@ def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
 
 
 def _rings(settings: Settings, out: Outcome, session: Any) -> None:
-    """Rings with a tail: a Bootstrap of many rounds that find equally many rows (over 20 s of them at full scale), and
-    epochs of few rows beside it, tails, which should take a fifth of it at most."""
+    """Times a Bootstrap of many equal rounds, and epochs of few rows, which should take at most a fifth of it."""
     import numpy as np
 
     rings, length = settings.pick(6, 100, 1_000), settings.pick(5, 20, 40)
@@ -155,7 +154,7 @@ def _rings(settings: Settings, out: Outcome, session: Any) -> None:
 
 
 def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: Any, out: Outcome, group: str) -> float:
-    """Seconds of one epoch on frames; what its rounds found and took, and its Spark jobs, go to the outcome."""
+    """Returns the seconds of one epoch on frames; adds its rounds and its Spark jobs to the outcome."""
     before, started = _jobs(session), perf_counter()
     _change(database, tables, sign)
     seconds = perf_counter() - started
@@ -174,7 +173,7 @@ def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: 
 
 
 def _spread(out: Outcome) -> str:
-    """How even the rounds of the last Bootstrap on frames were, the early ones beside the late, and how many jobs."""
+    """Describes the times of the early and the late rounds of the last Bootstrap on frames, and its jobs."""
     last = next(each for each in reversed(out.rounds) if each["strategy"] == "bootstrap")
     times = [each["seconds"] for each in last["rounds"][1:]] or [0.0]
     fifth = max(len(times) // 5, 1)
@@ -192,7 +191,7 @@ def _through_frames(
     tables: dict[str, pa.Table],
     group: str,
 ) -> None:
-    """First epoch and one of few rows, by rounds and waves of joins; the local engine says what is right."""
+    """Times a first epoch and one of few rows on frames; checks against the local engine."""
     settings.say(f"{group}: frames, and the local engine")
     compiled = tidelog.compile(PROGRAMS / f"{program}.dl")
     name, table = next(iter(tables.items()))
@@ -216,7 +215,7 @@ def _through_frames(
 
 
 def _large_table(settings: Settings, out: Outcome) -> None:
-    """A table of DataFrames in, joined, and written back, in a process of its own."""
+    """Times ingesting, joining and writing a large DataFrame, in a separate process."""
     rows = settings.pick(20_000, 1_000_000, 10_000_000)
     for count in (rows // 10, rows)[settings.scale == "tiny" :]:
         settings.say(f"a table of {count:,} rows, with 1 GB for the driver")
@@ -251,12 +250,12 @@ def _sorted(database: Database, relation: str) -> pa.Table:
 
 
 def _jobs(session: Any) -> int:
-    """How many jobs the session has run so far."""
+    """Returns the number of jobs that the session has run."""
     return int(session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
 def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
-    """Returns the table as a DataFrame over a file, which is what the loop would start from."""
+    """Returns the table as a DataFrame over a Parquet file, from which the loop would start."""
     import pyarrow.parquet as pq
 
     path = Path(folder, f"{len(table)}.parquet")
@@ -265,7 +264,7 @@ def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
 
 
 def _social_graph(settings: Settings) -> Numbers:
-    """Who trusts whom at Epinions, or as many random edges."""
+    """Returns the trust relation of Epinions, or as many random edges."""
     import numpy as np
 
     path = settings.data / GRAPH if settings.data is not None else None

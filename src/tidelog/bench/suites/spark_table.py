@@ -1,7 +1,7 @@
-"""A large table through the Spark engine, in a process of its own: `python -m tidelog.bench.suites.spark_table ROWS`.
+"""A large table through the Spark engine, in its own process: `python -m tidelog.bench.suites.spark_table ROWS`.
 
 The table is a DataFrame; it is ingested, joined with a small one, and the result written as Parquet. Prints one line of
-JSON: seconds, the rows that were written, and the peak of this Python process's memory. Java has 1 GB.
+JSON: seconds, the rows that were written, and the peak memory of this Python process. Java has 1 GB.
 """
 
 from __future__ import annotations

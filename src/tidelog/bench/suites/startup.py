@@ -1,7 +1,7 @@
-"""Start-up: what a process pays before it has done anything, each time in a new process of its own.
+"""Start-up: the time of a new process until it can work.
 
-`import tidelog` is to bring neither numba nor pyarrow; the first commit brings both, with the kernels from their cache.
-Bytecode is cached too, as that of an installed package is, whatever the environment says.
+`import tidelog` must import neither numba nor pyarrow; the first commit imports both, with the kernels from their
+cache. Bytecode is cached too, as in an installed package, whatever the environment says.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Triangles and cliques: leapfrog joins beside the engine's own binary joins, and single edges with and without traces.
 
-The star with a ring has a hub that everything is connected with, both ways: n edges make n² pairs of edges that meet,
-whatever the order of binary joins, and n triangles. There the time of leapfrog joins is fitted over four sizes.
+The star with a ring has a hub that is connected with every node, both ways: n edges make n² pairs of adjacent edges,
+for any order of binary joins, and n triangles. There the time of leapfrog joins is fitted over four sizes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def triangles(settings: Settings) -> Outcome:
 
 
 def star_and_ring(nodes: int) -> Numbers:
-    """Returns a hub that is connected with all others, both ways, and they in a ring."""
+    """Returns a hub that is connected with all other nodes, both ways, and a ring of these."""
     others = np.arange(1, nodes)
     hub = np.zeros_like(others)
     ring = np.stack([others, np.roll(others, -1)], axis=1)
@@ -79,7 +79,7 @@ def _program(kind: tuple[str, str], join: str) -> str:
 
 
 def _bootstrap(settings: Settings, out: Outcome, data: Dataset, name: str, program: str) -> Case:
-    """The time of deriving, without that of loading the edges."""
+    """Times deriving, without loading the edges."""
     seconds, rows = [], 0
     for turn in range(settings.repeat + 1):
         subject = Subject(program, threads=settings.threads)
@@ -104,7 +104,7 @@ def _both_joins(settings: Settings, out: Outcome, data: Dataset, what: str, kind
 
 
 def _large_cliques(settings: Settings, out: Outcome, data: Dataset) -> None:
-    """4-cliques by leapfrog alone: binary joins would go through hundreds of millions of paths."""
+    """Times 4-cliques by leapfrog alone: binary joins would enumerate hundreds of millions of paths."""
     settings.say(f"{data.name}: 4-cliques")
     case = _bootstrap(settings, out, data, "4-cliques by leapfrog", _program(_CLIQUES, ""))
     expected = count_cliques(data.tables["Edge"])
@@ -112,7 +112,7 @@ def _large_cliques(settings: Settings, out: Outcome, data: Dataset) -> None:
 
 
 def count_cliques(edges: pa.Table) -> int:
-    """How many 4-cliques there are, by sets of successors."""
+    """Returns the number of 4-cliques, by sets of successors."""
     pairs = list(zip(edges["src"].to_pylist(), edges["dst"].to_pylist()))
     successors: dict[int, set[int]] = {}
     for x, y in pairs:
@@ -126,7 +126,7 @@ def count_cliques(edges: pa.Table) -> int:
 
 
 def _single_edges(settings: Settings, out: Outcome, data: Dataset) -> None:
-    """One edge deleted, and inserted again: with arrangements alone, and with the traces of the join."""
+    """Times deleting an edge and inserting it again: with arrangements alone, and with the traces of the join."""
     count = settings.pick(3, 25, 50)
     chosen = np.random.default_rng(SEED).choice(data.rows, size=min(count, data.rows), replace=False)
     rows = take(data.tables["Edge"], chosen)
