@@ -1,9 +1,9 @@
-"""Grouping: a relation with one row for each key of another, kept up to date key by key.
+"""Grouping: a relation with one row for each key of another, updated key by key.
 
-When members of a key are inserted or deleted, the key's group is made from the members that are there now, and the old
-row is exchanged for the new one. The cost is the members of the touched keys. Where the members have weights, the group
-takes them over; the groups of a stream are a stream. In the place of a group its row may have aggregates of it
-(`aggregates.stratum` keeps those of large groups without the members).
+When members of a key are inserted or deleted, the key's group is made from the present members, and the old row is
+replaced by the new one. The cost is the members of the touched keys. If the members have weights, so has the group; the
+groups of a stream are a stream. The row may have aggregates of the group instead of the group itself
+(`aggregates.stratum` maintains those of large groups without reading the members).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Grouping:
 
 
 class GroupStratum(MaterializedStratum):
-    """The groups of a set, or of a relation whose weights nobody reads."""
+    """The groups of a set, or of a relation whose weights no rule reads."""
 
     fixed = "groups"
 
@@ -97,7 +97,7 @@ class GroupStratum(MaterializedStratum):
         pace = self.watch.pace(rule)
         for key in self._touched(rule.group, grouping.keys):
             pace()
-            # A new stratum says all that there is to be, whatever its store holds from before.
+            # A new stratum derives all its rows, whatever its store holds from before.
             old = groups.columns_of(groups.bucket(grouping.keys, key)[: 0 if self.is_new else None])
             new = self._row(rule.group, key)
             if [tuple(row) for row in old.tolist()] != ([] if new is None else [new]):
@@ -108,7 +108,7 @@ class GroupStratum(MaterializedStratum):
         return {groups.relation: (self.rows_to_words(inserted, groups.columns), np.concatenate(deleted))}
 
     def _row(self, group: Group, key: Words) -> Row | None:
-        """Returns the row of a key as it is with this epoch's changes; None where it has no members."""
+        """Returns the row of a key with this epoch's changes; None if it has no members."""
         return self._grouping.row(self._members(group, self._grouping.keys, key))
 
     def _touched(self, group: Group, keys: tuple[int, ...]) -> Words:
@@ -123,7 +123,7 @@ class GroupStratum(MaterializedStratum):
         return [(tuple(row), 1) for row in self._member_words(group, keys, key).tolist()]
 
     def _member_words(self, group: Group, keys: tuple[int, ...], key: Words) -> Words:
-        """Returns the members of a key that are there with this epoch's changes."""
+        """Returns the members of a key with this epoch's changes."""
         members = self.catalog.stores[self.numbers[group.atom.relation]]
         found = members.rows[members.bucket(keys, key)]
         there = found[found[:, members.columns + k.META] >> k.STAMP_SHIFT >= 0]
@@ -136,7 +136,7 @@ class WeightedGroupStratum(GroupStratum):
     checked_always = True
 
     def connect(self, tables: Tables) -> None:
-        """Takes the table of its members, before the first epoch."""
+        """Sets the table of its members, before the first epoch."""
         (rule,) = self.stratum.rules
         assert rule.group is not None
         self.table = tables[rule.group.atom.relation]

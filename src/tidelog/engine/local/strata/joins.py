@@ -1,10 +1,10 @@
 """A stratum that the kernels join, and the two ways to run its variants: `update` and `bootstrap`.
 
 Both are waves driven by the kernel `drive`. Update runs RETRACT, then INSERT, over the committed rows with a log;
-Bootstrap runs INSERT into fresh stores, with every rule new: each is met in wave 0 through its hidden fact alone.
+Bootstrap runs INSERT into fresh stores, with every rule new: each runs in wave 0 through its hidden fact alone.
 
-That fact stands last in the body, so that an Update can add and remove rules, too. A removed rule is met in wave 0 of
-RETRACT, through its hidden fact and through all else that is deleted then, and never again; an added one is met as in a
+That fact stands last in the body, so that an Update can add and remove rules, too. A removed rule runs in wave 0 of
+RETRACT, through its hidden fact and through all else that is deleted then, and never again; an added one runs as in a
 Bootstrap.
 """
 
@@ -114,7 +114,7 @@ class LocalStratum:
         return self.is_new or bool(self.added or self.removed)
 
     def continue_from(self, before: LocalStratum) -> None:
-        """Takes over the state of a stratum with the same relations and other rules."""
+        """Continues with the state of a stratum with the same relations and other rules."""
         known, now = set(map(id, before.stratum.rules)), set(map(id, self.stratum.rules))
         self.added = tuple(rule for rule in self.stratum.rules if id(rule) not in known)
         self.removed = tuple(rule for rule in before.stratum.rules if id(rule) not in now)
@@ -126,7 +126,7 @@ class LocalStratum:
         self.is_new = True
         self.inherited = {number: words[words[:, -1] > 0, :-1] for number, words in given.items()}
 
-    # What an epoch asks
+    # The interface for an epoch
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ class LocalStratum:
         if self.plans.planned:
             self.costs.count(self.plans.planned, self.plans.tally)
 
-    # What a checkpoint holds beside the stores
+    # State of a checkpoint beside the stores
 
     def given_to(self, relation: str) -> Words:
         """Returns the facts that transactions gave to a relation, each with its weight behind its columns."""
@@ -209,7 +209,7 @@ class LocalStratum:
         return self.catalog.net_rows(relation, rows, signs)
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
-        """Words that it keeps between epochs and that may be in no row, by their types."""
+        """Yields words that the stratum stores between epochs and that may be in no row, by their types."""
         return iter(())
 
     def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
@@ -370,8 +370,7 @@ class LocalStratum:
     # Waves
 
     def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
-        """Runs one phase to its end, after so many rounds of this epoch; the instances that it met, or None when the
-        meter had it given up."""
+        """Runs one phase to its end; returns the instances that it met, or None if the meter gave it up."""
         stride = YIELD_INSTANCES
         if meter is not None:
             meter.begin()
@@ -440,10 +439,10 @@ class LocalStratum:
         return Progress(int(control[k.INSTANCES]), int(control[k.WAVE]), int(batch), int(waiting), int(rows))
 
     def _running(self, control: Words) -> Rule | None:
-        """Returns the rule that is running, or that will run next; at the end, the one that has found most."""
+        """Returns the rule that is running, or that will run next; at the end, the one with the most instances."""
         first, count = int(control[k.VARIANT]), len(self.plans.variants)
         phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
-        # At the end of a wave nothing is left behind the present variant, but those before it have run.
+        # At the end of a wave no variant follows the present one, but those before it have run.
         for number in (*range(first, count), *range(min(first, count))):
             if entry_points.has_delta(self.catalog.S, self.plans.table, number, phase, wave):
                 bytecode = self.plans.variants[number]
@@ -453,17 +452,17 @@ class LocalStratum:
         return self._busiest(self.stratum.rules)
 
     def _busiest(self, rules: Sequence[Rule]) -> Rule | None:
-        """Returns the one of these rules that has found most in this epoch; where none has, the only one, if it is."""
+        """Returns the one of these rules with the most instances in this epoch; without instances, the only rule."""
         found = self.costs.busiest(rules, self.plans.planned, self.plans.tally)
         return rules[0] if found is None and len(rules) == 1 else found
 
     def _look(self, rule: Running) -> None:
-        """Looks at the clock, at the rows, and for cancellation."""
+        """Checks the deadline, the number of rows, and cancellation."""
         self.watch.look(rule)
         self._look_at_rows(rule)
 
     def _look_at_rows(self, rule: Running) -> None:
-        """Raises when a relation is sure to have more rows after the epoch than it may."""
+        """Raises if a relation is certain to have too many rows after the epoch."""
         limit = self.watch.limits.max_rows
         if limit is None:
             return
@@ -473,13 +472,13 @@ class LocalStratum:
                 self.watch.rows(name, count, partial(self._deriving, name, rule))
 
     def _look_at_final_rows(self) -> None:
-        """Raises when a relation has more rows than it may, once the stratum is done."""
+        """Raises if a relation has too many rows, once the stratum is done."""
         for name, store in zip(self.relations, self.stores()):
             count = len(store) - int(store.line[k.DELETED_COUNT])
             self.watch.rows(name, count, partial(self._deriving, name, None))
 
     def _rows_to_be(self, store: Store) -> int:
-        """Returns the rows that a relation is certain to have after the epoch; never too many."""
+        """Returns a lower bound of the rows that a relation has after the epoch."""
         if store.relation in self.replaced:
             return len(store)
         if self._phase == k.RETRACT:
@@ -488,7 +487,7 @@ class LocalStratum:
         return len(store) - int(np.count_nonzero(stamps < 0))
 
     def _deriving(self, name: str, running: Running) -> Rule | None:
-        """Returns the rule that fills a relation: the one that is running, if it derives its rows."""
+        """Returns the rule that fills a relation: the running one, if it derives its rows."""
         rule = running() if callable(running) else running
         if rule is not None and rule.head.relation == name:
             return rule
@@ -514,7 +513,7 @@ class LocalStratum:
                 raise self.division(rule) from None
 
     def _feed_tree(self, control: Words, bytecode: Bytecode) -> None:
-        """Runs a tree of variants and hands what it finds to the stores."""
+        """Runs a tree of variants and applies the instances to the stores."""
         executor = self.plans.executor
         own = executor.at_root(control, bytecode.segments[0])
         while True:
@@ -529,7 +528,7 @@ class LocalStratum:
                 return
 
     def _feed(self, control: Words, bytecode: Bytecode, segments: tuple[Segment, ...], inputs: Words) -> None:
-        """Runs the first of the segments on the inputs and hands what it finds to the next, or to the store."""
+        """Runs the first of the segments on the inputs and passes the results to the next, or to the store."""
         segment = segments[0]
         rule = bytecode.variants[0].rule
         executor = SegmentExecutor(segment, control, inputs)
@@ -549,7 +548,7 @@ class LocalStratum:
                 return
 
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
-        """Hands `count` instances (head, level) to the store of their head."""
+        """Applies `count` instances (head, level) to the store of their head."""
         applied = entry_points.apply_some(control, self.catalog.S, head, out, count)
         if applied == k.GROW:
             self.catalog.stores[head].make_room(count)

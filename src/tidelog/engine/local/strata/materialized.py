@@ -1,4 +1,4 @@
-"""Strata whose rows are not joined by kernels: something else derives their changes, and they are stored like facts."""
+"""Strata whose rows are not joined by kernels: a subclass derives their changes, and they are stored like facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Application = tuple[str, Span]
 
 
 class MaterializedStratum(LocalStratum, ABC):
-    """A subclass says in `derive` what to insert and to delete, and in `fixed` what the report calls it."""
+    """A subclass defines `derive`, the facts to insert and to delete, and `fixed`, its name in the report."""
 
     fixed = "held"
     joins = False
@@ -36,7 +36,7 @@ class MaterializedStratum(LocalStratum, ABC):
         self.facts = self.derive()
         done = True
         if self.is_new:
-            # What the stores hold was held in another way, and numbered: `derive` has given all rows there are to be.
+            # The rows in the stores were stored in another way, and numbered: `derive` returned all new rows.
             self.inherited = {}
             self.bootstrap()
         else:
@@ -53,7 +53,7 @@ class MaterializedStratum(LocalStratum, ABC):
         return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
 
     def exchange(self, relation: int, rows: Words) -> Facts:
-        """Returns the change that makes a relation hold exactly these rows; from nothing, where the stratum is new."""
+        """Returns the change that makes a relation hold exactly these rows; all of them, if the stratum is new."""
         store = self.catalog.stores[relation]
         if self.is_new:
             return {relation: (rows, self.rows_to_words([], store.columns))}
@@ -74,15 +74,15 @@ class MaterializedStratum(LocalStratum, ABC):
 
 
 class TransformStratum(MaterializedStratum):
-    """An output of a transformer: made anew from whole relations when one of them has changed.
+    """An output of a transformer: recomputed from whole relations when one of them has changed.
 
-    The transformer runs once in an epoch; the strata of its other outputs take what it made from `share`.
+    The transformer runs once in an epoch; the strata of its other outputs take their rows from `share`.
     """
 
     fixed = "transformer"
 
     def share(self, made: dict[Application, Sequence[Any]]) -> None:
-        """Takes the place for what the transformers of an engine have made in the epoch under way."""
+        """Sets the place for the results of an engine's transformers in the epoch under way."""
         self._made = made
 
     def derive(self) -> Facts:

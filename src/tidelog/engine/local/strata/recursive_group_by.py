@@ -31,7 +31,7 @@ class RoundsStratum(MaterializedStratum):
     checked_always = True
 
     def connect(self, tables: Tables) -> None:
-        """Takes the tables that its rules read, before the first epoch."""
+        """Sets the tables that its rules read, before the first epoch."""
         inside = {name: Table() for name in self.relations}
         below = {atom.relation for rule in self.stratum.rules for atom in rule.atoms} - inside.keys()
         self._own = inside
@@ -98,7 +98,7 @@ class RoundsStratum(MaterializedStratum):
             if suspected == states:
                 raise self._restless(rounds)
             if mark in seen and suspected is None:
-                # Probably seen before; if it comes once more, it is sure.
+                # Probably seen before; certain if this state recurs.
                 suspected = states
             seen.add(mark)
             for name, rows in states.items():
@@ -124,7 +124,7 @@ class RoundsStratum(MaterializedStratum):
         self._next_given = self._given
 
     def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
-        """Returns the facts to insert and to delete. The store does not say: it holds derived rows like given ones."""
+        """Returns the facts to insert and to delete. The store does not tell input facts from derived rows."""
         (name,) = (name for name in self.relations if self.numbers[name] == relation)
         given = self._given[name]
         last = {tuple(row): sign for row, sign in zip(rows.tolist(), signs.tolist(), strict=True)}
@@ -168,7 +168,7 @@ class RoundsStratum(MaterializedStratum):
         return self._emitted
 
     def _derive_by(self, rule: Rule) -> None:
-        """Adds what one rule derives to what is emitted."""
+        """Emits the rows that one rule derives."""
         self.watch.look(rule)
         with self.guarded(rule), self.costs.measured(rule):
             if rule.group is not None:
@@ -179,7 +179,7 @@ class RoundsStratum(MaterializedStratum):
                 self._runs[rule.id]([((), 1)])
 
     def _renewing(self, name: str | None = None) -> Rule | None:
-        """Returns a rule that derives rows (of this relation) in the present round that the last one did not have."""
+        """Returns a rule that derives rows (of this relation) in the present round that the last round did not have."""
         for rule in self.stratum.rules:
             head = rule.head.relation
             if head in self._visible and name in (None, head):

@@ -3,9 +3,9 @@
     P(x, z) :- A(x, y), B(y, z).    delta at A:    for each row of the delta, each row of B with its y:  emit (x, z)
                                                    with the product of the two weights
 
-Steps become the text of nested loops, in which variables of the rule are local ones; of the program there is nothing in
-it but numbers. What stands before the delta in the body is taken with the epoch's changes, what stands behind it
-without: so every combination counts once.
+Steps become the source text of nested loops, in which variables of the rule are local variables; the text contains only
+numbers of the program. Literals before the delta in the body are read with the epoch's changes, those after it without:
+so every combination counts once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_LOOPS = 15
 
 
 class Readable(Protocol):
-    """What a run needs of a relation; see `Table`."""
+    """The part of a relation's interface that a run needs; see `Table`."""
 
     def weight(self, row: Row, *, new: bool) -> int: ...
 
@@ -40,7 +40,8 @@ class Readable(Protocol):
 
 class Interpreter:
     """Makes runs from variants, for one engine. `combine`, `mul` or `max`, makes the weight of a combination from those
-    of its rows. `pace` gives what the run of a rule calls before each step that may be slow (`Watch.pace`)."""
+    of its rows. `pace` returns the function that the run of a rule calls before each slow step (`Watch.pace`).
+    """
 
     def __init__(
         self,
@@ -59,16 +60,16 @@ class Interpreter:
     def run(
         self, variant: Variant, emit: Emit, *, all_new: bool | None = None
     ) -> Callable[[Iterable[tuple[Row, int]]], None]:
-        """A function that takes the rows of the delta with their weights and emits heads with theirs.
+        """Returns a function that takes the rows of the delta with their weights and emits heads with theirs.
 
-        With `all_new` everything but the delta is taken with the epoch's changes; where it is false, without them. The
+        With `all_new` everything but the delta is read with the epoch's changes; if it is false, without them. The
         delta of a rule's own hidden fact is `[((), 1)]`.
         """
         return _Run(self, variant, emit, all_new).start()
 
 
 class _Run:
-    """Writes the text of one run. What it names is in `scope`; variables of the rule are `v0`, `v1`, …."""
+    """Writes the text of one run. `scope` has the objects that it names; variables of the rule are `v0`, `v1`, …."""
 
     def __init__(self, interpreter: Interpreter, variant: Variant, emit: Emit, all_new: bool | None) -> None:
         self._interpreter = interpreter
@@ -105,7 +106,7 @@ class _Run:
         self._depth += line.endswith(":")
 
     def _loop(self, target: str, iterable: str) -> None:
-        """What follows is done for each; a step that does not fit goes on with the next."""
+        """Opens a loop around the following text; a step that does not match continues with the next element."""
         if self._depth > _MOST_LOOPS:
             # Python has a limit on loops inside one another: the rest is a function of its own.
             given = ", ".join((self._weight, *self._names.values()))
@@ -120,7 +121,7 @@ class _Run:
         self._write(f"if not ({condition}): continue")
 
     def _name(self, kind: str, value: Any) -> str:
-        """A name for something that the text needs."""
+        """Returns a name for an object that the text needs."""
         name = f"{kind}{len(self._scope)}"
         self._scope[name] = value
         return name
@@ -185,7 +186,7 @@ class _Run:
         return compile_scalar(expression, names, self._interpreter.functions).call
 
     def _called(self, expression: typed.Expression, function: Callable[..., Any]) -> str:
-        """A call with the values of the expression's variables."""
+        """Returns a call with the values of the expression's variables."""
         types = _types(expression)
         given = ", ".join(self._decoded(name, types[name]) for name in sorted(typed.variables(expression)))
         return f"{self._name('call', function)}({given})"
@@ -227,7 +228,7 @@ def delta_rows(variant: Variant, tables: Mapping[str, Table]) -> list[tuple[Row,
 
 
 def _types(expression: typed.Expression) -> dict[str, Type]:
-    """The types of the variables that an expression mentions."""
+    """Returns the types of the variables in an expression."""
     found = {node.name: node.type for node in typed.walk(expression) if isinstance(node, typed.Var)}
     for node in typed.walk(expression):
         if isinstance(node, typed.SetPlace):

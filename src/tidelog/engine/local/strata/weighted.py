@@ -1,7 +1,7 @@
-"""Strata whose rows have weights: multisets, streams, and what weights come from (`rules.weights`).
+"""Strata whose rows have weights: multisets, streams, and the relations that they depend on (`rules.analysis.weights`).
 
-Their tables hold the weights; the store only knows which rows are there, for the rules that do not ask for more. The
-change of a weight is the sum, over the positions of a rule's body, of what a delta there changes.
+Their tables hold the weights; the store only has the present rows, for the rules that need no weights. The change of a
+weight is the sum, over the positions of a rule's body, of the changes for a delta there.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tidelog.rules.ir import Atom, Kind, Role, Rule
 class WeightedStratum(MaterializedStratum):
     """A relation that is not recursive. `given` is what users add to the weights in this epoch.
 
-    A rule that comes adds what it derives from everything there is after the epoch; one that goes takes away what it
-    derived from everything there was before it.
+    An added rule adds the rows that it derives from the state after the epoch; a removed one subtracts those that it
+    derived from the state before it.
     """
 
     fixed = "weights"
     checked_always = True
 
     def connect(self, tables: Tables) -> None:
-        """Takes the tables that its rules read, before the first epoch."""
+        """Sets the tables that its rules read, before the first epoch."""
         (name,) = self.relations
         self.relation = self.program.relations[name]
         self.table = tables[name]
@@ -44,7 +44,7 @@ class WeightedStratum(MaterializedStratum):
         for rule in self.stratum.rules:
             reads_stream = any(map(self._is_stream, rule.positives))
             for delta in deltas(rule):
-                # Only what a stream brings drives a rule that reads one.
+                # Only the records of a stream drive a rule that reads one.
                 if reads_stream and (delta.atom is None or not self._is_stream(delta.atom)):
                     continue
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
@@ -60,13 +60,13 @@ class WeightedStratum(MaterializedStratum):
             self._given_before = dict(before.table.weights) if known is None else known
         interpreter = Interpreter(before._tables, self.values, self.program.functions, pace=self.watch.pace)
         for rule in self.removed:
-            if not any(map(before._is_stream, rule.positives)):  # what a stream brought is over
+            if not any(map(before._is_stream, rule.positives)):  # records of a stream last one epoch
                 (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
                 self._taken_back.append((rule, interpreter.run(variant, self._add, all_new=False)))
 
     def start_from(self, given: Mapping[int, Words]) -> None:
-        """Rows that the relation had as a set are there once; what a delayed one had stays as it was."""
+        """Starts with weight 1 for each row that the relation had as a set; a delayed relation has its old rows."""
         super().start_from(given)
         self._is_fresh = self.has_rules()
         if self._given_before is not None:
@@ -92,7 +92,7 @@ class WeightedStratum(MaterializedStratum):
             self._evaluate(rule, run, [((), -1)])
         added = set(map(id, self.added))
         for rule, variant, run in self._runs:
-            # What a new rule derives, it derives through its hidden fact alone; a stream has no past to miss.
+            # A new rule derives its rows through its hidden fact alone; a stream has no earlier rows.
             is_new = (self._is_fresh or id(rule) in added) and not any(map(self._is_stream, rule.positives))
             if is_new == (variant.delta.kind is DeltaKind.RULE):
                 self._evaluate(rule, run, delta_rows(variant, self._tables))
@@ -155,7 +155,7 @@ class WeightedStratum(MaterializedStratum):
 
 
 class LatestStratum(WeightedStratum):
-    """`S'`: the records that the stream has in this epoch, and no others."""
+    """`S'`: the records of the stream in this epoch, and no others."""
 
     def is_touched(self) -> bool:
         return bool(self.table.weights) or super().is_touched()

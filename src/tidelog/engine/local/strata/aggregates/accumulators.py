@@ -1,7 +1,7 @@
-"""What is kept of a large group for its aggregates: a total, or the values in an order. Each is changed value by value.
+"""State of a large group's aggregates: a total, or the values in an order. Each is updated value by value.
 
-A part turns a value into an entry (`entry`, which may fail as it runs the program's functions) and then takes the entry
-in or out, which never fails. So an epoch can be refused before anything has changed.
+A part turns a value into an entry (`entry`, which may fail as it runs the program's functions) and then inserts or
+deletes the entry, which never fails. So an epoch can fail before anything has changed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _TOP = -(1 << 63)
 
 
 class Part(ABC):
-    """`load` comes first, with all values that there are: as words, and as Python has them."""
+    """Part of a group's state. `load` is called first, with all values: as words, and as Python values."""
 
     @abstractmethod
     def load(self, words: Words, values: Sequence[Any]) -> None:
-        """Takes in all values at once."""
+        """Inserts all values at once."""
 
     @abstractmethod
     def entry(self, word: int, value: Any) -> Any:
-        """Returns the entry to keep for a value. Raises what the program's functions raise."""
+        """Returns the entry to store for a value. Raises what the program's functions raise."""
 
     @abstractmethod
     def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
-        """Takes entries in and out; False where one that leaves was not there: then the part is of no use any more."""
+        """Inserts and deletes entries; False if a deleted one was absent: then the part is useless."""
 
 
 class Total(Part):
@@ -78,7 +78,7 @@ class FloatTotal(Part):
 
 
 class WordOrder(Part):
-    """The values in order, where they and what is read of them are words: (what is read, value), or the value alone."""
+    """The values in order, if they and the sort keys are words: (sort key, value), or the value alone."""
 
     def __init__(self, read: Read | None, value: Type, read_type: Type | None) -> None:
         self._read = read
@@ -107,7 +107,7 @@ class WordOrder(Part):
         return self.tree.first()[-1] ^ self._flip
 
     def most(self) -> int:
-        """Returns the word of the value that comes last; of several that are read alike, the first."""
+        """Returns the word of the value that comes last; of several with the same sort key, the first."""
         last = self.tree.last()
         if len(last) > 1:
             last = self.tree.first_from([last[0], _TOP])
@@ -115,7 +115,7 @@ class WordOrder(Part):
 
 
 class ValueOrder(Part):
-    """The values in order, as Python compares them: (what is read, value), or the value alone."""
+    """The values in order, as Python compares them: (sort key, value), or the value alone."""
 
     def __init__(self, read: Read | None) -> None:
         self._read = read
@@ -139,7 +139,7 @@ class ValueOrder(Part):
         return first if self._read is None else first[1]
 
     def most(self) -> Any:
-        """Returns the value that comes last; of several that are read alike, the first."""
+        """Returns the value that comes last; of several with the same sort key, the first."""
         last = self.pages.last()
         return last if self._read is None else self.pages.first_from((last[0],))[1]
 

@@ -1,7 +1,7 @@
 """The values of a group whose members have columns of a finer key: each counts once, however many members have it.
 
-The words of all members lie in one scan tree, equal ones beside each other. Words are enough, ids among them: an id
-stays that of its value while a member has it.
+The words of all members lie in one scan tree, equal ones side by side. Words are enough, ids among them: an id belongs
+to its value while a member has it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
 
 
 class Turnover(NamedTuple):
-    """The values that the first of their members brought, and those that the last one took along."""
+    """The values that got their first member, and those that lost their last."""
 
     inserted: Words
     deleted: Words
@@ -30,7 +30,7 @@ class Distinct:
         self._tree = ScanTree(words[:, None])
 
     def change(self, inserted: Words, deleted: Words) -> Turnover | None:
-        """Takes members in and out; None where one that leaves was not there."""
+        """Inserts and deletes members; None if a deleted one was absent."""
         touched = np.unique(np.concatenate([inserted, deleted]))
         before = self._tree.has(touched)
         self._tree.insert(inserted[:, None])

@@ -1,14 +1,14 @@
-"""The state of one large group: a few parts that its aggregates share, changed value by value.
+"""The state of one large group: a few parts that its aggregates share, updated value by value.
 
     min, max, join          one order of the values
     arg_min, arg_max        one order for each function
     sum_of, count           one total for each function
     count_distinct          the number of values
 
-Values that several members have, as those of a finer key may, count once (`distinct`); what is first or last among them
-is so however often it is there.
+Values that several members have, as those of a finer key may, count once (`distinct`); for an order it does not matter
+how often a value occurs.
 
-A `Shape` is what the groups of one stratum have in common.
+The groups of one stratum have one `Shape`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
 
 
 class Shape:
-    """Which parts the aggregates of a group need, and how each of them is read off."""
+    """The parts that the aggregates of a group need, and how each aggregate is read from them."""
 
     def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values, *, finer: bool = False) -> None:
-        """`finer`: several members may have one value."""
+        """Makes the shape; `finer`: several members may have one value."""
         self.aggregates = aggregates
         self.is_distinct = finer and any(each.kind not in _ENDS for each in aggregates)
         self.value = value
@@ -52,11 +52,11 @@ class Shape:
         self.results = [self._result(number, each) for number, each in enumerate(aggregates)]
 
     def parts(self, key: Sequence[Any]) -> list[Part]:
-        """Fresh parts for the group with this key."""
+        """Returns fresh parts for the group with this key."""
         return [make(key) for make in self._makers]
 
     def _place(self, kind: str, read: ScalarFunction | None, make: Callable[[Sequence[Any]], Part]) -> int:
-        """Returns the place of a part, which is shared by all that read the same in the same way."""
+        """Returns the place of a part, shared by all aggregates that read the same values in the same way."""
         known = self._places.setdefault((kind, read), len(self._makers))
         if known == len(self._makers):
             self._makers.append(make)
@@ -98,9 +98,7 @@ class Shape:
         return total
 
     def _order(self, aggregate: Aggregate, read_type: Type | None) -> int:
-        """Returns the place of an order: by what is read of the values, or by the values themselves where that has no
-        type.
-        """
+        """Returns the place of an order: by the sort key, or by the values themselves if that has no type."""
         value = self.value
 
         def make(key: Sequence[Any]) -> Part:
@@ -131,8 +129,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change: the words of members that came and left, by how much the group grew, and for each part the entries that
-    came and left."""
+    """A change: the words of inserted and deleted members, the growth of the group, and the inserted and deleted
+    entries of each part.
+    """
 
     inserted: Words
     deleted: Words
@@ -160,8 +159,10 @@ class GroupState:
             part.load(words, values)
 
     def change(self, inserted: Words, deleted: Words) -> Done | None:
-        """Takes members in and out, and says what it did; None where it has become useless. Raises what the program's
-        functions raise, and then nothing has changed."""
+        """Inserts and deletes members; returns the change, or None if the state has become useless.
+
+        Raises what the program's functions raise; then nothing has changed.
+        """
         members = inserted[:, -1], deleted[:, -1]
         words: tuple[Words, Words] | None = members
         if self._distinct is not None:
@@ -177,7 +178,7 @@ class GroupState:
         return done if self._do(done.growth, entries) else None
 
     def undo(self, done: Done) -> None:
-        """Takes back what was done last."""
+        """Undoes the last change."""
         self._take_back(done.inserted, done.deleted)
         self._do(-done.growth, [(inserted, deleted) for deleted, inserted in done.entries])
 

@@ -1,7 +1,7 @@
-"""The memory of a scan tree of words (`kernels.scan_tree`): entries of one or two words, in their order.
+"""The memory of a scan tree of words (`kernels.scan_tree`): sorted entries of one or two words.
 
-What the leapfrog paper (3.1.1) keeps in the nodes of its scan trees, the smallest and the largest of each part, a
-sorted sequence has at the ends of that part; so min and max are its ends, and need no more than the entries.
+The nodes of the leapfrog paper's scan trees (3.1.1) have the smallest and the largest entry of each part. In a sorted
+sequence these are the ends of that part, so min and max need only the entries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FILLED = k.ROWS * 3 // 4
 
 
 class ScanTree:
-    """A sequence of entries; each is `width` words. A change costs O(log n), and so does a look at any place."""
+    """A sorted sequence of entries; each is `width` words. A change or a look-up by position costs O(log n)."""
 
     __slots__ = ("_directory", "_header", "_words")
 
@@ -47,7 +47,7 @@ class ScanTree:
         return self._words.nbytes + self._directory.nbytes
 
     def insert(self, entries: Words) -> None:
-        """Puts entries in, a line each."""
+        """Inserts entries, a line each."""
         flat = np.ascontiguousarray(entries).reshape(-1)
         done = k.insert_all(self._header, self._words, self._directory, flat, 0)
         while done < len(entries):
@@ -55,12 +55,12 @@ class ScanTree:
             done = k.insert_all(self._header, self._words, self._directory, flat, done)
 
     def remove(self, entries: Words) -> bool:
-        """Takes entries out, a line each; False where one of them was not there."""
+        """Deletes entries, a line each; False if one of them was absent."""
         flat = np.ascontiguousarray(entries).reshape(-1)
         return bool(k.remove_all(self._header, self._words, self._directory, flat) == len(entries))
 
     def has(self, entries: Words) -> npt.NDArray[np.bool_]:
-        """True if each of some entries, a line each, is there."""
+        """Returns, for each of some entries, a line each, whether it is present."""
         found = np.zeros(len(entries), dtype=np.bool_)
         k.find_all(self._header, self._words, self._directory, np.ascontiguousarray(entries).reshape(-1), found)
         return found

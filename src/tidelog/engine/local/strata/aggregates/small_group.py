@@ -1,4 +1,4 @@
-"""Aggregates of a group that is there as a whole: its values in their order → the value of each aggregate."""
+"""Aggregates of a whole group: its sorted values → the value of each aggregate."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A sequence of Python values in their order, in pages: what a scan tree is for values that are no words.
+"""A sorted sequence of Python values, in pages: a scan tree for values that are not words.
 
 Only Python knows the order of text, tuples or structs, so the pages are lists and are searched by `bisect`. A change
-moves at most one page's values, and now and then the list of pages. Every page remembers its text for each way in which
-the sequence is joined, so that a change makes the text of one page anew: a rope, as the leapfrog paper (2.3.3) has it.
+moves at most one page's values, and now and then the list of pages. Every page caches its text for each way in which
+the sequence is joined, so that a change rebuilds the text of one page: a rope, as in the leapfrog paper (2.3.3).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Page:
 
 
 class SortedPages:
-    """The values, some maybe more than once."""
+    """The sorted values; a value may occur more than once."""
 
     __slots__ = ("_firsts", "_pages", "_size")
 
@@ -40,7 +40,7 @@ class SortedPages:
         return self._size
 
     def insert(self, value: Any) -> None:
-        """Puts a value into its place."""
+        """Inserts a value."""
         self._size += 1
         if not self._pages:
             self._pages, self._firsts = [_Page([value])], [value]
@@ -57,7 +57,7 @@ class SortedPages:
         self._has_changed(place)
 
     def remove(self, value: Any) -> bool:
-        """Takes a value out, one of several equal ones; False where it is not there."""
+        """Deletes a value, one of several equal ones; False if it is absent."""
         place, offset = self._locate(value)
         if place == len(self._pages) or self._pages[place].items[offset] != value:
             return False
@@ -81,9 +81,7 @@ class SortedPages:
         return self._pages[place].items[offset]
 
     def joined(self, number: int, separator: str, text: Texts | None) -> str:
-        """Returns all values, or what the function makes of them, as one text. `number` tells the ways of joining
-        apart.
-        """
+        """Returns all values, converted by the function if given, as one text. `number` identifies the way to join."""
         parts = []
         for page in self._pages:
             known = page.texts.get(number)

@@ -1,8 +1,9 @@
-"""A stratum of aggregates: small groups are made anew when they change, large ones have a state that is changed.
+"""A stratum of aggregates: small groups are recomputed when they change, large ones have a state that is updated.
 
-A state is made when its group is first touched, from the members that are there then: so a database that was opened, or
-loaded in a task, pays for the groups that change and for no others. It holds values and no ids, so nothing has to be
-known about it when ids are given back. A failed epoch takes back what it did to the states, change by change."""
+A state is built when its group is first touched, from the present members: so a database that was opened, or loaded in
+a task, pays only for the groups that change. It holds values and no ids, so it does not matter when ids are freed. A
+failed epoch undoes its changes of the states one by one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tidelog.engine.local.strata.materialized import Facts
 from tidelog.rules.ir import Group
 
 KEPT_FROM = 32
-"""From so many members on a group has a state; it loses it when it has less than a quarter of them."""
+"""A group with so many members gets a state, and loses it when it has less than a quarter of them."""
 
 REBUILD_FROM = 0.5
 """From this share of a group on, a change rebuilds the state instead of updating it."""
@@ -28,7 +29,7 @@ REBUILD_FROM = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What came to a group and left it in this epoch."""
+    """The members of a group that this epoch inserted and deleted."""
 
     inserted: Words
     deleted: Words
@@ -43,7 +44,7 @@ class AggregateStratum(GroupStratum):
 
     @cached_property
     def _done(self) -> dict[Row, Done | None]:
-        """What this epoch did to states; None for one that it made."""
+        """Returns the changes that this epoch made to states; None for a state that it built."""
         return {}
 
     @cached_property
@@ -87,14 +88,14 @@ class AggregateStratum(GroupStratum):
         is_large = len(change.inserted) + len(change.deleted) > REBUILD_FROM * state.size
         done = None if is_large else state.change(change.inserted, change.deleted)
         if done is None:
-            # Or a function of the program gave another value this time, so that the entry of a member is not found.
+            # The change is large, or a function of the program gave another value, so that an entry is not found.
             del self._states[words]
             return self._made(group, key, words)
         self._done[words] = done
         return (*words, *state.results()) if state.size else None
 
     def _made(self, group: Group, key: Words, words: Row) -> Row | None:
-        """Returns the row of a group that has no state, which it gets where it is large."""
+        """Returns the row of a group without a state; builds the state if the group is large."""
         grouping = self._grouping
         members = self._member_words(group, grouping.keys, key)
         if len(members) < KEPT_FROM:
@@ -115,7 +116,7 @@ class AggregateStratum(GroupStratum):
 
 
 def _split(rows: Words, count: int) -> dict[Row, Words]:
-    """Rows by their first columns."""
+    """Splits rows by their first columns."""
     if not len(rows):
         return {}
     if not count:

@@ -1,4 +1,4 @@
-"""The members and the rows of one group of a monotone stratum: which is the best of a key, and what makes it."""
+"""The members and the rows of one group of a monotone stratum: the best of each key, and the members that make it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidelog.rules.analysis.monotone import Best
 
 
 class BestRows:
-    """`members` are all that there are, `group` those that were the best of their keys when they came."""
+    """`members` are all members, `group` the rows that were the best of their keys when they were inserted."""
 
     def __init__(self, best: Best, rows: Mapping[str, RankedRows], values: Values) -> None:
         self.name = best.relation
@@ -40,11 +40,11 @@ class BestRows:
         return bool(one < two if self.smallest else two < one)
 
     def best_of(self, key: Row) -> Row | None:
-        """Returns the best row of a key that is there."""
+        """Returns the best present row of a key."""
         return self._best(row for row, _ in self.group.find(self.keys, key, new=True))
 
     def best_of_all(self) -> set[Row]:
-        """Returns the best row of every key that is there."""
+        """Returns the best present row of every key."""
         found: dict[Row, Row] = {}
         for row in self.group.ranks:
             key = row[:-1]
@@ -52,7 +52,7 @@ class BestRows:
                 found[key] = row
         return {*found.values()}
 
-    def left_of(self, key: Row) -> Row | None:
+    def candidate_of(self, key: Row) -> Row | None:
         """Returns the best row that the members of a key would make."""
         return self._best(self.of(member) for member, _ in self.members.find(self.keys, key, new=True))
 

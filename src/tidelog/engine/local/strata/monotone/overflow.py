@@ -1,12 +1,12 @@
 """Sums of fixed width in a monotone recursion: whether they stay within their types.
 
-A sum that runs over the end of its type gets worse all at once, so the recursion is not monotone there. Those that are
-run are looked at one by one. But the rounds also run others, over values that are surpassed in the end, and the answer
-is theirs; so there has to be room for these, too.
+A sum that overflows its type gets worse all at once, so the recursion is not monotone there. The sums that are
+computed are checked one by one. But the rounds of the recomputation also compute others, over values that are surpassed
+in the end, and the result is defined by the rounds; so there has to be room for these, too.
 
-Under `min`, no best value of any round is further than the highest that was seen plus one addend for every key and
-relation on its way: a way that comes to a key twice is not better than without the detour, since no addend is negative.
-Under `max`, every value of the rounds is one that the end surpasses.
+Under `min`, no best value of any round is further than the highest seen value plus one addend for every key and
+relation on its path: a path that visits a key twice is not better than without the detour, since no addend is negative.
+Under `max`, every value of the rounds is surpassed by a final one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tidelog.types import BitType, SignedType, Type, integer_range
 
 
 class OutOfRangeError(Exception):
-    """A sum has run over the end of its type, or might in the rounds: they are what counts then."""
+    """A sum has overflowed its type, or might in the rounds: then the rounds define the result."""
 
 
 class Room:
-    """What is known of the sums of one stratum since it was derived from nothing."""
+    """Bounds of the sums of one stratum since it was derived from scratch."""
 
     def __init__(self, monotone: Monotone, relations: int, values: Values) -> None:
         sums = [each for rule in monotone.rules for each in rule.sums if each.falls]
@@ -46,16 +46,14 @@ class Room:
             self._highest = max(self._highest, number)
 
     def require(self, keys: int) -> None:
-        """Raises OutOfRangeError where the rounds might run over the end of a type."""
+        """Raises OutOfRangeError if the rounds might overflow a type."""
         if self._end is not None and self._highest + (keys + 2) * self._sums * self._largest > self._end:
             raise OutOfRangeError
 
     def with_parts(
         self, each: MonotoneRule, emit: Callable[[Row, int], None]
     ) -> tuple[Rule, Callable[[Row, int], None]]:
-        """Returns the rule with the parts of its sums behind its head's columns, and what looks at them before it
-        emits.
-        """
+        """Returns the rule with the parts of its sums behind its head's columns, and an `emit` that checks them."""
         if not each.sums:
             return each.rule, emit
         head = each.rule.head
@@ -77,7 +75,7 @@ class Room:
         return rule, look
 
     def _check(self, one: WatchedSum, start: int, end: int) -> Callable[[Row], None]:
-        """Looks at one sum."""
+        """Returns the check of one sum."""
         decoders = [self._values.decoder(part.type) for part in (one.cost, *one.addends)]
         if not isinstance(one.type, BitType | SignedType):
 

@@ -1,8 +1,9 @@
-"""Rows that would be the best of their keys, in the order of their values: the best first, as in Dijkstra's search.
+"""Rows that would be the best of their keys, in the order of their values: the best first, as in Dijkstra's algorithm.
 
-Any order is exact: a row that comes too early is surpassed later. But what is surpassed has fired its rules in vain,
-and stays. Where sums only make values worse, one that comes when no better one is waiting is the best of its key for
-good. A share of those that wait comes at once, since a wave has a price of its own; few of them surpass one another.
+Any order is exact: a row that is inserted too early is surpassed later. But a surpassed row has fired its rules in
+vain, and stays. If sums only make values worse, a row that is inserted when no better one is waiting is the best of its
+key for good. A share of the waiting rows is inserted at once, since a wave has a cost of its own; few of them surpass
+one another.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FEW = 16
 
 
 class Waiting:
-    """The rows of one group that wait."""
+    """The waiting rows of one group."""
 
     def __init__(self, best: BestRows) -> None:
         self.best = best
@@ -32,7 +33,7 @@ class Waiting:
         heappush(self._rows, (value if self.best.smallest else _Falling(value), row))
 
     def take(self) -> list[Row]:
-        """Returns the best of them; they wait no longer."""
+        """Removes and returns the best of the waiting rows."""
         rows = self._rows
         count = min(len(rows), max(FEW, len(rows) // SHARE))
         return [heappop(rows)[1] for _ in range(count)]
@@ -42,7 +43,7 @@ class Waiting:
 
 
 class _Falling:
-    """A value that comes before smaller ones."""
+    """A value that sorts before smaller ones."""
 
     __slots__ = ("_value",)
 

@@ -1,11 +1,11 @@
-"""Rows with ranks, counts and totals as Python holds them, and how the waves of an Update see them.
+"""Rows with ranks, counts and totals in Python memory, and how the waves of an Update see them.
 
 The numbers are those of the ranked Update (`docs/decisions/0002-ranked-update.md`). In a wave the rows of its batch
-are seen from one side of the delta only, so that every instance is met once: RETRACT finds dying rows behind the delta
-and not before it, INSERT finds rows that come before the delta and not behind it. Rows of lower strata are seen as they
-were, as they are, or as those that are there both before and after the epoch.
+are seen from one side of the delta only, so that every instance is met once: RETRACT finds dying rows after the delta
+and not before it, INSERT finds entering rows before the delta and not after it. Rows of lower strata are seen as they
+were, as they are, or as those that are present both before and after the epoch.
 
-Everything that an epoch does to the numbers is noted, so that it can be undone at the cost of what it did.
+All changes of the numbers in an epoch are logged, so that a roll back costs no more than the changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Numbers(NamedTuple):
 
 
 class RankedRows:
-    """The rows of one relation. `ranks` are those that are there; a row that has died has only its numbers left."""
+    """The rows of one relation. `ranks` has the present rows; of a row that has died only the numbers remain."""
 
     def __init__(self) -> None:
         self.ranks: dict[Row, int] = {}
@@ -57,7 +57,7 @@ class RankedRows:
         self._add(row, numbers.rank)
 
     def enter_all(self, coming: Mapping[Row, list[int]]) -> None:
-        """Rows with instances of these levels are there from now on, and in the batch."""
+        """Makes rows with instances of these levels visible from now on, and puts them into the batch."""
         batch, numbers, noted, ranks = self.batch, self.numbers, self._noted, self.ranks
         for row, levels in coming.items():
             if row not in noted:
@@ -70,7 +70,7 @@ class RankedRows:
                 index.setdefault(tuple([row[i] for i in columns]), {})[row] = ranks[row]
 
     def set(self, row: Row, numbers: Numbers) -> None:
-        """Other numbers, the same rank, for a row that is there or has died."""
+        """Sets other numbers of the same rank, for a row that is present or has died."""
         self._note(row)
         self.numbers[row] = numbers
 
@@ -85,7 +85,7 @@ class RankedRows:
         del self.numbers[row]
 
     def noted(self) -> Iterable[tuple[Row, bool, bool]]:
-        """Yields the rows that the epoch has looked at: whether each was there before, and whether it is there now."""
+        """Yields the rows that the epoch has touched: whether each was present before, and whether it is now."""
         return [(row, old is not None, row in self.ranks) for row, old in self._noted.items()]
 
     def commit(self) -> None:
@@ -137,9 +137,9 @@ WAS, STAYS, IS = range(3)
 
 
 class RowsBelow:
-    """A relation of a lower stratum, seen through its table. `seen` is what stands behind the delta and before it.
+    """A relation of a lower stratum, seen through its table. `seen` is the state seen after the delta and before it.
 
-    Its rows are of rank 1: that is as low as a level gets.
+    Its rows have rank 1: that is the lowest level.
     """
 
     def __init__(self, table: Table, *, weighted: bool) -> None:
@@ -150,7 +150,7 @@ class RowsBelow:
         self.deleted: frozenset[Row] = frozenset()
 
     def begin(self) -> None:
-        """Reads what the epoch has changed."""
+        """Reads the changes of the epoch."""
         inserted, deleted = self.table.presence_changes() if self.table.delta else ((), ())
         self.inserted, self.deleted = frozenset(inserted), frozenset(deleted)
 
@@ -165,7 +165,7 @@ class RowsBelow:
         return found
 
     def weight(self, row: Row, *, new: bool) -> int:
-        """Above 0 where a negated literal does not hold; it holds throughout the epoch where neither state has it."""
+        """Returns a number above 0 if a negated literal fails; one holds throughout if neither state has the row."""
         state = self.seen[new]
         if state == STAYS:
             return max(self.table.weight(row, new=False), self.table.weight(row, new=True))

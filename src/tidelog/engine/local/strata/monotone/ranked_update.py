@@ -1,13 +1,13 @@
 """`min` and `max` in recursion: the ranked Update over members and best values, in waves that Python runs.
 
-A row of a group is one member that was the best of its key when it came. It fires the rules that read the group, and
-is not taken back when a better one comes: it is only *surpassed*, and goes when its own support goes. So everything
-here is a set that grows in INSERT, support has ranks, and RETRACT is exact: nothing keeps itself, neither over a circle
-of weight 0 nor through an earlier value of its own. A member that is worse than the best of its key fires nothing; it
-waits, and when all that surpassed it have died it becomes the best of what is left. Of those that are better the best
-come first (`best_first.py`), so that few are surpassed at all.
+A row of a group is one member that was the best of its key when it was inserted. It fires the rules that read the
+group, and is not deleted when a better one is inserted: it is only *surpassed*, and dies with its own support. So
+everything here is a set that grows in INSERT, support has ranks, and RETRACT is exact: no row supports itself, neither
+over a cycle of weight 0 nor through an earlier value of its own. A member that is worse than the best of its key fires
+nothing; it waits, and when all rows that surpassed it have died it may become the best again. Better rows are inserted
+best first (`priority_queue`), so that few are surpassed at all.
 
-What the user sees is derived from the best alone (`shown.py`).
+The rows that users see are derived from the best rows alone (`visible_rows`).
 
 Invariant after every epoch: all instances over the rows that are here, and no others, are counted; and of every key
 with members, the best is a row of its group.
@@ -33,21 +33,21 @@ from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.analysis.monotone import Monotone, MonotoneRule
 from tidelog.rules.ir import Relation, Role, Rule
 
-# Past this share of all rows, to retract them one by one loses against deriving all.
+# Above this share of retracted rows, a full recompute is cheaper than an Update.
 RETRACTED_SHARE = 0.45
 FEW_ROWS = 1000
 
 Measure = Callable[[Rule], AbstractContextManager[None]]
 Facts = Mapping[str, tuple[Iterable[Row], Iterable[Row]]]
-"""Relation → input facts that come, and that go."""
+"""Relation → input facts to insert, and to delete."""
 
 
 class TooMuchError(Exception):
-    """So much is retracted that to derive all anew is cheaper."""
+    """So much is retracted that a full recompute is cheaper."""
 
 
 class TooManyRoundsError(TooMuchError):
-    """To repair the rows takes more rounds than there may be; to derive them anew may take less."""
+    """The Update takes more rounds than allowed; a full recompute may take fewer."""
 
 
 class Improving:
@@ -68,7 +68,7 @@ class Improving:
         self.below = {name: RowsBelow(table, weighted=relations[name].weighted) for name, table in below.items()}
         self.bests = {best.members: BestRows(best, self.rows, values) for best in monotone.bests}
         self._waiting = {name: Waiting(best) for name, best in self.bests.items()}
-        # The rounds that may be run at most are those in which everything comes as soon as it can.
+        # `max_rounds` counts the rounds in which every row is inserted as early as possible.
         self._best_first = watch.limits.max_rounds is None
         self.waves = 0
         self.instances = 0
@@ -93,9 +93,7 @@ class Improving:
         ]
 
     def _compiled(self, each: MonotoneRule, interpreter: Interpreter) -> Iterator[tuple[Any, Run]]:
-        """Yields a run for each position of the delta. What it emits has the parts of its sums behind the head's
-        columns.
-        """
+        """Yields a run for each position of the delta. It emits the parts of its sums behind the head's columns."""
         rule, emit = self.room.with_parts(each, self._emit_to(each.rule.head.relation))
         for delta in deltas(rule):
             yield delta, interpreter.run(plan_variant(rule, delta, FromSizes(lambda _: 1)), emit)
@@ -103,7 +101,7 @@ class Improving:
     # The two ways
 
     def begin(self, facts: Facts) -> None:
-        """Derives everything from nothing: INSERT, with every rule new."""
+        """Derives everything from scratch: INSERT, with every rule new."""
         self._is_repairing = False
         self._see(IS, IS)
         self._start(inserting=True)
@@ -117,7 +115,7 @@ class Improving:
         self.room.require(self.best_rows)
 
     def update(self, facts: Facts) -> None:
-        """Repairs the rows: RETRACT, then INSERT. Raises TooMuchError or OutOfRangeError; then `undo` must follow."""
+        """Updates the rows: RETRACT, then INSERT. After TooMuchError or OutOfRangeError `roll_back` must follow."""
         self._is_repairing = True
         for below in self.below.values():
             below.begin()
@@ -146,7 +144,7 @@ class Improving:
 
     @property
     def best_rows(self) -> int:
-        """The rows of groups, the best of their keys and those that are surpassed."""
+        """Number of rows of groups, best and surpassed ones."""
         return sum(len(best.group.ranks) for best in self.bests.values())
 
     # RETRACT
@@ -209,7 +207,7 @@ class Improving:
         for members, keys in reopened.items():
             best = self.bests[members]
             for key in keys:
-                self._offer(best, key, best.left_of(key))
+                self._offer(best, key, best.candidate_of(key))
         for name, row in self._dead:
             rows = self.rows[name]
             if row not in rows.ranks and (numbers := rows.numbers.get(row)) is not None:
@@ -221,7 +219,7 @@ class Improving:
         self._insert_waves()
 
     def _bury(self) -> dict[str, set[Row]]:
-        """Rows of groups that have died are made anew from their members; gives their keys, by the members."""
+        """Forgets the dead rows of groups, to be made again from their members; returns the keys by members."""
         reopened: dict[str, set[Row]] = {}
         groups = {best.name: best for best in self.bests.values()}
         for name, row in self._dead:
@@ -231,7 +229,7 @@ class Improving:
         return reopened
 
     def _insert_waves(self) -> None:
-        """Goes on from wave 0, which has run, until nothing comes."""
+        """Runs the waves after wave 0, until no row is inserted."""
         returned, self._dying = self._dying, {}
         while True:
             if not self._coming and not returned:
@@ -276,7 +274,7 @@ class Improving:
             self._coming.setdefault(name, {}).setdefault(row, []).append(level)
 
     def _give_members(self, best: BestRows) -> None:
-        """Members that came: one that is better than the best of its key is the best, from the next wave on."""
+        """Offers the rows of inserted members: a better one is the best of its key from the next wave on."""
         better: dict[Row, Row] = {}
         if best.members.batch:
             self.room.note(max(map(best.value, best.members.batch)), best.type)
@@ -303,7 +301,7 @@ class Improving:
                 self._coming.setdefault(best.name, {})[row] = best.levels(row)
 
     def _admit_best(self) -> None:
-        """Rows that wait come with the next wave, as far as nothing better has come to their keys in the meantime."""
+        """Inserts waiting rows with the next wave, unless their keys have got a better row in the meantime."""
         while not self._coming and any(self._waiting.values()):
             for waiting in self._waiting.values():
                 best = waiting.best
@@ -315,13 +313,13 @@ class Improving:
     # Waves
 
     def _start(self, *, inserting: bool) -> None:
-        """RETRACT or INSERT begins."""
+        """Begins RETRACT or INSERT."""
         self._inserting, self._wave = inserting, 0
         for rows in self.rows.values():
             rows.hidden_if_new = not inserting
 
     def _run_wave(self, changed: Callable[[RowsBelow, DeltaKind], Iterable[Row]] | None) -> None:
-        """Runs the rules on the batches and, in wave 0, on what has changed below."""
+        """Runs the rules on the batches and, in wave 0, on the changes of lower strata."""
         for rule, kind, relation, run in self._runs:
             if relation is None:
                 continue
@@ -356,7 +354,7 @@ class Improving:
             below.seen = (behind, before)
 
     def _count_round(self) -> None:
-        """Counts a round if the batch has rows that users see. Raises where there are too many rounds or rows."""
+        """Counts a round if the batch has rows that users see. Raises if there are too many rounds or rows."""
         self.waves += any(self.rows[name].batch for name in self._visible)
         if self._watch.limits.max_rounds is None and self._watch.limits.max_rows is None:
             return

@@ -1,11 +1,11 @@
 """Recursion through `min` and `max` whose values only improve (`rules.analysis.monotone`): updated incrementally.
 
 `Improving` has the rows with their numbers, `VisibleRows` the part of them that users see. Both are in Python. They are
-built when they are first needed: when the database is opened, or after a change of rules. They are rebuilt, too, when
-much is retracted at once, or when rows that were surpassed have become more than the visible ones.
+built on first use: when the database is opened, or after a change of rules. They are rebuilt, too, when much is
+retracted at once, or when there are more surpassed rows than visible ones.
 
-A sum of fixed width that runs over the end of its type is not monotone. In such an epoch, and wherever the rounds might
-meet one, the rounds are run (`recursive_group_by`).
+A sum of fixed width that overflows its type is not monotone. In such an epoch, and wherever the rounds might meet one,
+the rounds are run (`recursive_group_by`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _State = tuple[Improving, VisibleRows]
 
 
 class MonotoneStratum(RoundsStratum):
-    """A recursive stratum whose groups are asked for their `min` or `max` alone."""
+    """A recursive stratum whose rules read only the `min` or `max` of its groups."""
 
     fixed = "monotone"
     updates = True
@@ -82,7 +82,7 @@ class MonotoneStratum(RoundsStratum):
             with collector_paused():
                 return self._recomputed()
         except (OutOfRangeError, ZeroDivisionError):
-            # Which of the values that rounds pass through fail, the rounds know.
+            # Only the rounds know which of their values fail.
             if self._state is not None:
                 self._roll_back(self._state)
             self._state = self._next_state = None
@@ -121,7 +121,7 @@ class MonotoneStratum(RoundsStratum):
     # The two ways
 
     def _updated(self) -> Facts | None:
-        """Returns the changes of an incremental update; None where a full recompute is better."""
+        """Returns the changes of an incremental update; None if a full recompute is better."""
         assert self._state is not None
         improving, shown = self._state
         surpassed = improving.best_rows - shown.best_rows - self._left_surpassed
@@ -150,7 +150,7 @@ class MonotoneStratum(RoundsStratum):
         return changes
 
     def _recomputed(self) -> Facts:
-        """Derives everything from nothing, beside the state of the last commit."""
+        """Derives everything from scratch, beside the state of the last commit."""
         improving = Improving(
             self._monotone,
             self.program.relations,
@@ -179,7 +179,7 @@ class MonotoneStratum(RoundsStratum):
         return changes
 
     def _is_first_load(self) -> bool:
-        """True if nothing was there before and much is inserted: then there is nothing to update."""
+        """True if the stratum was empty and much is inserted: then there is nothing to update."""
         assert self._state is not None
         if self._state[0].has_rows:
             return False
@@ -228,7 +228,7 @@ class MonotoneStratum(RoundsStratum):
 
 
 class MonotoneRecomputeStratum(MonotoneStratum):
-    """The same for the strategy `recompute`: always derived from nothing."""
+    """The same for the strategy `recompute`: always derived from scratch."""
 
     updates = False
 

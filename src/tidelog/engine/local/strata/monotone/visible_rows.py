@@ -1,9 +1,9 @@
-"""What a monotone stratum shows: the rows that follow from the best values alone.
+"""The visible rows of a monotone stratum: those that follow from the best values alone.
 
-`Improving` also has rows that follow from values that were surpassed. Here are the others: the best row of every key;
-relations without costs, all of whose rows are shown, because a better value takes none of them away; and relations with
-costs, whose instances over shown rows are counted. The latter depend on one another in no circle, so they are kept like
-weights: the sum over the positions of a body of what a delta there changes (`weighted.py`).
+`Improving` also has rows that follow from surpassed values. The visible ones are the best row of every key; all rows of
+relations without costs, because a better value deletes none of them; and rows of relations with costs that have
+instances over visible rows, which are counted. The latter do not depend on one another in a cycle, so they are
+maintained like weights: the sum over the positions of a body of the changes for a delta there (`weighted`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.rules.analysis.monotone import Monotone
 
 
 class VisibleRows:
-    """`tables` has what is shown of each relation and what the epoch changes in it; a group as keys and best values."""
+    """`tables` has the visible rows of each relation and their changes; of a group, keys and best values."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class VisibleRows:
                 self._runs[name].append((variant, interpreter.run(variant, self._emit_to(name))))
 
     def begin(self, facts: Facts) -> None:
-        """Shows what follows from the best values that there are, all of it anew."""
+        """Computes the visible rows from scratch, from the present best values."""
         for name in self._plain:
             self.tables[name].replace(dict.fromkeys(self._improving.rows[name].ranks, 1))
         if any(below.weighted for below in self._improving.below.values()):
@@ -73,7 +73,7 @@ class VisibleRows:
             self.tables[name].replace({row: 1 for row, count in counts.weights.items() if count > 0})
 
     def _leave_out_surpassed(self) -> None:
-        """Shows all rows, whose instances are counted already, and then the difference that surpassed ones make."""
+        """Starts from all rows, whose instances are counted already, and subtracts those of surpassed rows."""
         for best in self._improving.bests.values():
             table = self.tables[best.name]
             table.replace(dict.fromkeys(best.group.ranks, 1))
@@ -93,7 +93,7 @@ class VisibleRows:
         self.commit()
 
     def update(self, facts: Facts) -> None:
-        """Shows what the epoch has changed; at the cost of that."""
+        """Computes the changes of the epoch; the cost is that of the changes."""
         for name in self._plain:
             for row, was, is_ in self._improving.rows[name].noted():
                 if was != is_:
@@ -126,7 +126,7 @@ class VisibleRows:
             table.commit()
 
     def roll_back(self) -> None:
-        """Forgets the changes of the epoch."""
+        """Drops the changes of the epoch."""
         for table in (*self.tables.values(), *self._counts.values()):
             table.drop()
 
@@ -140,7 +140,7 @@ class VisibleRows:
 
     @property
     def best_rows(self) -> int:
-        """The best rows of all keys."""
+        """Number of best rows of all keys."""
         return sum(len(self.tables[best.name].weights) for best in self._improving.bests.values())
 
 
