@@ -1,7 +1,7 @@
-"""What becomes of a row of a file that does not fit: the run fails with its place, or it is left out and counted.
+"""Rows of a file that do not fit: the run fails with the place, or the row is left out and counted.
 
-Only rows are ever left out. A file that cannot be read, whose columns are not those of the relation, or that cannot be
-taken apart into rows (a quote that is never closed) fails in any case: nobody could say what is lost.
+Only rows are ever left out. A file that cannot be read, that has other columns than the relation, or that cannot be
+split into rows (a quote that is never closed) always fails: the lost rows would be unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OF_ONE_ROW = frozenset({Code.WRONG_VALUE_COUNT, Code.WRONG_VALUE, Code.NULL_VALU
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that does not fit: why, and its text, as far as it is known."""
+    """A row that does not fit: the error, and its text, as far as it is known."""
 
     error: DataError
     text: str = ""
@@ -26,7 +26,7 @@ class BadRow:
 
 @dataclass(slots=True)
 class BadRows:
-    """The rows of one file that were left out: how many, and what was wrong with the first. `tell` hears of each."""
+    """The rows of one file that were left out: their number, and the error of the first. `tell` is called with each."""
 
     skip: bool = False
     count: int = 0
@@ -34,7 +34,7 @@ class BadRows:
     tell: Callable[[BadRow], None] | None = None
 
     def add(self, bad: BadRow) -> None:
-        """Counts a row that is left out; raises its error where rows are not to be."""
+        """Counts a row that is left out; raises its error if bad rows are not allowed."""
         if not self.skip:
             raise bad.error
         self.count += 1

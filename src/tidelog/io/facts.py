@@ -1,7 +1,6 @@
-"""A folder of files → which file holds the rows of which input relation.
+"""A folder of files → the file of each input relation.
 
-A file belongs to the relation whose name it bears (`Edge.csv` to `Edge`). A relation may be without a file, but not
-have two: nobody could tell which one counts.
+A file belongs to the relation of its name (`Edge.csv` to `Edge`). A relation may have no file, but not two.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from tidelog.io.formats import split_name
 
 @dataclass(frozen=True, slots=True)
 class FactFiles:
-    """`files` by relation; `strangers` are data files that bear the name of no input relation."""
+    """`files` by relation; `strangers` are data files without an input relation of that name."""
 
     files: Mapping[str, Path]
     strangers: tuple[Path, ...]
 
 
 def find_fact_files(folder: Path, inputs: Iterable[str]) -> FactFiles:
-    """Looks at the folder once, leaving other kinds of files and hidden ones alone. Raises DataError for two files."""
+    """Lists the folder once, and skips hidden files and other kinds. Raises DataError for two files of one relation."""
     wanted = list(inputs)
     files: dict[str, Path] = {}
     strangers = []

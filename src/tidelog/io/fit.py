@@ -1,6 +1,6 @@
-"""Values as a Python user has them → the canonical values of the language (`tidelog.values`), for every type.
+"""Python values of a user → the canonical values of the language (`tidelog.values`), for every type.
 
-| type | what is taken besides the canonical value |
+| type | accepted besides the canonical value |
 | --- | --- |
 | `bool`, integers, `string` | `bool`, `int`, `str` and NumPy's spellings of them |
 | `float`, `double` | `float`, `int` |
@@ -9,7 +9,7 @@
 | a union | the class of a constructor, or a dict with the constructor's name as `tag` and its fields |
 | `Option<T>` | `None` for `None{}`, and what `T` takes for `Some{...}` |
 | `Vec`, `Set`, `HashSet`, `Set64` | a list, a tuple, an array; for sets also a Python set |
-| `Map` | a dict, or a list of pairs, where of two equal keys the later counts |
+| `Map` | a dict, or a list of pairs, where of two equal keys the later wins |
 | `Ref`, `Intern` | what their argument takes |
 | extern types of the library | what their text (or number) takes, such as `"2024-02-29"` for a `time::Date` |
 | functions, `Any` | nothing |
@@ -18,8 +18,8 @@
 key of a map. Where a constructor has a field `tag` of its own, the key for its name is `tag_`.
 
 Data from files and tables (`wire`) may also have text for numbers that those cannot hold: integers of more than 64
-bits, `bigint`, and floats that are not finite; a value of a recursive type is JSON text there (`outward` writes all
-these).
+bits, `bigint`, and floats that are not finite. A value of a recursive type is JSON text there. `to_python` writes all
+these.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _Maker = Callable[[Definitions, Type], Fitter]
 
 
 def fitter(type_: Type, definitions: Definitions, *, wire: bool = False) -> Fitter:
-    """A function from a given value to the canonical one, which raises UnfitError. It is made once for each type."""
+    """Returns a function from a given value to the canonical one, which raises UnfitError. It is made once per type."""
     fit_ = definitions.keep(_wire_fitter if wire else _python_fitter, type_)
     if is_plain(type_):
         return fit_
@@ -81,9 +81,9 @@ def fitter(type_: Type, definitions: Definitions, *, wire: bool = False) -> Fitt
 
 
 def cell_fitter(type_: Type, definitions: Definitions) -> Callable[[str], Any]:
-    """A function from a cell of a text file to the value: text where it is held as a plain type, JSON for the others.
+    """Returns a function from a cell of a text file to its value: text for a type held as a plain one, else JSON.
 
-    For an `Option` an empty cell is `None{}`. It raises UnfitError.
+    For an `Option` an empty cell is `None{}`. The function raises UnfitError.
     """
     held = plain_type(held_as(type_, definitions))
     if is_plain(held):
@@ -253,7 +253,7 @@ class _StructFitter:
         return found
 
     def _apart(self, value: Any) -> tuple[int, Sequence[Any]]:
-        """The number of the constructor, and the values for its fields."""
+        """Returns the number of the constructor, and the values for its fields."""
         if isinstance(value, Mapping):
             place = self._place_of_tag(value)
             return place, self._fields_by_name(value, self._variants[place])
@@ -288,7 +288,7 @@ class _StructFitter:
 
 
 def _option_fitter(definitions: Definitions, type_: NamedType, of: _Maker, *, tagged: bool) -> Fitter:
-    """`tagged`: a dict with the key `tag` is the union; otherwise it is what `Some` holds."""
+    """Reads a dict with the key `tag` as the union if `tagged`, otherwise as the value of `Some`."""
     as_union = _StructFitter(definitions, type_, of).fit
     none, some = definitions.variants(type_)
     nothing = construct(none.cls, (0,))
@@ -381,7 +381,7 @@ def _other_fitter(type_: Type, inner: Fitter, extern: ExternType) -> Fitter:
 
 
 def _items(value: Any, type_: Type, *kinds: Any) -> list[Any]:
-    """The items of a collection that is given as a list, a tuple, an array, or as one of the kinds."""
+    """Returns the items of a list, a tuple, an array, or one of the kinds."""
     if type(value) is list:
         return value
     if not isinstance(value, (Sequence, np.ndarray, *kinds)) or isinstance(value, Struct | str | bytes | bytearray):

@@ -1,6 +1,6 @@
-"""File names ↔ formats: how the name of a file says what is in it.
+"""File names ↔ formats: the ending of a name tells the format of the file.
 
-| ending | what it is |
+| ending | format |
 | --- | --- |
 | `.csv` | commas, quotes as in RFC 4180 (`""` inside quotes), a header or none |
 | `.tsv` | the same with tabs |
@@ -10,13 +10,13 @@
 | `.nt`, `.ttl` | RDF triples, N-Triples and Turtle, for a relation of three texts; these are only read |
 
 The text formats may also be compressed (`.csv.gz`). A first line whose cells are the column names, in any order, is a
-header of a CSV or TSV file. Text is UTF-8. A cell is plain text for whatever is a number, a Boolean or a text, such as
-an `istring` or a `time::Date`; a value of any other type is JSON there (`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null`
+header of a CSV or TSV file. Text is UTF-8. A number, a Boolean or a text, such as an `istring` or a `time::Date`, is
+plain text in a cell; a value of any other type is JSON there (`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null`
 for the `None` of an `Option`, for which an empty cell will also do).
-`rules/schema.py` and `io/outward.py` say how values look in Parquet and in JSON.
+`rules/schema` has the types in Parquet, `io/to_python.py` the forms in JSON.
 
 A relation without columns has the line `()` in a CSV, TSV or facts file when it holds, `{}` in JSON Lines, and in
-Parquet one row with the column `_present`. The file of a multiset has a row as often as its weight says.
+Parquet one row with the column `_present`. The file of a multiset has each row as often as its weight.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, JSON_LINES, PA
 
 
 def split_name(path: Path) -> tuple[str, Format, bool] | None:
-    """The stem, the format and whether it is compressed: `Edge.csv.gz` → (`Edge`, CSV, True); None for other files."""
+    """Splits a file name: `Edge.csv.gz` → (`Edge`, CSV, True: it is compressed); None for other files."""
     name = path.name
     compressed = name.endswith(".gz")
     stem, _, ending = name.removesuffix(".gz").rpartition(".")

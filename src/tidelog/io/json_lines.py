@@ -1,6 +1,6 @@
-"""JSON Lines ↔ rows: one row per line, as an object by column name (we write that) or as an array in column order.
+"""JSON Lines ↔ rows: one row per line, as an object by column name (this is written) or as an array in column order.
 
-Values look as `io/outward.py` says. A line that is wrong is reported as `file:line:1`.
+Values have the forms of `io/to_python.py`. A wrong line is reported as `file:line:1`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 10_000
 def read_json_lines(
     path: Path, relation: Relation, definitions: Definitions, compressed: bool, bad: BadRows
 ) -> Iterator[list[Row]]:
-    """The rows of the file, in batches; lines with nothing but blanks do not count. `bad` is told of bad ones."""
+    """Yields the rows of the file, in batches; blank lines are skipped. Bad rows go to `bad`."""
     rows: list[Row] = []
     with open_text(path, compressed) as file:
         for number, line in enumerate(file, 1):
@@ -46,7 +46,7 @@ def read_json_lines(
 
 
 def write_json_lines(rows: Sequence[Row], relation: Relation, definitions: Definitions) -> Iterator[bytes]:
-    """The lines of the rows, in their order."""
+    """Yields the lines of the rows, in their order."""
     forms = [(column.name, json_form(column.type, definitions)) for column in relation.columns]
     for row in rows:
         document = {name: form(value) for (name, form), value in zip(forms, row)}

@@ -1,7 +1,7 @@
-"""A text file that did not read → its records one by one, each as a row or as a bad one, with what is wrong.
+"""A text file that Arrow could not read → its records one by one, each as a row or as a bad row with its error.
 
-Goes through the file with Python's CSV reader, so it is slow and exact; `read` asks only after Arrow has failed. The
-place is `file:line:column`, both counted from 1; the message also names the column.
+Python's CSV reader is slow and exact, so `read` uses it only after Arrow has failed. A place is `file:line:column`,
+both counted from 1; the message also names the column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidelog.values import Definitions
 
 
 def locate(file: TextFile, relation: Relation, definitions: Definitions) -> DataError | None:
-    """The error for the first record or cell that is wrong; None when this reader finds nothing wrong."""
+    """Returns the error of the first wrong record or cell; None when this reader finds nothing wrong."""
     try:
         for row in checked_records(file, relation, definitions):
             if isinstance(row, BadRow):
@@ -32,9 +32,9 @@ def locate(file: TextFile, relation: Relation, definitions: Definitions) -> Data
 
 
 def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRow]:
-    """Every record, in the same number and order as Arrow's reader has them.
+    """Yields every record, in the number and order of Arrow's reader.
 
-    Raises DataError for quotes that are not well formed: where the next record starts is anyone's guess then.
+    Raises DataError for quotes that are not well formed: then the start of the next record is unknown.
     """
     by_name = {column.name: place for place, column in enumerate(relation.columns)}
     fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions) for name in file.names]
@@ -84,5 +84,5 @@ def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> 
 
 
 def _printable(text: str) -> str:
-    """Undecodable bytes as `\\xff`, which is what is in the file."""
+    r"""Writes undecodable bytes as `\xff`, as they are in the file."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,11 +1,11 @@
-"""A file of rows → what a transaction takes, batch by batch (`formats` says what the files look like).
+"""A file of rows → batches for a transaction (`formats` describes the files).
 
 A batch is a table of a plain relation's schema, or a list of rows of canonical values. The types come from the program,
-never from the data. Arrow reads text at full speed; when it stumbles, `locate` reads the file once more and finds the
+never from the data. Arrow reads text at full speed; when it fails, `locate_bad_rows` reads the file again and finds the
 first cell that does not fit. So the exact place costs nothing until something is wrong. JSON is read line by line.
 
-Where bad rows are left out (`bad_rows`), the rest of a text file is read record by record from the batch on in which
-Arrow stumbled; a batch of Parquet that does not fit is halved until the bad rows stand alone.
+If bad rows are left out (`bad_rows`), a text file is read record by record from the batch on in which Arrow failed; a
+batch of Parquet that does not fit is halved until the bad rows stand alone.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def read_batches(
     bad: BadRows | None = None,
     format_: Format | None = None,
 ) -> Iterator[Batch]:
-    """The rows of the file, in batches; `bad` is told of those that do not fit, and by default raises.
+    """Yields the rows of the file, in batches. Rows that do not fit go to `bad`, which raises by default.
 
-    What kind of file it is says its name, unless it is said by `format_`. Raises DataError (E502 to E507), for a bad
-    cell with file, line and column.
+    The name of the file tells its format, unless `format_` does. Raises DataError (E502 to E507), for a bad cell with
+    file, line and column.
     """
     bad = bad or BadRows()
     if format_ is None:
@@ -143,7 +143,7 @@ def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad
 def _read_slowly(
     file: TextFile, relation: Relation, definitions: Definitions, done: int, bad: BadRows
 ) -> Iterator[list[Row]]:
-    """The rows after the first so many, without the bad ones."""
+    """Yields the rows after the first `done`, without the bad ones."""
     rows: list[Row] = []
     for row in islice(checked_records(file, relation, definitions), done, None):
         if isinstance(row, BadRow):
@@ -184,12 +184,12 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
 
 
 def _cell_type(type_: Type) -> pa.DataType:
-    """What Arrow reads a cell as: itself for a plain type, text for the others."""
+    """Returns the type in which Arrow reads a cell: its own for a plain type, else text."""
     return arrow_type(type_) if is_plain(type_) else pa.string()
 
 
 def _checked(table: pa.Table, relation: Relation, definitions: Definitions) -> Batch:
-    """The batch with what Arrow cannot check, such as declared widths. Raises UnfitError, for whichever value it is."""
+    """Checks a batch for errors that Arrow cannot find, such as declared widths. Raises UnfitError for some value."""
     arrays = [_checked_column(table.column(column.name), column, definitions) for column in relation.columns]
     if is_plain_relation(relation):
         return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
@@ -201,7 +201,7 @@ def _checked(table: pa.Table, relation: Relation, definitions: Definitions) -> B
 
 
 def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definitions) -> Any:
-    """A plain column as an array of its type; another one as a list of values."""
+    """Returns a plain column as an array of its type, another one as a list of values."""
     type_ = column.type
     if isinstance(type_, FloatType):
         return pc.add(array, pa.scalar(0, array.type))  # -0.0 becomes 0.0
@@ -217,7 +217,7 @@ def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definit
 
 
 def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
-    """A quote that is never closed swallows the rest of the file, silently: the last cell then runs over lines."""
+    """True if the last cell has a line end: a quote that is never closed silently swallows the rest of the file."""
     if not last.num_rows:
         return False
     value = last.column(column)[last.num_rows - 1].as_py()
@@ -262,7 +262,7 @@ def _read_part(part: Path, relation: Relation, definitions: Definitions, bad: Ba
 def _fit_good(
     table: pa.Table, relation: Relation, definitions: Definitions, part: Path, start: int, bad: BadRows
 ) -> Iterator[Batch]:
-    """The rows that fit. Each bad one costs as many attempts as the table can be halved."""
+    """Yields the rows that fit. Each bad one costs as many attempts as the table can be halved."""
     try:
         yield _fit_batch(table, relation, definitions, part, start)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""A Python object with named fields → its values by name: dataclasses, named tuples, and what is like them.
+"""A Python object with named fields → its values by name: dataclasses, named tuples, and similar classes.
 
 Fields are those that the class declares (dataclasses, named tuples, attrs, pydantic, msgspec; none of them needs to be
 installed); of any other object, its public attributes. Methods, class attributes and properties are no fields.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def record_fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields by name; None for an object that has none, such as a number, a text, a class or a function."""
+    """Returns the fields by name; None for an object without fields, such as a number, a text or a class."""
     if isinstance(value, type):
         return None
     names = _declared(type(value))
@@ -22,13 +22,13 @@ def record_fields(value: Any) -> Mapping[str, Any] | None:
 
 
 def named_tuple_fields(value: tuple[Any, ...]) -> Mapping[str, Any] | None:
-    """The items of a named tuple by name; None for any other tuple."""
+    """Returns the items of a named tuple by name; None for any other tuple."""
     names = getattr(value, "_fields", None)
     return dict(zip(names, value)) if names else None
 
 
 def _declared(kind: type) -> list[str] | None:
-    """The fields that a class declares, in order; None where it declares none."""
+    """Returns the fields that a class declares, in order; None where it declares none."""
     if hasattr(kind, "__dataclass_fields__"):
         from dataclasses import fields
 

@@ -1,17 +1,17 @@
-"""Rows as a Python user has them → what an engine takes: an Arrow table, or a list of rows of canonical values.
+"""Python rows of a user → input of an engine: an Arrow table, or a list of rows of canonical values.
 
 A row is a tuple or a list with one value per column, or a dict by column name, or a record with the columns as fields
-(`records`), or the relation's own struct (`program.types.Edge("a", "b")`). A named tuple goes by name when one of its
-fields has the name of a column, else by position. For a relation of one column a bare value will do. Where that column
-is not plain, a list or a dict could be either: there a tuple of one item and a dict or a record with nothing but the
-column's name are rows, and everything else is the value. An array of NumPy or Arrow is the list of its items. Data
+(`records`), or the relation's own struct (`program.types.Edge("a", "b")`). A named tuple is read by name when one of
+its fields has the name of a column, else by position. For a relation of one column a bare value will do. Where that
+column is not plain, a list or a dict could be either: there a tuple of one item and a dict or a record with nothing but
+the column's name are rows, and everything else is the value. An array of NumPy or Arrow is the list of its items. Data
 that is already a table goes through `tables`.
 
-Rows are checked to the last value before anything is done with them: a call either takes all of its rows or raises a
-DataError that names relation, row, column, value and the type wanted. Rows are counted from 1.
+All rows are checked before any is used: a call either takes all of its rows or raises a DataError that names relation,
+row, column, value and type. Rows are counted from 1.
 
-The cost of the common case (tuples of plain Python values) is one pass per column at C speed; only a column that
-looks odd is checked value by value.
+The cost of the common case (tuples of plain Python values) is one pass per column at C speed; only a column with other
+values is checked value by value.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a 
 
 
 def to_batch(rows: Any, relation: Relation, definitions: Definitions) -> Batch:
-    """The rows for an engine that takes both. Raises DataError (E501 to E506)."""
+    """Converts rows for an engine that takes tables and lists. Raises DataError (E501 to E506)."""
     few = type(rows) is list and len(rows) < WORTH_A_TABLE
     return to_table(rows, relation) if is_plain_relation(relation) and not few else to_rows(rows, relation, definitions)
 
 
 def to_table(rows: Any, relation: Relation) -> pa.Table:
-    """The rows of a plain relation as a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
+    """Converts rows of a plain relation to a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
     relation = with_plain_columns(relation)
     table = as_arrow(rows, relation)
     return fit_table(table, relation) if table is not None else _table_of_rows(_list(rows, relation), relation)
 
 
 def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row]:
-    """The rows of any relation as tuples of canonical values. Raises DataError (E501 to E506)."""
+    """Converts rows of any relation to tuples of canonical values. Raises DataError (E501 to E506)."""
     found = None if type(rows) is list else table_rows(rows, relation, definitions)
     if found is not None:
         return found
@@ -79,7 +79,7 @@ def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row
 def to_row(
     row: Any, relation: Relation, definitions: Definitions, *, place: str = "the row", wire: bool = False
 ) -> Row:
-    """One row as a tuple of canonical values, checked like the rows of `to_rows`; `wire` as in `fitter`."""
+    """Converts one row to a tuple of canonical values, with the checks of `to_rows`; `wire` as in `fitter`."""
     cells = _cells(row, relation, place)
     values: list[Value] = []
     for cell, column in zip(cells, relation.columns):
@@ -115,7 +115,7 @@ def _table_of_rows(rows: list[Any], relation: Relation) -> pa.Table:
 
 
 def _columns(rows: list[Any], relation: Relation) -> list[Sequence[Any]]:
-    """The values of the rows, column by column."""
+    """Returns the values of the rows, column by column."""
     if not rows:
         return [()] * len(relation.columns)
     by_shape = _columns_of_tuples(rows, relation)
@@ -125,7 +125,7 @@ def _columns(rows: list[Any], relation: Relation) -> list[Sequence[Any]]:
 
 
 def _columns_of_tuples(rows: list[Any], relation: Relation) -> list[Sequence[Any]] | None:
-    """The columns of rows that are all tuples or lists of the right length; None when a closer look is needed."""
+    """Returns the columns if all rows are tuples or lists of the right length; otherwise None."""
     shapes = {tuple} if _takes_bare_values(relation) else {tuple, list}
     if not set(map(type, rows)) <= shapes or set(map(len, rows)) != {len(relation.columns)}:
         return None
@@ -138,7 +138,7 @@ def _takes_bare_values(relation: Relation) -> bool:
 
 
 def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
-    """The values of one row in column order."""
+    """Returns the values of one row in column order."""
     if isinstance(row, Struct) and not relation.explicit and row.__variant__.name == relation.name:
         return field_values(row)
     if _takes_bare_values(relation):
@@ -175,7 +175,7 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
 
 
 def _named(row: Any, relation: Relation) -> Mapping[Any, Any] | None:
-    """The values of a row that has names for them; None for one that goes by position, and for a bare value."""
+    """Returns the values of a row by name; None for a row that is read by position, and for a bare value."""
     if isinstance(row, Mapping):
         return row
     if isinstance(row, tuple):
@@ -242,7 +242,7 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
 
 
 def _python_type(type_: Type) -> type | None:
-    """The type of values that Arrow takes as they are; None where each has to be looked at."""
+    """Returns the Python type that Arrow takes without a check; None where each value has to be checked."""
     match type_:
         case BoolType():
             return bool

@@ -1,8 +1,8 @@
-"""A table's rows in value order: column by column, `false` before `true`, numbers by size, text by bytes.
+"""The rows of a table → value order: column by column, `false` before `true`, numbers by size, text by bytes.
 
-Arrow's own order is the value order for every plain column but wide integers, which travel as decimal text; those are
-sorted by their distance from the smallest value, written in bytes of one length. Rows of Python values are in value
-order when Python has sorted them.
+Arrow's own order is the value order for every plain column but wide integers, which are decimal text there; those are
+sorted by their distance from the smallest value, written in bytes of one length. Python's order of canonical values is
+the value order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Item = TypeVar("Item")
 
 
 def sort_rows(rows: Sequence[Item]) -> list[Item]:
-    """Rows of canonical values, or pairs of one and its weight, in value order."""
+    """Sorts rows of canonical values, or pairs of a row and its weight, in value order."""
     return at_any_depth(sorted, rows)  # type: ignore[arg-type]
 
 
 def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
-    """The same rows (which may have further columns after the relation's), sorted by the relation's columns."""
+    """Sorts rows by the relation's columns; the table may have further columns after them."""
     if not relation.columns or table.num_rows < 2:
         return table
     import pyarrow.compute as pc  # not before: to load it takes longer than many a small program runs

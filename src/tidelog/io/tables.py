@@ -1,13 +1,13 @@
 """Any Arrow-shaped data → a table of a plain relation's schema, or the rows of a relation that is not plain.
 
-Takes Arrow tables, record batches and readers, pandas and polars DataFrames, and whatever else speaks the Arrow C
-stream or the dataframe interchange protocol, or has `to_arrow()`; none of those libraries needs to be installed.
-Columns are found by name, in any order. Integers may come in any width as long as every value is in the column's range;
-strings in any of Arrow's string layouts; wide integers as decimal text, as integers or as decimals without a
-fraction; floats as any number. Columns of other types are read value by value, in the forms of `fit`.
+Takes Arrow tables, record batches and readers, pandas and polars DataFrames, and any object with the Arrow C stream,
+the dataframe interchange protocol, or `to_arrow()`; none of those libraries needs to be installed. Columns are found by
+name, in any order. Integers may have any width as long as every value is in the column's range; strings any of Arrow's
+string layouts; wide integers may be decimal text, integers or decimals without a fraction; floats any number. Columns
+of other types are read value by value, in the forms of `fit`.
 
-Invariant: a table that comes out has exactly `arrow_schema(relation)`, no null, and every value within the declared
-width (`bit<12>` travels in a uint16, so Arrow's own check is not enough), and floats in canonical form.
+Invariant: a resulting table has exactly `arrow_schema(relation)`, no null, every value within the declared width
+(`bit<12>` is a uint16 there, so Arrow's own check is not enough), and floats in canonical form.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Place = Callable[[int], str]
 
 
 def row_place(index: int) -> str:
-    """The place of a row among the rows of one call, counted from 1."""
+    """Names the place of a row among the rows of one call, counted from 1."""
     return f"row {index + 1}"
 
 
@@ -47,7 +47,7 @@ def is_spark_frame(rows: object) -> bool:
 
 
 def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
-    """The data as an Arrow table when it is a table of some kind; None when it has to be read as Python rows."""
+    """Converts a table of any kind to an Arrow table; None for data that has to be read as Python rows."""
     if isinstance(rows, pa.Table):
         return rows
     if isinstance(rows, pa.RecordBatch):
@@ -70,7 +70,7 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
 
 
 def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> pa.Table:
-    """The same rows with the relation's schema. Raises DataError (E503 to E506) and names the first misfit."""
+    """Converts a table to the relation's schema. Raises DataError (E503 to E506) for the first misfit."""
     relation = with_plain_columns(relation)
     _check_names(table.column_names, relation)
     if not relation.columns:
@@ -80,9 +80,9 @@ def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> 
 
 
 def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: Place = row_place) -> list[Row] | None:
-    """The rows of a table of some kind as canonical values; None when it has to be read as Python rows.
+    """Converts a table of any kind to canonical rows; None for data that has to be read as Python rows.
 
-    Raises DataError (E503 to E506) and names the first misfit.
+    Raises DataError (E503 to E506) for the first misfit.
     """
     relation = with_plain_columns(relation)
     objects = _object_columns(rows, relation) if _is_pandas_frame(rows) else {}
@@ -100,7 +100,7 @@ def fit_table_rows(
     place: Place = row_place,
     objects: Mapping[str, list[Any]] | None = None,
 ) -> list[Row]:
-    """The rows of a table, and of further columns of Python objects, as canonical values."""
+    """Converts the rows of a table, and of further columns of Python objects, to canonical values."""
     objects = objects or {}
     relation = with_plain_columns(relation)
     _check_names([*table.column_names, *objects], relation)
@@ -118,7 +118,7 @@ def fit_table_rows(
 
 
 def _object_columns(frame: Any, relation: Relation) -> dict[str, list[Any]]:
-    """The columns of a pandas frame that hold Python objects for values that are not plain."""
+    """Returns the columns of a pandas frame that hold Python objects for values that are not plain."""
     nested = {column.name for column in relation.columns if not is_plain(column.type)}
     return {
         str(name): frame[name].tolist()
@@ -173,7 +173,7 @@ def _check_names(names: list[str], relation: Relation) -> None:
 
 
 def columns_help(name: str, relation: Relation, missing: list[str]) -> str:
-    """What the relation's columns are, and which of the missing ones `name` may have meant."""
+    """Writes the relation's columns as a help, with the missing one that `name` may have meant."""
     declared = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     meant = suggest(name, missing)
     hint = f"did you mean `{meant}`? " if meant else ""
@@ -279,12 +279,12 @@ def _from_pandas(frame: Any, relation: Relation) -> pa.Table:
 
 
 def _is_series(rows: object) -> bool:
-    """A single column (of pandas, polars or Arrow) that offers the C stream: its items are bare values, not rows."""
+    """True for a single column (of pandas, polars or Arrow) with the C stream: its items are bare values, not rows."""
     return any(kind.__name__ in ("Series", "Array", "ChunkedArray") for kind in type(rows).__mro__)
 
 
 def _from_foreign(convert: Callable[[], pa.Table], rows: object) -> pa.Table:
-    """Runs a conversion that another library takes part in; whatever it raises becomes a DataError with the cause."""
+    """Runs a conversion by another library; turns its errors into a DataError with the cause."""
     try:
         return convert()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

@@ -1,6 +1,6 @@
 """Text files of rows: opening them, recognising a header, and reading them record by record.
 
-`open_text_file` looks at the first line once and fixes what every later reader of the file has to know.
+`open_text_file` reads the first line once and fixes the columns for every later reader of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST_CELL = 1 << 30
 
 
 class MalformedRecordError(Exception):
-    """A record that no CSV reader could take apart, such as one with a quote that is never closed."""
+    """A record that no CSV reader could split, such as one with a quote that is never closed."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class TextFile:
         return open_text(self.path, self.compressed)
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Each record without the header, with the line on which it starts. Raises MalformedRecordError."""
+        """Yields each record without the header, with the line on which it starts. Raises MalformedRecordError."""
         with self.open() as file:
             reader = csv.reader(
                 file,
@@ -63,7 +63,7 @@ class TextFile:
 
 
 def open_text_file(path: Path, relation: Relation, format_: Format, compressed: bool) -> TextFile:
-    """Looks at the first line: it is a header when its cells are the column names, in any order."""
+    """Reads the first line: it is a header when its cells are the column names, in any order."""
     declared = tuple(column.name for column in relation.columns)
     with open_text(path, compressed) as file:
         first, more = file.readline(), file.read(1)
@@ -77,7 +77,7 @@ def open_text_file(path: Path, relation: Relation, format_: Format, compressed: 
 
 
 def open_text(path: Path, compressed: bool) -> IO[str]:
-    """The file as text; bytes that are not UTF-8 become lone surrogates, so that they can be found and reported."""
+    """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
     if compressed:
         return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")

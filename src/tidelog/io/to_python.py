@@ -1,12 +1,12 @@
-"""Canonical values → the plain Python objects that Arrow and JSON are made of.
+"""Canonical values → plain Python objects for Arrow and JSON.
 
     Circle{.r = 2}              {"tag": "Circle", "r": 2}
     ddlog_std::Some{.x = 1}     1
     Set([1, 2])                 [1, 2]
 
-`rules/schema.py` has the table of forms; what is written here, `fit` reads back. JSON differs from Arrow where it can
-say things more simply: a tuple is an array, a map with text as keys an object, an integer of any size a number; a float
-that is not finite, which JSON does not have, is the text `NaN`, `inf` or `-inf`.
+`rules/schema` has the table of forms; `fit` reads them back. JSON differs from Arrow where it has a simpler form: a
+tuple is an array, a map with text as keys an object, an integer of any size a number. JSON has no float that is not
+finite; there it is the text `NaN`, `inf` or `-inf`.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ _Maker = Callable[[Definitions, Type], Form]
 
 
 def arrow_form(type_: Type, definitions: Definitions) -> Form:
-    """A function from a value to what `pyarrow.array` takes for `arrow_type`."""
+    """Returns a function from a value to the input of `pyarrow.array` for `arrow_type`."""
     form = definitions.keep(_arrow_form, type_)
     return form if is_plain(type_) else lambda value: _deeply(form, value)
 
 
 def json_form(type_: Type, definitions: Definitions) -> Form:
-    """A function from a value to what `json.dumps` takes. Raises UsageError for a type that holds functions."""
+    """Returns a function from a value to the input of `json.dumps`. Raises UsageError if the type holds functions."""
     arrow_type(type_, definitions)  # refuses the types that have no form
     form = definitions.keep(_json_form, type_)
     return lambda value: _deeply(form, value)
 
 
 def json_text(type_: Type, definitions: Definitions) -> Callable[[Any], str]:
-    """A function from a value to its JSON text, on one line."""
+    """Returns a function from a value to its JSON text, on one line."""
     form = json_form(type_, definitions)
     return lambda value: dump_json(form(value))
 
 
 def dump_json(document: Any) -> str:
-    """The text of what `json_form` gives, on one line, however deep it is and however long its integers are."""
+    """Writes a result of `json_form` on one line, however deep it is and however long its integers are."""
     found: str = _deeply(_dumps, document)
     return found
 
@@ -76,7 +76,7 @@ def _deeply(form: Form, value: Any) -> Any:
 
 
 def rows_to_table(rows: Sequence[tuple[Any, ...]], relation: Relation, definitions: Definitions) -> pa.Table:
-    """The rows as a table with `arrow_schema(relation, definitions)`, which is not empty."""
+    """Converts rows to a table with `arrow_schema(relation, definitions)`, which must have columns."""
     schema = arrow_schema(relation, definitions)
     arrays = []
     for place, (column, field) in enumerate(zip(relation.columns, schema)):
@@ -147,7 +147,7 @@ def _json_form(definitions: Definitions, type_: Type) -> Form:
 
 
 def _named_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
-    """The form of what is the same in both, but for its parts: `of` makes their forms."""
+    """Makes the forms that Arrow and JSON share; `of` makes the forms of their parts."""
     assert isinstance(type_, NamedType), f"{type_} has no form"
     extern = definitions.extern(type_)
     if extern is None:
@@ -161,7 +161,7 @@ def _named_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
 
 
 def _key_form(definitions: Definitions, type_: Type, of: _Maker) -> Form:
-    """The form of a key of a map, where null is not possible."""
+    """Makes the form of a key of a map, where null is not possible."""
     found = bare(type_, definitions)
     if isinstance(found, NamedType) and is_nullable(found, definitions):
         return _struct_form(definitions, found, of)

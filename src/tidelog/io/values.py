@@ -1,9 +1,9 @@
-"""One value against one column: does it fit, and if not, how to say so.
+"""One value against one column: does it fit, and the error if it does not.
 
 Nothing is coerced between kinds: a bool is no number, a number is no text. Only other *spellings* of the same kind
 are taken (a NumPy integer for an `int`), and an integer for a floating-point number. `fit` knows the plain types, whose
-values are a bool, a number or a text; `fitter` in `fit` knows all. Every error about a value reads the same way,
-wherever the value came from: the place, the value, the type wanted.
+values are a bool, a number or a text; `fitter` in `fit` knows all. All errors about values have one form: the place,
+the value, the type.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class UnfitError(Exception):
         self.path = path
 
     def inside(self, step: str) -> UnfitError:
-        """The same, seen from a value that holds this one."""
+        """Returns the error with a path from the value that holds this one."""
         self.path = step + self.path
         return self
 
 
 def fit(value: object, type_: Type) -> Value | None:
-    """The value as a plain Python value in the form that a plain type wants; None when it does not fit."""
+    """Converts a value to the Python value of a plain type; None when it does not fit."""
     match type_:
         case BoolType():
             return bool(value) if isinstance(value, bool | np.bool_) else None
@@ -76,7 +76,7 @@ def fit(value: object, type_: Type) -> Value | None:
 
 
 def fit_text(text: str, type_: Type) -> Value | None:
-    """The value of a plain type that a cell of a text file stands for; None when it does not fit.
+    """Converts a cell of a text file to the value of a plain type; None when it does not fit.
 
     Integers are decimal or `0x…`, blanks around numbers do not count; booleans are `true` and `false`; a string is
     the cell as it stands.
@@ -101,7 +101,7 @@ def fit_text(text: str, type_: Type) -> Value | None:
 
 
 def wanted(type_: Type) -> str:
-    """The type as an error names it, with the range of an integer."""
+    """Names the type for an error, with the range of an integer."""
     match type_:
         case BitType(width) | SignedType(width) if width <= 64:
             low, high = integer_range(type_)
@@ -111,7 +111,7 @@ def wanted(type_: Type) -> str:
 
 
 def misfit(place: str, relation: Relation, column: Column, unfit: object) -> DataError:
-    """The error for a value, or for an UnfitError about a part of one; `place` is like `row 3` or `edge.csv:17:2`."""
+    """Makes the error for a value, or for an UnfitError about a part of one; `place` is `row 3` or `edge.csv:17:2`."""
     if not isinstance(unfit, UnfitError):
         unfit = UnfitError(unfit, column.type)
     inside = f", at `{unfit.path}`" if unfit.path else ""
@@ -119,7 +119,7 @@ def misfit(place: str, relation: Relation, column: Column, unfit: object) -> Dat
 
 
 def key_misfit(relation: Relation, unfit: UnfitError) -> DataError:
-    """The error for a primary key that does not fit."""
+    """Makes the error for a primary key that does not fit."""
     inside = f", at `{unfit.path}`" if unfit.path else ""
     return _refusal(f"the key for `{relation.name}`{inside}", unfit)
 
@@ -143,7 +143,7 @@ def _refusal(where: str, unfit: UnfitError) -> DataError:
 
 
 def quoted(value: object) -> str:
-    """The value on one line, cut to a readable length."""
+    """Writes the value on one line, cut to a readable length."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return f"an integer of {value.bit_length()} bits"  # Python refuses to print the longest ones
     shortener = reprlib.Repr()
@@ -170,7 +170,7 @@ def _fit_float(value: object, width: int) -> float | None:
 
 
 def _integer_of(digits: str, most: int | None) -> int | None:
-    """The number that the digits stand for; None for one with more than `most` decimal digits."""
+    """Reads digits as a number; None for more than `most` decimal digits."""
     if digits[:2] in ("0x", "0X"):
         return int(digits, 16)
     magnitude = digits.lstrip("-0")

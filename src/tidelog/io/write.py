@@ -1,7 +1,7 @@
 """A relation's rows → a file, in value order, so that equal relations make equal files.
 
-A file appears whole or not at all: it is written beside its place and renamed. Text cells are quoted only where they
-have to be (a delimiter, a quote or a line end inside; the empty string in a column of its own).
+A file appears whole or not at all: it is written under another name and renamed. Text cells are quoted only where
+necessary (a delimiter, a quote or a line end inside; the empty string in a column of its own).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _sorted_table(batch: Batch, relation: Relation, definitions: Definitions) ->
 
 
 def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions) -> tuple[pa.Table, Relation]:
-    """The rows with plain values in all columns, and the relation that has such columns."""
+    """Returns the rows with plain values in all columns, and the relation that has such columns."""
     columns, forms = [], []
     for column in relation.columns:
         held = held_as(column.type, definitions)
@@ -112,7 +112,7 @@ def _write_nullary(rows: int, file: IO[bytes], format_: Format) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside `path` that takes its place when the block ends well and vanishes when it does not."""
+    """Yields a file beside `path`, which replaces it when the block ends well, and is removed when it fails."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with beside.open("xb") as file:

@@ -12,7 +12,7 @@ Rows = dict[str, list[tuple[str, ...]]]
 
 
 def by_property(triples: Iterable[Triple], names: Names) -> tuple[Rows, int]:
-    """The rows by relation (`ToldStudent`, ...), and how many triples belong to none."""
+    """Returns the rows by relation (`ToldStudent`, ...), and the number of triples without a relation."""
     rows: Rows = {f"Told{name}": [] for name in (*names.classes.values(), *names.properties.values())}
     strangers = 0
     for subject, property_, value in triples:

@@ -1,7 +1,7 @@
 """Triples of an ontology → its axioms, as far as OWL 2 RL has rules for them.
 
-Class expressions stand on the left of a subsumption (what implies) or on the right (what is implied), and OWL 2 RL
-allows different ones on each side: only what a rule's body, or its head, can say. The rest is named in `left_out`.
+Class expressions stand on the left of a subsumption (they imply) or on the right (they are implied). OWL 2 RL allows on
+each side only expressions that a rule's body, or its head, can say. The rest is named in `left_out`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Functional:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """What must not be: `kind` is irreflexive, asymmetric or disjoint (of two properties)."""
+    """A forbidden pattern: `kind` is irreflexive, asymmetric or disjoint (of two properties)."""
 
     kind: str
     properties: tuple[str, ...]
@@ -121,7 +121,7 @@ Axiom = SubClass | SubProperty | Functional | Excluded
 
 @dataclass(slots=True)
 class Ontology:
-    """`classes` and `properties` are the names, in order of appearance; `left_out` says what has no rule."""
+    """`classes` and `properties` are the names, in order of appearance; `left_out` names the axioms without a rule."""
 
     iri: str = ""
     classes: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Ontology:
 
 
 class _Graph:
-    """Triples by subject and property; and what was left out of them so far."""
+    """Triples by subject and property, and the axioms left out so far."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples = sorted(triples)
@@ -147,7 +147,7 @@ class _Graph:
         return next(iter(self.all(subject, property_)), None)
 
     def items(self, head: str) -> tuple[str, ...]:
-        """The items of a list."""
+        """Returns the items of a list."""
         found: list[str] = []
         seen = {NIL}
         while head not in seen:
@@ -175,7 +175,7 @@ _PROPERTY_AXIOMS = (
 
 
 def read_ontology(triples: Iterable[Triple]) -> Ontology:
-    """The axioms of an ontology. What RDFS and OWL themselves declare is not listed."""
+    """Reads the axioms of an ontology, without the declarations of RDFS and OWL themselves."""
     graph = _Graph(triples)
     found = Ontology()
     for subject, property_, value in graph.triples:
@@ -294,7 +294,7 @@ def _sub_class(graph: _Graph, sub: str, above: str) -> Iterator[SubClass]:
 
 
 def _split(graph: _Graph, sub: Expression, above: Expression) -> Iterator[SubClass]:
-    """One axiom per part of what is implied; parts that have no rule are left out."""
+    """Yields one axiom per part of the implied expression; parts without a rule are left out."""
     if isinstance(above, All):
         for part in above.parts:
             yield from _split(graph, sub, part)
@@ -314,7 +314,7 @@ def _implied(graph: _Graph, node: str) -> Expression:
 
 
 def _implying_form(expression: Expression) -> Expression:
-    """The expression, if a body can say it."""
+    """Returns the expression, if a body can say it."""
     match expression:
         case All(parts) | Any(parts):
             for part in parts:
@@ -329,7 +329,7 @@ def _implying_form(expression: Expression) -> Expression:
 
 
 def _implied_form(expression: Expression) -> Expression:
-    """The expression, if a head can say it."""
+    """Returns the expression, if a head can say it."""
     match expression:
         case Only(_, filler):
             _implied_form(filler)
@@ -414,5 +414,5 @@ def _shown(iri: str) -> str:
 
 
 def local_name(iri: str) -> str:
-    """What an IRI ends with, after its last `#`, `/` or `:`."""
+    """Returns the end of an IRI, after its last `#`, `/` or `:`."""
     return iri.rstrip("#/").replace("#", "/").replace(":", "/").rpartition("/")[2]

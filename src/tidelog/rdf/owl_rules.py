@@ -5,9 +5,9 @@
     hasAlumnus is the inverse of degreeFrom HasAlumnus(y, x) :- DegreeFrom(x, y).
     subOrganizationOf is transitive         SubOrganizationOf(x, z) :- SubOrganizationOf(x, y), SubOrganizationOf(y, z).
 
-What an axiom implies may need two individuals to be one: then there is a relation `SameAs`, and each relation is closed
-under it. What must not be goes to the relation `Inconsistent`, with the axiom and the individual. Rules that could
-derive nothing (`owl:Thing` on the right) are not written.
+If an axiom may make two individuals equal, there is a relation `SameAs`, and each relation is closed under it.
+Violations go to the relation `Inconsistent`, with the axiom and the individual. Rules that could derive nothing
+(`owl:Thing` on the right) are not written.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Names:
 
 
 def relation_names(ontology: Ontology) -> Names:
-    """Names in the manner of the language, from what IRIs end with; numbered where two would be the same."""
+    """Makes names for relations from the ends of IRIs; equal names are numbered."""
     used = {"T", SAME, WRONG}
     classes = {iri: _fresh(iri, used) for iri in ontology.classes}
     return Names(classes, {iri: _fresh(iri, used) for iri in ontology.properties})
@@ -69,7 +69,7 @@ def _fresh(iri: str, used: set[str]) -> str:
 
 
 def owl_program(ontology: Ontology, facts: str = TRIPLES) -> str:
-    """The text of the program. `facts`: from one relation `T(s, p, o)`, or from one per class and property."""
+    """Writes the program. `facts` are in one relation `T(s, p, o)`, or in one per class and property."""
     writer = _Writer(relation_names(ontology))
     rules = list(dict.fromkeys(rule for axiom in ontology.axioms for rule in writer.rules(axiom)))
     lines = [f"// The rules of OWL 2 RL for {ontology.iri or 'an ontology'}."]
@@ -166,7 +166,7 @@ class _Writer:
         return self._wrong(shown, "x", _Body([first, *other]))
 
     def _bodies(self, expression: Expression, variable: str, body: _Body) -> Iterator[_Body]:
-        """The ways in which an individual can be in a class, as literals added to a body."""
+        """Yields the bodies that put an individual in a class: literals added to a body."""
         match expression:
             case Named(iri) if iri == THING:
                 yield body
@@ -198,7 +198,7 @@ class _Writer:
                 raise AssertionError("not on this side")
 
     def _heads(self, expression: Expression, variable: str, body: _Body) -> Iterator[str]:
-        """The rules with which a body puts an individual into a class."""
+        """Yields the rules by which a body puts an individual into a class."""
         match expression:
             case Named(iri) if iri == NOTHING:
                 yield self._wrong(f"nothing may be in: {', '.join(body.literals)}", variable, body)

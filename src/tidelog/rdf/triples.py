@@ -4,8 +4,8 @@ A term is one text: an IRI as it is (`http://example.org/Ann`), a literal as N-T
 `"chat"@fr`), a blank node with its label (`_:b0`). No two terms have the same text, and a program compares IRIs without
 brackets around them.
 
-N-Triples are read a line at a time: 100,000 triples in half a second, where rdflib takes five. A line that is wrong is
-reported with its number; rdflib's own message says where Turtle or XML is wrong.
+N-Triples are read a line at a time: 100,000 triples in half a second, where rdflib takes five. A wrong line is reported
+with its number; rdflib's own message has the place in Turtle or XML.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PLAIN_STRING = "^^<http://www.w3.org/2001/XMLSchema#string>"
 
 
 def read_triples(path: Path) -> Iterator[Triple]:
-    """The triples of a file, whose name says what it is; it may be compressed (`.nt.gz`).
+    """Yields the triples of a file, whose name tells its format; it may be compressed (`.nt.gz`).
 
     Raises DataError where it cannot be read, MissingDependencyError where rdflib is needed and not there.
     """
@@ -56,7 +56,7 @@ def read_triples(path: Path) -> Iterator[Triple]:
 
 
 def read_n_triples(path: Path) -> Iterator[Triple]:
-    """The triples of a file of N-Triples."""
+    """Yields the triples of a file of N-Triples."""
     number = 0
     try:
         with _opened(path) as file:
@@ -86,7 +86,7 @@ def read_n_triples(path: Path) -> Iterator[Triple]:
 
 
 def require_rdflib() -> Any:
-    """rdflib. Raises MissingDependencyError, with the command to run."""
+    """Imports rdflib. Raises MissingDependencyError, with the command to run."""
     try:
         import rdflib
     except ImportError as error:
@@ -111,7 +111,7 @@ def _read_by_rdflib(path: Path, format_: str) -> Iterator[Triple]:
 
 
 def _unwrapped(data: bytes) -> bytes:
-    """What a browser saved as a web archive, without the archive: ontologies are often passed on like that."""
+    """Returns the page inside a web archive of a browser: ontologies are often passed on like that."""
     if not data.startswith(b"bplist00"):
         return data
     archive = plistlib.loads(data)
@@ -136,7 +136,7 @@ def _opened(path: Path) -> Any:
 
 
 def _literal(text: str, path: Path, number: int) -> str:
-    """A literal in its one form: only what must be escaped is."""
+    """Returns a literal in its canonical form: only the necessary characters are escaped."""
     end = text.rindex('"')
     value = _unescaped(text[1:end], path, number)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")

@@ -47,7 +47,7 @@ class RelationView:
         return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
 
     def weights(self) -> list[tuple[Row, int]]:
-        """Returns all rows with their weights, in value order. It is 1; in a multiset any number but 0."""
+        """Returns all rows with their weights, in value order. A weight is 1; in a multiset any number but 0."""
         with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)

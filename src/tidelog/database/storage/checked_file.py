@@ -4,8 +4,8 @@
     a description in JSON, with the checksum of every block of the bytes
     the place, the length and the checksum of the description, and a mark
 
-It is written once, from the front to the end, and then mapped. One that was cut short, or in which a byte has flipped,
-is found out before anything of it is used.
+The file is written once, from front to end, and then mapped. A file that was cut short, or in which a byte has flipped,
+is detected before any of it is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CheckedWriter:
         self._open = 0  # the checksum of the block that is not full yet
 
     def add(self, piece: Any) -> None:
-        """Appends anything that is bytes to Python."""
+        """Appends any object with a buffer of bytes."""
         view = memoryview(piece)
         if view.nbytes:
             self._append(view.cast("B"))
@@ -70,14 +70,14 @@ class CheckedWriter:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file that is as it was written. Its pages may be written to: that changes memory, and never the file."""
+    """A file that passed its checks. Its pages may be written to: that changes memory, and never the file."""
 
     pages: mmap.mmap
     description: dict[str, Any]
 
     @staticmethod
     def map(path: Path) -> CheckedFile:
-        """Maps a file and looks at all of it. Raises DamagedError, or OSError when it cannot be read."""
+        """Maps a file and checks all of it. Raises DamagedError, or OSError when it cannot be read."""
         with path.open("rb") as file:
             size = file.seek(0, 2)
             if size < _END.size:
@@ -96,7 +96,7 @@ class CheckedFile:
 
 
 def _is_whole(pages: mmap.mmap, length: int, checksums: list[int]) -> bool:
-    """Whether all blocks have their checksums. Two threads: the time that it takes is the time to open a database."""
+    """True if all blocks have their checksums. Two threads, since this is most of the time to open a database."""
     view = memoryview(pages)
     starts = range(0, length + 1, _BLOCK)
     with ThreadPoolExecutor(2) as threads:

@@ -77,8 +77,8 @@ def checkpoints(directory: Path) -> dict[int, Path]:
 def load_last(journal: Journal, base: RuleSet, digest: str, *, is_writer: bool) -> Checkpoint | None:
     """Reads the last checkpoint that is whole; None where there is none and the journal has everything.
 
-    The writer also removes what a killed process has begun. Raises DataError where whole checkpoints and the journal
-    together miss an epoch.
+    The writer also removes unfinished files of a killed process. Raises DataError where whole checkpoints and the
+    journal together miss an epoch.
     """
     directory = journal.directory
     reasons = []

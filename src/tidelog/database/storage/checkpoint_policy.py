@@ -1,4 +1,4 @@
-"""When to write the next checkpoint: when a replay of the journal would take much longer than writing one.
+"""The time to write the next checkpoint: when a replay of the journal would take much longer than writing one.
 
 The estimate of a replay is the time of the epochs since the last checkpoint. So a database that was closed or killed
 opens within seconds, and the disk is not busy with checkpoints that save nothing.
@@ -30,7 +30,7 @@ class CheckpointPolicy:
     def begin(self) -> None:
         """Starts counting again: a checkpoint of all epochs so far is being written.
 
-        If the writing fails, the next checkpoint is due after as much again.
+        If the write fails, the next checkpoint is due after the same amount again.
         """
         self._seconds, self._bytes = 0.0, 0
 

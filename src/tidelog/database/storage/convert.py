@@ -1,8 +1,8 @@
-"""A database that the other engine made → the same database for this one, in the same directory.
+"""Conversion: a database of one engine → the same database for the other engine, in the same directory.
 
-Its rows with their numbers, its facts, what delayed relations wait for, its marks, its rules and the number of its last
-epoch go over (`engine.spark.exchange`); nothing is committed. The new form is written beside the old one and counts
-from one step on (`durable.form`): a process that is killed on the way leaves the one or the other, whole.
+The rows with their counts, the facts, the rows that delays hold, the marks, the rules and the number of the last epoch
+are transferred (`engine.spark.transfer.export`); nothing is committed. The new files are written beside the old ones
+and become active atomically (`active_format`): a process that is killed on the way leaves one of the two, whole.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Externs = Mapping[str, Callable[..., Any]]
 
 
 def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: WriterLock) -> None:
-    """Makes the local database in a directory one of the Spark engine. `stored` is its program.
+    """Converts the local database in a directory to the Spark engine. `stored` is its program.
 
-    Raises what opening it raises, TransactionError where the files cannot be written; it is a local one then.
+    Raises the errors of opening it, and TransactionError where the files cannot be written; then it is still local.
     """
     versions = extern_versions(externs)
     engine = DurableEngine(directory, stored.compile(externs)._rule_set, stored, versions, Maintenance(), lock=lock)
@@ -58,8 +58,9 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
 
 
 def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
-    """Makes the database of the Spark engine in a directory a local one. `stored` is its program; the caller has the
-    writer's lock. Raises as `to_spark` does; it is one of the Spark engine then."""
+    """Converts the database of the Spark engine in a directory to the local engine. `stored` is its program; the caller
+    has the writer's lock. Raises as `to_spark` does; then it is still of the Spark engine.
+    """
     place = StateDirectory(str(directory))
     manifest = last_manifest(place)
     if manifest is None:

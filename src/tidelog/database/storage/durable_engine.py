@@ -1,11 +1,11 @@
-"""A local engine whose epochs are in a journal before they count.
+"""A local engine that writes its epochs to a journal before it commits them.
 
-    open      the last checkpoint that is whole, then a replay of the journal behind it; a new directory begins empty
+    open      the last whole checkpoint, then a replay of the journal behind it; a new directory starts empty
     commit    the epoch in overlays; its entry in the journal; only then the overlays become the state
     close     a last checkpoint, if a replay would take long
 
 If the journal cannot be written, the epoch is rolled back. Checkpoints are written by a thread in the background, which
-holds up commits for one piece at a time (`engine.local.transfer.checkpoint`). Two are kept, with all entries of the
+blocks commits for one piece at a time (`engine.local.transfer.checkpoint`). Two are kept, with all entries of the
 journal behind the older one: if the newer one is damaged, nothing is lost.
 """
 
@@ -77,7 +77,7 @@ class DurableEngine:
     ) -> None:
         """Reads the last checkpoint. `rules` are those of the stored program; transactions may have changed them since.
 
-        Raises DataError where the directory is damaged, UsageError where it is of another version of Tidelog.
+        Raises DataError where the directory is damaged, UsageError where another version of Tidelog wrote it.
         """
         self.marks: Marks = {}
         self._directory = directory
@@ -119,7 +119,7 @@ class DurableEngine:
         )
 
     def open(self) -> Outcome:
-        """Restores the state of the last commit; in a new directory, derives what the program's own facts imply."""
+        """Restores the state of the last commit; in a new directory, derives the rows from the program's own facts."""
         if self._journal is None:
             outcome = self.local.open()
             Journal.create(self._directory, {"program": self._stored.document()})
@@ -151,8 +151,9 @@ class DurableEngine:
         marks: Marks | None = None,
         rules: NewRules | None = None,
     ) -> Outcome | None:
-        """See `Engine.commit`. Raises TransactionError when the journal cannot be written, UsageError for rules with a
-        relation whose values cannot be stored."""
+        """Writes the journal, then commits; see `Engine.commit`. Raises TransactionError when the journal cannot be
+        written, UsageError for rules with a relation whose values cannot be stored.
+        """
         self.check_writable()
         column = None if rules is None else unstorable_column(rules.rules.rules)
         if column is not None:
@@ -188,7 +189,7 @@ class DurableEngine:
         return outcome
 
     def refresh(self) -> tuple[DurableEngine, EpochReport] | None:
-        """See `Engine.refresh`. Where the journal no longer reaches back to this epoch, the directory is read again."""
+        """Replays new epochs, or reads the directory again if the journal starts later; see `Engine.refresh`."""
         if self._writer is not None:
             return None
         started, journal = perf_counter(), self._journal
@@ -213,8 +214,7 @@ class DurableEngine:
         return fresh, report
 
     def close(self) -> None:
-        """Frees memory, journal and lock. In a child of the process that opened it, it does nothing: they belong to the
-        parent."""
+        """Frees memory, journal and lock. Does nothing in a forked child: they belong to the parent."""
         if os.getpid() != self._process:
             return
         if self._is_open and self._writer is not None:

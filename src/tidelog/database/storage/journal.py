@@ -1,9 +1,8 @@
-"""The journal of a durable database: one entry for each epoch that the snapshots may not have, and the program.
+"""The journal of a durable database: one entry for each epoch that the checkpoints may not have, and the program.
 
-It is an SQLite database in WAL mode. With durability "disk" a commit is on the disk when `append` returns; with "os"
-it is with the operating system, so that a killed process loses nothing, and a power cut perhaps the last commits.
-Everything has a checksum of its own beside it, since SQLite does not notice bytes that flip. An entry larger than a
-part lies in several rows.
+It is an SQLite database in WAL mode. With durability "disk" a commit is on the disk when `append` returns. With "os" it
+is with the operating system: a killed process loses nothing, a power cut may lose the last commits. Every row has its
+own checksum, since SQLite does not notice flipped bytes. An entry larger than a part takes several rows.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ CREATE TABLE entry (place INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTE
 
 
 def is_database(directory: Path) -> bool:
-    """Whether there is a journal in the directory."""
+    """True if there is a journal in the directory."""
     return (directory / _FILE).is_file()
 
 
 class Journal:
-    """The journal in a directory. Not thread-safe; whoever appends holds the writer's lock."""
+    """The journal in a directory. Not thread-safe; only the holder of the writer's lock may append."""
 
     def __init__(self, directory: Path, durability: str = "disk", *, read_only: bool = False) -> None:
-        """Raises UsageError where there is none, or one of another format; DataError where it is damaged."""
+        """Opens the journal. Raises UsageError if there is none, or of another format; DataError if it is damaged."""
         self.directory = directory
         if not is_database(directory):
             raise not_a_database(directory, "there is no journal in it")
@@ -78,7 +77,7 @@ class Journal:
             raise not_written(directory, error) from error
 
     def document(self, name: str) -> Any:
-        """What was stored under a name; None where nothing was."""
+        """Returns the document of a name; None where there is none."""
         with _readable(self.directory):
             row = self._connection.execute("SELECT body, checksum FROM document WHERE name = ?", (name,)).fetchone()
         if row is None:
@@ -111,7 +110,7 @@ class Journal:
             _put(connection, documents)
 
     def entries(self, after: int) -> Iterator[tuple[int, bytes]]:
-        """The entries of all later epochs, without a gap. Raises DataError where one is missing or damaged."""
+        """Yields the entries of all later epochs, without a gap. Raises DataError where one is missing or damaged."""
         expected = after + 1
         last = self.acknowledged()
         parts: list[bytes] = []
@@ -136,14 +135,11 @@ class Journal:
             raise damaged(self.directory, f"the journal ends before epoch {last}, which was committed")
 
     def acknowledged(self) -> int:
-        """The last epoch that is known to have been committed; 0 where nothing is known.
-
-        Inside `begin_reading` and `end_reading` it is what was known at the beginning.
-        """
+        """Returns the last epoch that was certainly committed; 0 if unknown. `begin_reading` fixes it."""
         return acknowledged(self.directory / _LAST_EPOCH_FILE) if self._acknowledged is None else self._acknowledged
 
     def begin_reading(self) -> None:
-        """From here on the journal is what it is now, whatever a writer adds or cuts."""
+        """Fixes the journal for this reader, whatever a writer appends or cuts meanwhile."""
         self._acknowledged = acknowledged(self.directory / _LAST_EPOCH_FILE)
         with _readable(self.directory):
             self._connection.execute("BEGIN")
@@ -155,19 +151,19 @@ class Journal:
             self._connection.execute("COMMIT")
 
     def first(self) -> int | None:
-        """The first epoch that has an entry."""
+        """Returns the first epoch that has an entry."""
         with _readable(self.directory):
             (place,) = self._connection.execute("SELECT min(place) FROM entry").fetchone()
         return None if place is None else place >> _PART_SHIFT
 
     def cut(self, epoch: int) -> None:
-        """Forgets the entries up to an epoch. Raises sqlite3.Error when it cannot; they are all there then."""
+        """Deletes the entries up to an epoch. Raises sqlite3.Error when it cannot; then all are still there."""
         self._connection.execute("DELETE FROM entry WHERE place < ?", ((epoch + 1) << _PART_SHIFT,))
 
     def restart(self, epoch: int, documents: Mapping[str, Any]) -> None:
-        """Replaces documents and forgets all entries; the next one is that behind this epoch. All of it or nothing.
+        """Replaces documents and deletes all entries in one step; the next entry is that of `epoch + 1`.
 
-        Raises TransactionError when it cannot be written.
+        Raises TransactionError when it cannot be written; then nothing has changed.
         """
         assert self._last_epoch is not None
         with self._changing() as connection:
@@ -182,7 +178,7 @@ class Journal:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """What happens in here is in the journal afterwards, or none of it. Raises TransactionError for the latter."""
+        """Makes the writes of a block one transaction of SQLite. Raises TransactionError when it fails."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
@@ -224,7 +220,7 @@ def _put(connection: sqlite3.Connection, documents: Mapping[str, Any]) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Puts the names in a directory on the disk."""
+    """Syncs the names in a directory to the disk."""
     file = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -233,13 +229,13 @@ def sync_directory(directory: Path) -> None:
 
 
 def _checksum(data: bytes, place: int = 0) -> int:
-    """Also of the place, so that bytes that were moved are noticed."""
+    """Covers the place too, so that moved bytes are noticed."""
     return zlib.crc32(data, zlib.crc32(place.to_bytes(8, "little")))
 
 
 @contextmanager
 def _readable(directory: Path) -> Iterator[None]:
-    """What SQLite cannot read in here is damage."""
+    """Raises DataError where SQLite cannot read the journal."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,12 +1,12 @@
 """The operations of an epoch ↔ bytes: an entry of the journal.
 
     number of operations, then for each: relation, sign, form, and
-    RULES    a text of rules that were added or removed; these come first, and are of no relation
+    RULES    a text of rules that were added or removed; these are first, and have no relation
     ROWS     the number of rows, then their values, each with its length before its canonical bytes (`values.encode`)
     TABLE    a stream of Arrow's IPC format, with its length before it
 
-Few rows are written value by value; many of plain columns go as a table, whichever way they came. The bytes name
-relations and hold values: nothing in them depends on ids, on this process or on this machine.
+Few rows are written value by value; many rows of plain columns are written as a table. The bytes name relations and
+hold values: they do not depend on ids, on this process or on this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MANY = 256
 
 
 def write_entry(operations: Sequence[Operation], program: RuleProgram, calls: Sequence[Call] = ()) -> bytes:
-    """The bytes of operations, whose rows are lists of values or Arrow tables, behind those of texts of rules."""
+    """Writes texts of rules, then operations, whose rows are lists of values or Arrow tables."""
     out = bytearray()
     write_length(len(calls) + len(operations), out)
     for sign, text in calls:
@@ -58,12 +58,12 @@ def write_entry(operations: Sequence[Operation], program: RuleProgram, calls: Se
 
 
 def read_calls(data: bytes) -> tuple[Call, ...]:
-    """The texts of rules with which an entry begins, each with its sign; what comes behind them is not looked at."""
+    """Reads the texts of rules at the start of an entry, each with its sign; the rest is not read."""
     return _read_calls(data)[0]
 
 
 def _read_calls(data: bytes) -> tuple[tuple[Call, ...], int, int]:
-    """The texts, how many operations follow, and where."""
+    """Returns the texts, the number of operations behind them, and where those start."""
     count, at = read_length(data, 0)
     calls: list[Call] = []
     while len(calls) < count:
@@ -77,9 +77,9 @@ def _read_calls(data: bytes) -> tuple[tuple[Call, ...], int, int]:
 
 
 def read_entry(data: bytes, program: RuleProgram) -> list[Operation]:
-    """The operations of an entry. Raises ValueError or KeyError for bytes that no entry of this program has.
+    """Reads the operations of an entry. Raises ValueError or KeyError for bytes that are no entry of this program.
 
-    Texts of rules are passed over: the program is the one that they make.
+    Texts of rules are skipped: the program already has those rules.
     """
     _, count, at = _read_calls(data)
     operations = []
@@ -141,7 +141,7 @@ def _options() -> pa.ipc.IpcWriteOptions:
 
 
 def _unsigned(number: int) -> int:
-    """Small numbers of either sign as small lengths: 0, -1, 1, -2, 2, …"""
+    """Maps small numbers of either sign to small lengths: 0, -1, 1, -2, 2, …"""
     return number << 1 if number >= 0 else ~number << 1 | 1
 
 

@@ -1,12 +1,11 @@
-"""The number of the last epoch that was acknowledged, kept beside the journal.
+"""The number of the last acknowledged epoch, in a file beside the journal.
 
-SQLite ends its write-ahead log at the first frame whose checksum is wrong, without a word: right after a power cut,
-wrong for a log whose bytes have flipped. So every commit leaves its number here, and a journal that ends before it is
-damaged. The file is mapped: what is written stays when the process is killed, and costs no call of the system.
+SQLite silently ends its write-ahead log at the first frame with a wrong checksum. That is right after a power cut, but
+flipped bytes lose commits. So every commit writes its number here, and a journal that ends before it is damaged. The
+file is mapped: a write survives the process and needs no system call.
 
-Two slots take turns, each with a checksum, so that one of them is whole at every moment. In a power cut a database
-with durability "os" may lose its last commits, and this file may know of them: after another start of the machine its
-word does not count there.
+The two slots are written in turn, each with a checksum, so one of them is always whole. In a power cut a database with
+durability "os" may lose commits whose numbers are in this file: there the numbers count until the machine restarts.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class LastEpoch:
             os.close(file)
 
     def write(self, epoch: int) -> None:
-        """The epoch is in the journal."""
+        """Records that the epoch is in the journal."""
         body = _BODY.pack(epoch, self._start, self._reaches_disk)
         at = epoch % 2 * _SLOT.size
         self._slots[at : at + _SLOT.size] = body + zlib.crc32(body).to_bytes(4, "little")
@@ -45,7 +44,7 @@ class LastEpoch:
 
 
 def acknowledged(path: Path) -> int:
-    """The last epoch that the journal must have; 0 where nothing is known."""
+    """Returns the last epoch that the journal must have; 0 if unknown."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -61,7 +60,7 @@ def acknowledged(path: Path) -> int:
 
 
 def _machine_start() -> int:
-    """A number that is another one after each start of the machine; 0 where the system does not say."""
+    """Returns a number that differs after each start of the machine; 0 if the system has none."""
     try:
         text = Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:

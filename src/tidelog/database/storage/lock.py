@@ -1,7 +1,7 @@
-"""One writer for a directory: a lock that the system takes back when its process ends, however it ends.
+"""One writer for a directory: a lock that the operating system releases when its process ends, however it ends.
 
-The file has the number of the process that holds the lock, for the error that the next one gets. A child made by a
-fork does not inherit the lock: it closes its copy at once, and so cannot keep the database from being opened again.
+The file has the number of the process that holds the lock, for the error of the next one. A child made by a fork does
+not inherit the lock: it closes its copy at once, so it cannot prevent that the database is opened again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 
 
 class WriterLock:
-    """Held from its making to `release`. Raises UsageError when another process, or this one, has it already."""
+    """Held from its construction to `release`. Raises UsageError when another process, or this one, has it already."""
 
     def __init__(self, directory: Path) -> None:
         self._file = -1
@@ -38,7 +38,7 @@ class WriterLock:
         self.release()
 
     def release(self) -> None:
-        """Gives the lock back; a second call does nothing."""
+        """Releases the lock; a second call does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,9 +1,8 @@
 """A database that was made with another program → one of this program, with the same facts.
 
-The facts that transactions gave go on; everything else is derived anew, as an epoch of its own. Rules that came or went
-at run time are over: the rules are those of the program that was given. The snapshot is written first. Then one
-transaction of the journal replaces the program and drops the old entries: until then the database is the old one, and
-from then on the new one.
+The facts of transactions are kept; everything else is derived from scratch, as an epoch of its own. Rules that were
+added or removed at run time are dropped: the new program has the rules. The checkpoint is written first. Then one
+transaction of the journal replaces the program and deletes the old entries, which makes the database the new one.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from tidelog.rules.ir import Relation, Role, RuleProgram
 
 
 def migrate(directory: Path, stored: StoredProgram, program: Program, lock: WriterLock) -> StoredProgram:
-    """Makes the database one of this program, and returns it as it is stored now.
+    """Migrates the database to this program, and returns the program as stored now.
 
     Raises UsageError where facts have no place in the new program, EvaluationError where a rule fails on them,
-    DataError where a value does not fit any more; the database is the old one then.
+    DataError where a value no longer fits; then the database is unchanged.
     """
     given = StoredProgram.of(program)
     externs = program._compilation.externs
@@ -63,7 +62,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
 
 
 def check_place(old: Engine, program: RuleProgram, directory: Place) -> None:
-    """Raises UsageError where a relation that has facts is not an input relation with the same columns any more."""
+    """Raises UsageError where a relation that has facts is no longer an input relation with the same columns."""
     lost = [
         relation.name
         for relation in lasting_inputs(old.program)
@@ -80,7 +79,7 @@ def check_place(old: Engine, program: RuleProgram, directory: Place) -> None:
 
 
 def is_same(old: Relation | None, new: Relation | None) -> bool:
-    """Whether the facts of a relation have a place in another program."""
+    """True if the facts of the old relation fit the new one."""
     if old is None or new is None or not old.role is new.role is Role.INPUT:
         return False
     return (old.kind, _shape(old)) == (new.kind, _shape(new))
@@ -91,6 +90,6 @@ def _shape(relation: Relation) -> list[tuple[str, str]]:
 
 
 def _fitted(operation: Operation, program: RuleProgram) -> Operation:
-    """With values of the new program's types; a struct may have other fields there."""
+    """Converts values to the new program's types; a struct may have other fields there."""
     relation = program.relations[operation.relation]
     return Operation(relation.name, operation.sign, to_rows(operation.rows, relation, program.functions.definitions))

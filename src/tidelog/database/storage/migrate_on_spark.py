@@ -1,7 +1,7 @@
-"""A state of another program → one of this program with the same facts, on Spark; see `durable.migrate`.
+"""A state of another program → one of this program with the same facts, on Spark; see `migrate`.
 
-The files of a relation that has plain columns go on as they are. Values of other types may look different under the new
-program, so those rows are read and written again. One manifest makes all of it count.
+The files of a relation that has plain columns are kept. Values of other types may be encoded differently under the new
+program, so those rows are read and written again. One manifest publishes all of it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def migrate(engine: SparkEngine, before: RuleSet, program: Program) -> None:
-    """Takes the engine, made for the new program, from the facts of the old one to an epoch of its own.
+    """Migrates the facts of the old program into the engine, made for the new program, as an epoch of their own.
 
     Raises UsageError where facts have no place in the new program, EvaluationError where a rule fails on them,
-    DataError where a value does not fit any more; the database is the old one then.
+    DataError where a value no longer fits; then the database is unchanged.
     """
     old = engine.reader_of(before.rules)
     rules = program.stages.rules

@@ -18,13 +18,12 @@ def open(
 ) -> Database:
     """Opens the durable database in a directory, which was made with `program.open(path=...)`.
 
-    Its program is stored there. `externs` are the Python functions of its extern functions, as for `compile`: they are
-    given again. One that has another `version` (an attribute of the function) than before derives everything anew.
-    The other options are those of `Program.open`. Without an `engine` it is opened with the one that it is of; with
-    another, it goes over to that.
+    Its program is stored there. `externs` are the Python functions of its extern functions, as for `compile`. If the
+    `version` (an attribute) of a function has changed, everything is derived from scratch. The other options are those
+    of `Program.open`. Without an `engine` the database is opened with its own engine; with another, it is converted.
 
     Raises UsageError where there is no database, a function is missing, or another process writes to it; DataError for
-    a directory that is damaged.
+    a damaged directory.
     """
     from tidelog.database.storage.active_format import SPARK, active_engine
     from tidelog.database.storage.open_local import read_program
@@ -39,7 +38,7 @@ def open(
 
 
 def _on_this_disk(address: str) -> Path | None:
-    """Where a path or an address is on this machine; None when it is elsewhere."""
+    """Returns the path on this machine; None for an address elsewhere."""
     if ":/" not in address:
         return Path(address)
     from tidelog.engine.spark.storage.directory import StateDirectory

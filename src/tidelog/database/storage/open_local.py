@@ -1,8 +1,8 @@
 """A directory → a database: made, reopened, or read beside its writer.
 
-new directory           the program's texts are stored, and the database is empty but for the program's own facts
-directory of a database the program that was given must be the stored one, up to the names of its files
-... of the Spark engine goes over to the local one first (`go_over`)
+new directory              the program's texts are stored; the database has only the program's own facts
+directory of a database    the given program must be the stored one, up to the names of its files
+... of the Spark engine    is converted to the local engine first (`convert`)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tidelog.rules.schema.storable import unstorable_column
 
 
 def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:
-    """See `Program.open`."""
+    """Opens a database in a directory; see `Program.open`."""
     check_durability(how.durability)
     column = unstorable_column(program.stages.rules)
     if column is not None:
@@ -52,7 +52,7 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
 
 
 def local_directory(path: str | os.PathLike[str]) -> Path:
-    """The path that the local engine is given. Raises UsageError for an address that is not on a disk."""
+    """Returns the path for the local engine. Raises UsageError for an address that is not on a disk."""
     address = os.fspath(path)
     if ":/" not in address:
         return Path(path)
@@ -68,7 +68,7 @@ def local_directory(path: str | os.PathLike[str]) -> Path:
 
 
 def check_durability(durability: str) -> None:
-    """Raises UsageError for one that does not exist."""
+    """Raises UsageError for an unknown durability."""
     if durability not in DURABILITIES:
         meant = suggest(durability, DURABILITIES)
         raise UsageError(
@@ -79,7 +79,7 @@ def check_durability(durability: str) -> None:
 
 
 def read_program(directory: Path) -> StoredProgram:
-    """The program that a database was made with, by either engine. Raises UsageError where there is none."""
+    """Reads the program of a database, of either engine. Raises UsageError where there is none."""
     if active_engine(directory) == SPARK:
         from tidelog.database.storage.open_spark import read_program_on_spark
 
@@ -111,7 +111,7 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
 
 
 def _convert_to_local(program: Program, directory: Path, how: Opening) -> None:
-    """Takes the database over from the Spark engine."""
+    """Converts the database of the Spark engine. Raises UsageError for another program, unless it is to be migrated."""
     from tidelog.database.storage.convert import to_local
 
     stored = read_program(directory)

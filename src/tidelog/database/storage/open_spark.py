@@ -1,8 +1,8 @@
-"""A program and a Spark session → a database: in a temporary directory, or in one that lasts.
+"""A program and a Spark session → a database: in a temporary directory, or in a durable one.
 
-What is asked of a directory is what `durable.open` asks, with the same errors: the program must be the stored one,
-there is one writer, and readers see the last commit. What lies in it is the engine's (`engine.spark.published`). A
-database of the local engine goes over to this one first (`go_over`).
+The conditions and errors are those of `open_local`: the program must be the stored one, there is one writer, and
+readers see the last commit. The engine owns the files (`engine.spark.storage.publish`). A database of the local engine
+is converted first (`convert`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOCAL_STRATEGIES = ("counting", "elastic-paper")
 def open_on_spark(
     program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening, *, auto: bool = False
 ) -> Database:
-    """See `Program.open`; `address` is a path or an address such as `s3a://bucket/state`."""
+    """Opens a database on Spark; see `Program.open`. `address` is a path or an address such as `s3a://bucket/state`."""
     from tidelog.engine.spark.engine import SparkEngine
     from tidelog.engine.spark.session import require_pyspark
     from tidelog.engine.spark.storage.directory import StateDirectory
@@ -63,7 +63,7 @@ def open_on_spark(
 
 
 def read_program_on_spark(address: str) -> StoredProgram | None:
-    """The program of the database in a directory of the Spark engine; None where there is none."""
+    """Reads the program of the database in a directory of the Spark engine; None where there is none."""
     from tidelog.engine.spark.storage.directory import StateDirectory
     from tidelog.engine.spark.storage.publish import stored_basis
 
@@ -72,7 +72,7 @@ def read_program_on_spark(address: str) -> StoredProgram | None:
 
 
 def _stored_layer(directory: Any) -> Layer:
-    """What was done to the rules of the program of the database in a directory."""
+    """Returns the stored changes to the rules of the program."""
     from tidelog.engine.spark.storage.publish import stored_basis
 
     basis = stored_basis(directory)
@@ -128,7 +128,7 @@ def _open(
 
 
 def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
-    """Takes a database over if it is one of the local engine. Raises UsageError where it may only be read."""
+    """Converts a database of the local engine, if it is one. Raises UsageError where it may only be read."""
     engine = active_engine(path)
     if engine == LOCAL:
         if lock is None:
@@ -144,13 +144,13 @@ def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLo
 
 
 def _check_format(directory: Any) -> None:
-    """Raises UsageError where the database is one of the local engine now."""
+    """Raises UsageError where the database was converted to the local engine."""
     if directory.is_local and active_engine(directory.local_path) == LOCAL:
         raise other_engine(directory.local_path, LOCAL)
 
 
 def _writer_lock(directory: Any) -> WriterLock | None:
-    """The lock of a directory on this machine; elsewhere there is none. Raises UsageError for what cannot be one."""
+    """Takes the lock of a directory on this machine; None elsewhere. Raises UsageError for an unusable directory."""
     if not directory.is_local:
         return None
     path = directory.local_path

@@ -1,7 +1,7 @@
 """The facts of one database → operations that insert them into another, which derives everything else again.
 
-Rules derive their rows again, weights included. History is lost: streams are over, and a delayed relation sees all
-facts inserted in one epoch.
+Weights are derived again, too. History is lost: streams are over, and a delayed relation sees all facts inserted in
+one epoch.
 """
 
 from __future__ import annotations

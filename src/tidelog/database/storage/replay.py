@@ -96,7 +96,7 @@ def _read(directory: Path, epoch: int, body: bytes, program: RuleProgram) -> lis
 
 @contextmanager
 def _readable(directory: Path, epoch: int) -> Iterator[None]:
-    """Raises DataError where the bytes of an entry are no entry."""
+    """Raises DataError where the bytes of an entry cannot be read."""
     try:
         yield
     except (ValueError, KeyError, IndexError) as error:

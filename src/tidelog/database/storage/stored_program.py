@@ -1,7 +1,7 @@
-"""The program as a database keeps it: the texts of its files, and how they were compiled.
+"""The stored program of a database: the texts of its files, and the options of compiling them.
 
-So a database is opened without the files; and a file that has changed since is noticed. The names of the files are kept
-too: errors point at them, and functions as values are known by their place in them.
+So a database can be opened without the files, and a changed file is noticed. The names of the files are stored too:
+errors show them, and functions as values are known by their place in them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class StoredProgram:
         return StoredProgram(**document)
 
     def document(self) -> dict[str, Any]:
-        """The program as JSON has it."""
+        """Returns the program as a JSON object."""
         return asdict(self)
 
     @property
     def digest(self) -> str:
-        """The same for all programs that differ in the names of their files alone."""
+        """The hash of everything but the names of the files."""
         meaning = {name: value for name, value in self.document().items() if name != "names"}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
@@ -58,7 +58,7 @@ class StoredProgram:
         return compile_source(main, modules, Compilation(externs, self.keep_duplicates, self.output_internal))
 
     def check_same(self, given: StoredProgram, directory: Place) -> None:
-        """Raises UsageError, with the difference, where another program was given than the stored one."""
+        """Raises UsageError, with the difference, where the given program is not the stored one."""
         if self.digest == given.digest:
             return
         difference = "".join(self._difference(given)).rstrip("\n")
@@ -82,5 +82,5 @@ class StoredProgram:
 
 
 def extern_versions(externs: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
-    """The declared versions of functions: the attribute `version` of those that have one."""
+    """Returns the declared versions of functions: the attribute `version` of those that have one."""
     return {name: str(function.version) for name, function in externs.items() if hasattr(function, "version")}
