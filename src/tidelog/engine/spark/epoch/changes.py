@@ -1,4 +1,4 @@
-"""The rows of one relation that came and went in one epoch, kept in the epoch's files until somebody looks."""
+"""The inserted and deleted rows of one relation in one epoch, kept in the epoch's files until they are read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SparkChanges:
         return self._frame(inserted=False)
 
     def detach(self) -> None:
-        """Takes the rows into memory, if they are not too many, before their files go."""
+        """Reads the rows into memory, if they are not too many, before their files are removed."""
         if self._directory is not None and self._changed.inserted + self._changed.deleted <= HELD_ROWS:
             self._held = read_changes(self._directory, self._relation, self._changed)
         self._directory = None
@@ -91,7 +91,7 @@ class SparkChanges:
 
 
 def fitted(table: pa.Table, relation: Relation) -> pa.Table:
-    """Rows of a state file as users see them; Arrow forgets the length of a table that it casts to no columns."""
+    """Returns stored rows as users see them; Arrow forgets the length of a table that it casts to no columns."""
     schema = stored_schema(relation)
     values = table.select([f"c{i}" for i in range(len(schema))])
     return values.rename_columns(schema.names).cast(schema) if schema.names else values

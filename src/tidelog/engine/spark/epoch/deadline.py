@@ -1,7 +1,7 @@
-"""Limits of an epoch while a stratum is on frames: a round is one Spark job, which nothing in it watches.
+"""Limits of an epoch while a stratum is on frames: a round is one Spark job, which does not check them itself.
 
-Between two rounds `Watch` looks, as everywhere. Inside of one, a thread waits for the deadline, and ends the jobs of
-the epoch when it has passed; what Spark raises then is the deadline's error.
+Between two rounds `Watch` checks, as everywhere. During a round, a thread waits for the deadline and then cancels the
+jobs of the epoch; the error that Spark raises then becomes the deadline's error.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tidelog.rules.ir import Rule, Stratum
 
 @contextmanager
 def within_deadline(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterator[None]:
-    """In here, the jobs of the epoch end when its deadline has passed. Raises EvaluationError then, or where the epoch
-    was cancelled."""
+    """Cancels the jobs of the epoch inside the block when its deadline has passed. Raises EvaluationError then, or if
+    the epoch was cancelled."""
     over = threading.Event()
     waiting = threading.Thread(target=_end_late_jobs, args=(attempt, watch, over), name="tidelog deadline", daemon=True)
     if watch.left is not None:
@@ -34,7 +34,7 @@ def within_deadline(attempt: Attempt, watch: Watch, stratum: Stratum) -> Iterato
 
 
 def check_round(watch: Watch, stratum: Stratum, round_: int) -> None:
-    """A round begins. Raises EvaluationError when it may not: it is late, cancelled, or one too many."""
+    """Raises EvaluationError if a round may not begin: it is late, cancelled, or one too many."""
     rule = named_rule(stratum)
     watch.look(rule)
     watch.rounds(round_, rule)
@@ -42,13 +42,13 @@ def check_round(watch: Watch, stratum: Stratum, round_: int) -> None:
 
 
 def check_rows(watch: Watch, stratum: Stratum, count: int) -> None:
-    """The relations of the stratum have so many rows together. Raises EvaluationError when one has too many for sure;
-    which rows are whose is known when the last round is over."""
+    """Raises EvaluationError if, of the stratum's relations with `count` rows together, one certainly has too many;
+    the rows of each relation are known after the last round."""
     watch.rows(stratum.relations[0], -(-count // len(stratum.relations)), named_rule(stratum))
 
 
 def named_rule(stratum: Stratum) -> Rule:
-    """The rule that an error names where all of them run at once: one that may run forever."""
+    """Returns the rule that an error names when all of them run at once: one that may run forever."""
     inside = {*stratum.relations}
     recursive = (rule for rule in stratum.rules if any(atom.relation in inside for atom in rule.positives))
     return next(recursive, stratum.rules[0])

@@ -1,7 +1,7 @@
 """`R-n` on Spark: the changes of a relation, by the names of their files, until the epoch in which they are due.
 
-Nothing is copied. A change is a few files that say which rows came and went; n epochs later the delayed relation gets
-the same files as its own change. The manifest has what is still to come, so that it lasts as long as the state.
+Nothing is copied. A change is a few files of inserted and deleted rows; n epochs later the delayed relation gets the
+same files as its own change. The manifest has the changes still to come, so they last as long as the state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tidelog.rules.ir import Feed
 
 
 def due(feeds: Sequence[Feed], waiting: Waiting) -> dict[str, Changed]:
-    """What the next epoch gives to each delayed relation that changes."""
+    """Returns the changes of delayed relations in the next epoch."""
     found: dict[str, Changed] = {}
     for feed in feeds:
         queue = waiting.get(feed.relation, ())
@@ -27,7 +27,7 @@ def due(feeds: Sequence[Feed], waiting: Waiting) -> dict[str, Changed]:
 def still_waiting(
     feeds: Sequence[Feed], waiting: Waiting, changed: Mapping[str, Changed]
 ) -> dict[str, tuple[Changed | None, ...]]:
-    """What is to come after an epoch that changed these relations."""
+    """Returns the changes to come after an epoch that changed these relations."""
     return {
         feed.relation: (*waiting.get(feed.relation, ()), changed.get(feed.source))[-feed.delay :]
         for feed in feeds

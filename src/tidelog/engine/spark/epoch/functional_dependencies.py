@@ -1,8 +1,8 @@
 """Relations that are functions of their first columns (`#[functional = n]`), checked before an epoch is published.
 
-Only rows that came can be the second value of a key, so only relations that rows came to are looked at: in the driver
-where that is little to read, else by a job that groups the rows whose keys came. The tasks of a segment cannot do it,
-as the rows of a key may lie in several buckets. Where a key has two rows, the epoch fails with the error that the local
+Only an inserted row can be the second value of a key, so only relations with inserted rows are checked: in the driver
+if that is little to read, else by a job that groups the rows with inserted keys. The tasks of a segment cannot do it,
+as the rows of a key may lie in several buckets. If a key has two rows, the epoch fails with the error that the local
 engine has: both rows, each with a rule that derives it from the rows as they are in the epoch.
 """
 
@@ -29,11 +29,11 @@ DRIVER_ROWS = 1_000_000
 """Relations with at most so many rows are looked at in the driver."""
 
 FEW_KEYS = 1000
-"""Up to so many rows that came, only the rows with their keys are read."""
+"""Up to so many inserted rows, only the rows with their keys are read."""
 
 
 def check_functions(epoch: Epoch, program: RuleProgram, facts: Mapping[str, str]) -> None:
-    """Raises EvaluationError where a key of a functional relation has two rows in the epoch.
+    """Raises EvaluationError if a key of a functional relation has two rows in the epoch.
 
     `facts` has, for an input relation that rules derive too, the relation with the facts of users.
     """
@@ -47,15 +47,15 @@ def check_functions(epoch: Epoch, program: RuleProgram, facts: Mapping[str, str]
 
 
 def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Changed) -> list[Row]:
-    """All rows of a key that has several; none where there is no such key."""
+    """Returns all rows of a key that has several; none if there is no such key."""
     directory, where = epoch.attempt.directory, None
     if changed.inserted <= FEW_KEYS:
         changes = signed_rows(read_changes(directory, relation, changed), changed.weighted)
-        came = pa.concat_tables([table for weight, table in changes if weight > 0])
-        keys_that_came = pc.unique(came["c0"])
-        has_nan = pa.types.is_floating(keys_that_came.type) and pc.any(pc.is_nan(keys_that_came)).as_py()
+        inserted = pa.concat_tables([table for weight, table in changes if weight > 0])
+        new_keys = pc.unique(inserted["c0"])
+        has_nan = pa.types.is_floating(new_keys.type) and pc.any(pc.is_nan(new_keys)).as_py()
         # The statistics of Parquet leave NaN out, so a condition would pass over files that have it.
-        where = None if has_nan else pc.field("c0").isin(keys_that_came)
+        where = None if has_nan else pc.field("c0").isin(new_keys)
     rows = read_rows(directory, relation, stored, where=where)
     keys = _keys(relation)
     counts = rows.group_by(keys).aggregate([([], "count_all")])
@@ -68,14 +68,15 @@ def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Change
 
 
 def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row]:
-    """The same, by Spark."""
+    """Returns the same as `_find_here`, by Spark."""
     from pyspark.sql import functions as f
 
     attempt, keys = epoch.attempt, _keys(relation)
     with spark_errors():
         rows: Any = scan_rows(attempt.spark, attempt.directory, relation, epoch.view[relation.name])
-        came = scan_changes(attempt.spark, attempt.directory, relation, changed, inserted=True).select(*keys).distinct()
-        counts = rows.join(came, keys, "left_semi").groupBy(*keys).agg(f.count(f.lit(1)).alias("_rows"))
+        inserted = scan_changes(attempt.spark, attempt.directory, relation, changed, inserted=True)
+        new_keys = inserted.select(*keys).distinct()
+        counts = rows.join(new_keys, keys, "left_semi").groupBy(*keys).agg(f.count(f.lit(1)).alias("_rows"))
         several = counts.filter(f.col("_rows") > 1).select(*keys).limit(1).toArrow()
         if not several.num_rows:
             return []
@@ -108,7 +109,7 @@ def _error(
 
 
 def _source(epoch: Epoch, facts: Mapping[str, str]) -> Source:
-    """The rows as they are in the epoch under way."""
+    """Returns the rows as they are in the epoch under way."""
 
     def is_counted(name: str) -> bool:
         stored = epoch.view.get(name)

@@ -1,6 +1,6 @@
-"""What tasks found for `Inspect` to show → calls of its functions, in the driver, when nothing else can fail any more.
+"""Rows that tasks found for `Inspect` → calls of its functions, in the driver, when nothing else can fail any more.
 
-Tasks may run twice, or for an epoch that fails in the end. So they only write down what there is to show.
+Tasks may run twice, or for an epoch that fails in the end. So they only write the rows to files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The writes of a transaction → what they change: the rows of each input relation that come and go.
+"""Net operations of a transaction: writes → the inserted and deleted rows of each input relation.
 
 Writes apply in call order, so the last one for a row decides; to insert a row that is there, or to delete one that is
-not, changes nothing. Writes that came as Arrow tables are compared with the relation in the driver, by pyarrow, unless
-the relation is large; writes that came as DataFrames never pass through the driver, and their values are checked in the
-same job that compares them. Writes to a multiset or a stream are added up, and compared with nothing.
+not, changes nothing. Writes given as Arrow tables are compared with the relation in the driver, by pyarrow, unless the
+relation is large; writes given as DataFrames never pass through the driver, and their values are checked in the same
+job that compares them. Writes to a multiset or a stream are added up, and compared with nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Target:
 
 
 def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
-    """The change that the writes (all on this relation) make, written as a file of the epoch; None when there is none.
+    """Writes the change that the operations (all on this relation) make to a file of the epoch; None if there is none.
 
     Raises DataError when a DataFrame has a value that does not fit.
     """
@@ -60,7 +60,7 @@ def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
 
 
 def _counted(operation: Operation) -> Operation:
-    """A DataFrame without columns says nothing but whether it has a row."""
+    """Reduces a DataFrame without columns to at most one row."""
     if isinstance(operation.rows, pa.Table):
         return operation
     unit = pa.table({"unit": pa.nulls(len(operation.rows.take(1)))})
@@ -96,7 +96,7 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
 
 
 def _written(target: Target, weights: pa.Table) -> Changed | None:
-    """What is added to weights, as a file of the epoch."""
+    """Writes changes of weights to a file of the epoch."""
     if not weights.num_rows:
         return None
     file = target.attempt.new_name(target.relation.name, "changes")
@@ -106,7 +106,7 @@ def _written(target: Target, weights: pa.Table) -> Changed | None:
 
 
 def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: bool) -> pa.Table:
-    """The rows that are present, or those that are not."""
+    """Returns the rows that are present, or those that are not."""
     if not values:
         return rows if bool(present.num_rows) == is_wanted else rows.slice(0, 0)
     if not rows.num_rows or not present.num_rows:
@@ -150,7 +150,7 @@ def _add_on_spark(target: Target, writes: Any) -> Changed | None:
 
 
 def _checked(target: Target, place: int, operation: Operation) -> Any:
-    """One write as a frame with the stored types; `_bad` says of a row which value does not fit."""
+    """Returns one write as a frame with the stored types; `_bad` has the value of a row that does not fit."""
     from pyspark.sql import functions as f
 
     given = operation.rows
@@ -175,7 +175,7 @@ def _checked(target: Target, place: int, operation: Operation) -> Any:
 
 
 def _refuse_bad(target: Target, files: Sequence[str]) -> None:
-    """Raises DataError when a row of the files has a value that does not fit; the files' footers know."""
+    """Raises DataError when a row of the files has a value that does not fit."""
     bad = target.attempt.directory.largest(files, _BAD)
     if bad is None:
         return

@@ -34,7 +34,7 @@ class RuleChange:
 
 
 def change_rules(stored: Mapping[str, Stored], before: SplitProgram, after: SplitProgram) -> RuleChange:
-    """What a change of rules asks for, of a state that is stored."""
+    """Returns the effect of a change of rules on the stored state."""
     old = {name: each for name, each in stored.items() if name in after.rules.relations}
     for name, written in after.written.items():
         if written != name and before.written.get(name) == name and name in stored:
@@ -70,7 +70,7 @@ def _is_as_it_was(
 
 
 def _goes_on(was: Stratum, before: RuleProgram, after: RuleProgram) -> bool:
-    """Whether all that the old rules read is still there, and is counted as it was."""
+    """True if all relations of the old rules are still there, and counted as before."""
     names = {*was.relations, *(atom.relation for rule in was.rules for atom in rule.atoms)}
     return all(
         name in after.relations and before.relations[name].weighted == after.relations[name].weighted for name in names
@@ -84,5 +84,5 @@ def _between(was: Stratum, stratum: Stratum) -> RuleDelta:
 
 
 def _key(rule: Rule) -> object:
-    """Rules that stay are the same objects; the one that copies facts is made anew each time."""
+    """Returns a key for equal rules: most rules are kept as objects, but a copy of facts is made each time."""
     return rule.head.relation if is_copy(rule) else id(rule)

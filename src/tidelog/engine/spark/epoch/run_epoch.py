@@ -1,7 +1,7 @@
-"""One epoch on Spark: net changes of the inputs → segments in order, each one job → the new state and what changed.
+"""One epoch on Spark: net changes of the inputs → segments in order, each one job → the new state and its changes.
 
-Nothing here is visible to anybody: an epoch reads the files of the last one, writes new ones, and returns what a
-manifest would have to say. A segment is touched when a relation that it reads has changed; the others cost nothing.
+Nothing here is visible to users: an epoch reads the files of the last one, writes new ones, and returns the content of
+a manifest. A segment is touched when a relation that it reads has changed; the others cost nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MISSED_EPOCHS = 4
 
 @dataclass(slots=True)
 class Epoch:
-    """An epoch under way. `old` is what the last one left, `view` what is stored so far in this one. `anew` has
-    relations that are derived anew, with all of their segments."""
+    """An epoch under way. `old` is the state of the last one, `view` the state so far in this one. `recomputed` has
+    relations that are recomputed, with all of their segments."""
 
     attempt: Attempt
     relations: Mapping[str, Relation]
@@ -79,14 +79,14 @@ class Epoch:
         return bool(self.changed)
 
     def feed(self, due: Mapping[str, Changed]) -> None:
-        """Gives delayed relations what they have waited for."""
+        """Applies the due changes of delayed relations."""
         for name, changed in due.items():
             self.changed[name] = changed
             self.view[name] = apply_changes(self.attempt, self.relations[name], self.old.get(name), changed)
 
     def derive(self, chooser: Chooser, *, is_first: bool = False, recompute_all: bool = False) -> None:
-        """Brings all segments up to date that are touched; in the first epoch also those whose rules need no row to
-        fire. With `recompute_all`, all of them, whether touched or not."""
+        """Updates all touched segments; in the first epoch also those whose rules need no row to fire. With
+        `recompute_all`, all segments."""
         self.recompute_all = recompute_all
         segment = chooser.choose(self._rows(), events=self._events())
         while segment is not None:
@@ -103,14 +103,13 @@ class Epoch:
         return not self.recomputed.isdisjoint(segment.relations)
 
     def commit(self) -> None:
-        """The epoch is the state now: Spark keeps the frames of this one, and not those of the last; and kept engines
-        of buckets that were left alone have missed it."""
+        """Replaces the frames of the last epoch by this one's, and notes the buckets whose engines missed it."""
         self.workers.missed.update(self.missed)
         labels = {name: stored.label for name, stored in self.view.items()}
         self.frames.states.commit(self.attempt.label, self.states, labels)
 
     def drop(self) -> None:
-        """The epoch has failed."""
+        """Releases the frames of a failed epoch."""
         for state in self.states.values():
             state.release()
 
@@ -173,7 +172,7 @@ class Epoch:
         self._note_times(segment, perf_counter() - started)
 
     def _note_times(self, segment: Segment, seconds: float) -> None:
-        """Remembers what the segment's strata took where they ran: each its own, and a share of what all took."""
+        """Notes the times of the segment's strata where they ran: their own, and a share of the common time."""
         if self.placement is None:
             return
         events, strata = self._events(), {stratum.relations: stratum for stratum in segment.strata}
@@ -212,8 +211,8 @@ class Epoch:
         )
 
     def _wanted(self, job: Job) -> tuple[int, ...] | None:
-        """The buckets of a decomposed segment that the change may meet, and those that have missed too much already;
-        None: all of them, because that cannot be told."""
+        """Returns the buckets of a decomposed segment that the change may meet or that have missed too much already;
+        None: all, because that cannot be told."""
         owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
         relations = [self.relations[name] for name in job.segment.relations]
         is_plain = not job.always and not any(
@@ -248,19 +247,19 @@ class Epoch:
 
 
 def unaffected(job: Job, name: str, bucket: int) -> BucketRelation:
-    """What a bucket without a task has: what it had."""
+    """Returns the old files of a bucket without a task."""
     return BucketRelation(job.old[name].buckets[bucket])
 
 
 def still_missed(job: Job, known: Mapping[int, MissedChanges], wanted: Sequence[int]) -> dict[int, MissedChanges]:
-    """What each bucket that is left alone will have missed."""
-    left = [bucket for bucket in range(job.buckets) if bucket not in wanted]
-    before = {bucket: known.get(bucket, MissedChanges(job.old_label, ())) for bucket in left}
+    """Returns the changes missed by each bucket without a task, with this epoch's."""
+    unmet = [bucket for bucket in range(job.buckets) if bucket not in wanted]
+    before = {bucket: known.get(bucket, MissedChanges(job.old_label, ())) for bucket in unmet}
     return {bucket: replace(each, changes=(*each.changes, job.changed)) for bucket, each in before.items()}
 
 
 def late_buckets(known: Mapping[int, MissedChanges]) -> list[int]:
-    """The buckets whose engines have missed so much that they had better see it."""
+    """Returns the buckets whose engines have missed too many epochs."""
     return [bucket for bucket, each in known.items() if len(each.changes) >= MISSED_EPOCHS]
 
 
@@ -272,7 +271,7 @@ def _fires_on_nothing(segment: Segment) -> bool:
 def _combined(
     stratum: Stratum, segment: Segment, outcomes: Sequence[TaskOutcome], buckets: int
 ) -> StratumReport | None:
-    """What the tasks report of one stratum, as one; None when it was touched in none of them."""
+    """Combines the tasks' reports of one stratum; None if no task touched it."""
     parts = [report for outcome in outcomes for report in outcome.strata if report.relations == stratum.relations]
     if not parts:
         return None

@@ -1,9 +1,9 @@
-"""Relations that are kept as plain sets (inputs, and what frames derive): changes and files → files.
+"""Relations that are kept as plain sets (inputs, and relations derived by frames): changes and files → files.
 
 They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task; large
-ones by Spark, and the first load of an empty relation needs nothing at all: the file of its changes is its base.
+ones by Spark. The first load of an empty relation needs no merge: the file of its changes is its base.
 
-Weights that are given (to multisets) are kept in the same way: what changes is added to what was there.
+Given weights (of multisets) are kept in the same way: changes are added to the old weights.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MERGED_ROWS = 2_000_000
 
 
 def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
-    """The relation after the change, as a plain set in one bucket, whatever it was before."""
+    """Writes the relation after the change, as a plain set in one bucket, whatever it was before."""
     if relation.weighted:
         return _add_weights(attempt, relation, old, changed)
     had = old.rows if old is not None else 0
@@ -75,7 +75,7 @@ def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
 
 
 def _add_weights(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
-    """The weights after a change; a stream has none between epochs."""
+    """Writes the weights after a change; a stream has none between epochs."""
     if relation.kind is Kind.STREAM:
         return stored_set(attempt.label, Bucket())
     values = [f"c{i}" for i in range(len(relation.columns))]
@@ -94,7 +94,7 @@ def _weighing(rows: pa.Table, sign: int) -> pa.Table:
 
 
 def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
-    """A relation with just the rows of the frame, which has its columns as `c0`, ... in the stored types."""
+    """Writes a relation with just the rows of the frame, which has columns `c0`, ... in the stored types."""
     from pyspark.sql import functions as f
 
     folder = attempt.new_name(relation.name, "base")
@@ -105,7 +105,7 @@ def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
 
 
 def stored_set(label: str, bucket: Bucket) -> Stored:
-    """A plain set in one bucket."""
+    """Returns a plain set in one bucket."""
     return Stored(label, counted=False, column=None, buckets=(bucket,))
 
 

@@ -1,4 +1,4 @@
-"""The rows of one call → what an operation holds: a table of stored columns, or a DataFrame with columns named by
+"""Rows of one call → the rows of an operation: a table of stored columns, or a DataFrame with columns named by
 position, whose values that are not plain are encoded.
 
 A DataFrame is lazy, so here only its columns are checked, by name and kind of type; its values are checked by the

@@ -98,26 +98,26 @@ def _solve(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]])
 
 def _narrow(columns: Mapping[str, list[int]], links: Sequence[tuple[Atom, Atom]]) -> dict[str, list[int]] | None:
     """Returns the columns that have a partner at the other end of each link; None when a relation has none."""
-    left = dict(columns)
+    narrowed = dict(columns)
     changed = True
     while changed:
         changed = False
         for head, atom in links:
             pairs = [
                 (i, j)
-                for i in left[head.relation]
-                for j in left[atom.relation]
+                for i in narrowed[head.relation]
+                for j in narrowed[atom.relation]
                 if isinstance(head.terms[i], Variable)
                 and head.terms[i] == atom.terms[j]
                 and (head.relation != atom.relation or i == j)
             ]
             for name, kept in ((head.relation, {i for i, _ in pairs}), (atom.relation, {j for _, j in pairs})):
-                positions = [position for position in left[name] if position in kept]
-                changed = changed or len(positions) < len(left[name])
-                left[name] = positions
+                positions = [position for position in narrowed[name] if position in kept]
+                changed = changed or len(positions) < len(narrowed[name])
+                narrowed[name] = positions
                 if not positions:
                     return None
-    return left
+    return narrowed
 
 
 def _no_column(relation: Relation, rules: Sequence[Rule], inside: Sequence[str]) -> str:

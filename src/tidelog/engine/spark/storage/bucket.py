@@ -1,4 +1,4 @@
-"""A column of values → the bucket of each: which task maintains the rows that carry the value at their pivot.
+"""A column of values → the bucket of each, whose task maintains the rows with this value at their pivot.
 
 The bucket depends on the value alone, not on where or how it is stored, so that all parts of a database agree in every
 process and forever: the state on disk is cut by it. Words go through a mix whose every output bit depends on every
@@ -20,26 +20,26 @@ from tidelog.values import Definitions
 
 
 def bucket_of_column(column: pa.ChunkedArray, buckets: int) -> npt.NDArray[np.int64]:
-    """The bucket, from 0, of each value of a stored column."""
+    """Returns the bucket, from 0, of each value of a stored column."""
     words = [_words(chunk) for chunk in column.chunks] or [np.empty(0, np.uint64)]
     return (_mix(np.concatenate(words)) % np.uint64(buckets)).astype(np.int64)
 
 
 def bucket_of_constant(constant: Constant, buckets: int, definitions: Definitions | None = None) -> int:
-    """The bucket of a value that is written in the program; one that is not plain needs the definitions."""
+    """Returns the bucket of a constant of the program; a value that is not plain needs the definitions."""
     column = stored_column([constant.value], constant.type, definitions or Definitions())
     return int(bucket_of_column(pa.chunked_array([column]), buckets)[0])
 
 
 def rows_of_bucket(table: pa.Table, column: int, buckets: int, bucket: int) -> pa.Table:
-    """The rows of the table whose value in the column belongs to the bucket."""
+    """Returns the rows of the table whose value in the column belongs to the bucket."""
     if buckets == 1:
         return table
     return table.filter(pa.array(bucket_of_column(table.column(column), buckets) == bucket))
 
 
 def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
-    """One word per value: a number's own bits, the check sum of a text or an encoded value."""
+    """Returns one word per value: a number's own bits, the check sum of a text or an encoded value."""
     if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
         encoded = array.dictionary_encode()
         distinct = encoded.dictionary.cast(pa.binary()).to_pylist()
@@ -56,7 +56,7 @@ def _words(array: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
+    """Applies the finaliser of SplitMix64."""
     mixed = words + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,10 +1,10 @@
 """A directory of Parquet files that a driver and its tasks share, on any file system that pyarrow knows.
 
-    manifest-000000000007.json     what counts; the highest number does (`published`)
+    manifest-000000000007.json     the list of files that count; the highest number is in force (`publish`)
     epoch-5/Reach.base.….parquet   files of the state and of changes, in a folder for each epoch
 
-Files are written once, under names never used again. Here names are relative to the directory; `state` knows what they
-mean. Tasks, and the driver for small changes, read and write them with pyarrow; DataFrames are read by Spark itself. So
+Files are written once, under names never used again. Names are relative to the directory; `state_files` gives them a
+meaning. Tasks, and the driver for small changes, read and write them with pyarrow; Spark itself reads DataFrames. So
 both have to know the file system by the same address.
 """
 
@@ -50,7 +50,7 @@ class StateDirectory:
 
     @classmethod
     def temporary(cls) -> StateDirectory:
-        """A new directory on this machine, which goes when nothing refers to the object any more, or by `remove`."""
+        """Makes a directory on this machine, removed with the last reference to the object, or by `remove`."""
         directory = cls(tempfile.mkdtemp(prefix="tidelog-"))
         directory.remove = weakref.finalize(directory, shutil.rmtree, directory.address, ignore_errors=True)
         return directory
@@ -60,7 +60,7 @@ class StateDirectory:
 
     @cached_property
     def _opened(self) -> tuple[pafs.FileSystem, str]:
-        """Raises UsageError for an address that pyarrow cannot open."""
+        """The file system and the path on it. Raises UsageError for an address that pyarrow cannot open."""
         scheme = _ADDRESS.match(self.address)
         if scheme is None:
             return pafs.LocalFileSystem(), self.address
@@ -82,20 +82,20 @@ class StateDirectory:
 
     @property
     def local_path(self) -> Path:
-        """Where it is on this machine; only if it `is_local`."""
+        """The path on this machine; only if it `is_local`."""
         return Path(self._opened[1])
 
     def spark_path(self, name: str) -> str:
-        """The address of a file for Spark, whose file system of choice may be another."""
+        """Returns the address of a file for Spark, whose default file system may be another."""
         root = self.address.rstrip("/")
         return f"{root}/{name}" if is_address(root) else f"file://{root}/{name}"
 
     def local_folder(self, epoch: int) -> str:
-        """The path of an epoch's folder for programs on this machine; only where the state is on its disk."""
+        """Returns the path of an epoch's folder on this machine; only if the state is on its disk."""
         return self._path(f"epoch-{epoch}")
 
     def new_name(self, epoch: int, relation: str, kind: str) -> str:
-        """A name, never used before, for a file of this epoch."""
+        """Returns a name, never used before, for a file of this epoch."""
         plain = re.sub(r"[^A-Za-z0-9]+", "-", relation)
         return f"epoch-{epoch}/{plain}.{kind}.{uuid.uuid4().hex[:12]}.parquet"
 
@@ -104,15 +104,15 @@ class StateDirectory:
         self._opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
 
     def write(self, name: str, table: pa.Table) -> None:
-        """Writes a table; what is read back has the same columns, all nullable."""
+        """Writes a table; it is read back with the same columns, all nullable."""
         pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
 
     def writer(self, name: str) -> PartWriter:
-        """A file that is written piece by piece, and only if there is a row to write."""
+        """Returns a writer for one file in several pieces; without rows there is no file."""
         return PartWriter(self._path(name), self._opened[0])
 
     def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-        """The named columns of a file; only the rows for which `where` holds, a condition on them."""
+        """Reads the named columns of a file; only the rows for which the condition `where` holds."""
         try:
             return pq.read_table(
                 self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None, filters=where
@@ -123,7 +123,7 @@ class StateDirectory:
             raise damaged(self.address, f"its file {name} cannot be read ({error})") from error
 
     def parts(self, name: str) -> list[str]:
-        """The Parquet files that Spark wrote under a name of ours (to it, a folder)."""
+        """Returns the Parquet files that Spark wrote under a name of ours (to it, a folder)."""
         selector = pafs.FileSelector(self._path(name), recursive=True)
         found = self._opened[0].get_file_info(selector)
         return sorted(
@@ -133,45 +133,45 @@ class StateDirectory:
         )
 
     def row_count(self, names: Iterable[str]) -> int:
-        """How many rows the files have; reads their footers only."""
+        """Returns the number of rows of the files; reads their footers only."""
         filesystem = self._opened[0]
         return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
 
     def size(self, names: Iterable[str]) -> int:
-        """How many bytes the files take."""
+        """Returns the size of the files in bytes."""
         infos = self._opened[0].get_file_info([self._path(name) for name in names])
         return sum(info.size or 0 for info in infos)
 
     def largest(self, names: Iterable[str], column: str) -> str | None:
-        """The largest text in a column of the files, None when it is null everywhere; reads only that column."""
+        """Returns the largest text in a column of the files, None if all are null; reads only that column."""
         texts = [pc.max(self.read(name, [column])[column]).as_py() for name in names]
         return max((text for text in texts if text is not None), default=None)
 
     def manifests(self) -> list[int]:
-        """The numbers of the manifests that are there."""
+        """Returns the numbers of the manifests in the directory."""
         return [int(found[1]) for name in self.names() if (found := _MANIFEST.fullmatch(name))]
 
     def epochs(self) -> list[int]:
-        """The epochs that have a folder."""
+        """Returns the epochs that have a folder."""
         return [int(found[1]) for name in self.names() if (found := _EPOCH.fullmatch(name))]
 
     def foreign_names(self) -> list[str]:
-        """What is in the directory and not ours."""
+        """Returns the names in the directory that are not ours."""
         ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock|form"))
         return sorted(name for name in self.names() if not any(each.fullmatch(name) for each in ours))
 
     def names(self) -> list[str]:
-        """What is in the directory; nothing, if it is not there."""
+        """Returns the names in the directory; none, if it does not exist."""
         filesystem, root = self._opened
         return [info.base_name for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))]
 
     def read_manifest(self, version: int) -> str:
-        """Raises FileNotFoundError where there is none of this number."""
+        """Reads the manifest of this number. Raises FileNotFoundError if there is none."""
         with self._opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
             return bytes(stream.read()).decode(errors="replace")
 
     def publish(self, version: int, manifest: str, *, reaches_disk: bool = False) -> None:
-        """Makes this text the manifest of this number, in one step. Raises OSError when it cannot."""
+        """Writes the manifest of this number, in one step. Raises OSError if that fails."""
         filesystem = self._opened[0]
         path = self._path(_manifest_name(version))
         if isinstance(filesystem, _OBJECT_STORES):  # there a file appears when it is whole, and a move is a copy
@@ -186,7 +186,7 @@ class StateDirectory:
             _sync(self._opened[1])
 
     def sync(self, names: Iterable[str]) -> None:
-        """Puts files on the disk, with their names; only if the directory `is_local`."""
+        """Flushes files and their names to the disk; only if the directory `is_local`."""
         paths = [Path(self._path(name)) for name in names]
         folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
         for path in (*paths, *folders):
@@ -200,7 +200,7 @@ class StateDirectory:
 
     @staticmethod
     def epoch_of(name: str) -> int:
-        """The epoch in whose folder a file is."""
+        """Returns the epoch in whose folder a file is."""
         return int(name.partition("/")[0].removeprefix("epoch-"))
 
     def sweep(self, epoch: int, keep: Iterable[str]) -> None:
@@ -256,7 +256,7 @@ class PartWriter:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address such as `s3://bucket/state` rather than a path."""
+    """True if the text is an address such as `s3://bucket/state` rather than a path."""
     return _ADDRESS.match(text) is not None
 
 
@@ -273,7 +273,7 @@ def _sync(path: str | Path) -> None:
 
 
 def temporary_directory(spark: Any) -> StateDirectory:
-    """A directory for as long as it is used. Raises UsageError where tasks run on other machines than this."""
+    """Makes a temporary directory. Raises UsageError if tasks run on other machines than this."""
     if not is_on_this_machine(spark):
         raise UsageError(
             "a database on a cluster needs a directory that all of its tasks can reach",
@@ -295,9 +295,9 @@ def _unusable(address: str, error: Exception) -> UsageError:
 
 
 def _keep() -> None:
-    """A directory that a user named is the user's."""
+    """Does nothing: a directory that a user named is the user's."""
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The table with every column nullable, as Parquet readers and joins give them; it must have a column."""
+    """Returns the table with every column nullable, as Parquet readers and joins give them; it must have a column."""
     return pa.Table.from_arrays(table.columns, names=table.column_names)

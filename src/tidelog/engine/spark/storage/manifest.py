@@ -1,7 +1,7 @@
-"""The manifest: one small JSON file that says what a database on Spark is, as of one commit.
+"""The manifest: one small JSON file that describes a database on Spark as of one commit.
 
-It names the epoch, the files of every relation, the program that derived them, and the marks of whoever feeds the
-database. What it does not name does not exist; so whoever replaces it has committed. `published` does that.
+It names the epoch, the files of every relation, the program that derived them, and the marks of the feeds of the
+database. A file that it does not name does not count, so to replace the manifest is to commit (`publish`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Waiting = Mapping[str, tuple[Changed | None, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the rows were derived by: the program in the form in which the database layer stores it, a digest of what
-    it means, the declared versions of its extern functions, and what was done to its rules since (`rules.rule_set`)."""
+    """The origin of the rows: the program in the form in which the database layer stores it, a digest of its meaning,
+    the declared versions of its extern functions, and the later changes of its rules (`rules.rule_changes.rule_set`)."""
 
     program: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
@@ -35,10 +35,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is visible. Manifests are numbered (`version`); an epoch has one or, where only marks were set, several.
+    """The visible state. Manifests are numbered (`version`); an epoch has one or, where only marks were set, several.
 
     `retired` has files that are no longer part of the state, by the last epoch that needed them: readers may still.
-    `waiting` has for each delayed relation what it gets in the epochs to come (`delays`).
+    `waiting` has for each delayed relation its changes in the epochs to come (`delays`).
     """
 
     version: int
@@ -57,7 +57,7 @@ class Manifest:
 
     @property
     def named(self) -> frozenset[str]:
-        """The files of the state, and those that stay a while."""
+        """The files of the state, and the retired ones."""
         return self.files.union(*self.retired.values())
 
     def to_json(self) -> str:
@@ -67,7 +67,7 @@ class Manifest:
 
     @staticmethod
     def from_json(text: str, place: str) -> Manifest:
-        """The reverse. Raises DataError for a text that is not as it was written, UsageError for another format."""
+        """Reads `to_json`. Raises DataError for a damaged text, UsageError for another format."""
         try:
             document = json.loads(text)
             if document["format"] != FORMAT:
@@ -89,8 +89,8 @@ class Manifest:
 
 
 def retire(manifest: Manifest, old: Manifest, changes: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """The retired files once `manifest` follows on `old`: its state's files that are not needed any more as well, and
-    the files with what changed."""
+    """Returns the retired files once `manifest` follows on `old`: with the files of the old state that are no longer
+    needed, and the files of changes."""
     needed = manifest.files
     retired = {epoch: set(names) for epoch, names in old.retired.items()}
     retired.setdefault(old.epoch, set()).update(old.files - needed)
@@ -99,10 +99,10 @@ def retire(manifest: Manifest, old: Manifest, changes: Iterable[str]) -> dict[in
 
 
 def expire(retired: Mapping[int, tuple[str, ...]], before: int, held: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """The retired files without those of all epochs before one, except those that somebody holds."""
+    """Returns the retired files without those of epochs before `before`, except those that are `held`."""
     kept = set(held)
-    left = {epoch: names if epoch >= before else tuple(kept.intersection(names)) for epoch, names in retired.items()}
-    return {epoch: names for epoch, names in left.items() if names}
+    named = {epoch: names if epoch >= before else tuple(kept.intersection(names)) for epoch, names in retired.items()}
+    return {epoch: names for epoch, names in named.items() if names}
 
 
 def _checksum(body: Mapping[str, Any]) -> int:
@@ -110,7 +110,7 @@ def _checksum(body: Mapping[str, Any]) -> int:
 
 
 def waiting_from_json(value: Mapping[str, Any]) -> dict[str, tuple[Changed | None, ...]]:
-    """The reverse of `dataclasses.asdict`."""
+    """Reads the result of `dataclasses.asdict`."""
     return {
         name: tuple(None if each is None else Changed(**{**each, "files": tuple(each["files"])}) for each in queue)
         for name, queue in value.items()

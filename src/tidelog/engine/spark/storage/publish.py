@@ -1,12 +1,12 @@
-"""The state that is in force: a directory, and the last manifest in it.
+"""Publishes the state: a directory, and the last manifest in it.
 
-A commit is one more manifest, under the next number. All files that it names are complete by then (and on the disk,
-where that is asked for); the highest number is what counts, so a commit has happened when its manifest has its name,
-and not before. Nothing else is ever replaced: so this works on file systems that cannot rename over a file (HDFS), and
+A commit is one more manifest, under the next number. All files that it names are complete by then (and on the disk, if
+requested). The manifest with the highest number is in force, so a commit has happened when its manifest has its name,
+and not before. Nothing else is ever replaced, so this works on file systems that cannot rename over a file (HDFS), and
 on object stores, where a file appears whole or not at all.
 
-One process writes. On a local disk a lock sees to that. Elsewhere there is none that all file systems have, so a writer
-looks before each commit whether the last manifest is its own: of two writers, one is refused at its next commit.
+One process writes. On a local disk a lock ensures that. No lock works on all other file systems, so there a writer
+checks before each commit that the last manifest is its own: of two writers, one is refused at its next commit.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ class Published:
         return not self.manifest.version
 
     def refresh(self) -> None:
-        """Takes over what another process has published since."""
+        """Reads the manifest that another process has published since."""
         found = last_manifest(self.directory)
         if found is None:
             raise not_a_database(self.directory.address, "there is no manifest in it any more")
         self.manifest = found
 
     def publish(self, manifest: Manifest, changes: Iterable[str], held: Iterable[str]) -> None:
-        """Makes this the manifest in force; its number and its retired files are seen to here.
+        """Makes this the manifest in force; sets its number and its retired files.
 
-        `changes` are files with what changed in the epoch, `held` those that somebody may still read. Raises UsageError
-        where another process has published meanwhile, TransactionError where it cannot be written; then nothing has
-        happened.
+        `changes` are files with the changes of the epoch, `held` those that may still be read. Raises UsageError if
+        another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
         """
         old, held = self.manifest, frozenset(held)
         retired = expire(retire(manifest, old, changes), manifest.epoch - self._keep_epochs, held)
@@ -64,7 +63,7 @@ class Published:
         self._remove(old.named - new.named, held)
 
     def become_writer(self) -> None:
-        """Begins to write, and removes what a crash has left: files that no manifest names, drafts, older manifests.
+        """Begins to write, and removes the remains of a crash: files that no manifest names, drafts, older manifests.
 
         The manifest is published again first. So another writer, where no lock keeps it out, cannot commit any more:
         the files that it is writing are about to be removed. Raises as `publish` does.
@@ -83,7 +82,7 @@ class Published:
             raise in_use(self.directory.address, "another process, which has committed since this one did")
 
     def _remove(self, names: Iterable[str], held: frozenset[str]) -> None:
-        """Removes files that are named no longer, and what an epoch wrote for itself alone."""
+        """Removes files that are named no longer, and the temporary files of an epoch."""
         folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
         try:
             for epoch in folders:
@@ -94,9 +93,9 @@ class Published:
 
 
 def last_manifest(directory: StateDirectory) -> Manifest | None:
-    """The manifest in force; None where there is none.
+    """Returns the manifest in force; None if there is none.
 
-    Raises DataError where it is damaged, UsageError where another version of Tidelog wrote it.
+    Raises DataError if it is damaged, UsageError if another version of Tidelog wrote it.
     """
     for _ in range(100):
         versions = directory.manifests()
@@ -111,6 +110,6 @@ def last_manifest(directory: StateDirectory) -> Manifest | None:
 
 
 def stored_basis(directory: StateDirectory) -> Basis | None:
-    """What the rows of the database in a directory were derived by; None where there is no database."""
+    """Returns the basis of the database in a directory; None if there is no database."""
     found = last_manifest(directory)
     return None if found is None else found.basis

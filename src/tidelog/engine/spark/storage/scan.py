@@ -1,6 +1,6 @@
 """State files → DataFrames, read where they lie: no row passes through the driver.
 
-A frame has the relation's columns as `c0`, ... in the types of `encode.stored_type`. Schemas are given, not inferred:
+A frame has the relation's columns as `c0`, ... in the types of `columns.stored_type`. Schemas are given, not inferred:
 to look into the files first would be a job of its own.
 """
 
@@ -20,7 +20,7 @@ from tidelog.values import Definitions
 def scan_rows(
     spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None, numbers: bool = False
 ) -> Any:
-    """The visible rows of a relation, with `numbers` also the three of a counted one."""
+    """Returns the visible rows of a relation; with `numbers`, also rank, count and total of a counted one."""
     from pyspark.sql import functions as f
 
     buckets = stored.buckets if stored is not None else ()
@@ -42,12 +42,12 @@ def scan_rows(
 
 
 def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
-    """The rows that came in an epoch, or those that went."""
+    """Returns the inserted or the deleted rows of an epoch."""
     return scan_weighted(spark, directory, relation, changed, inserted).drop(TOTAL)
 
 
 def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
-    """The rows that came in an epoch, or those that went, with what their weights have changed by as `_total`."""
+    """Returns the inserted or the deleted rows of an epoch, with the changes of their weights as `_total`."""
     from pyspark.sql import functions as f
 
     rows = scan_files(spark, directory, relation, changed.files)
@@ -59,7 +59,7 @@ def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, cha
 
 
 def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
-    """A scanned frame in the encoding of frames; `more` are columns that come along."""
+    """Returns a scanned frame in the encoding of frames, with the columns `more`."""
     from pyspark.sql import functions as f
 
     values = [to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
@@ -67,12 +67,12 @@ def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
 
 
 def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) -> Any:
-    """A scanned frame under the names of the program, and of what it has besides, as users see it."""
+    """Returns a scanned frame as users see it, with the column names of the program."""
     return shown(frame, relation, definitions).toDF(*(column.name for column in relation.columns), *more)
 
 
 def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:
-    """All rows of some files with their numbers, which are null where a file has none."""
+    """Returns all rows of some files with their numbers, which are null if a file has none."""
     schema = stored_schema(relation, NUMBERS)
     if not files:
         return spark.createDataFrame([], schema)

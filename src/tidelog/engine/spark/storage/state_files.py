@@ -1,21 +1,21 @@
-"""The state of a database on Spark: Parquet files; a manifest says which of them count (`manifest`).
+"""The state of a database on Spark: Parquet files, of which the `manifest` names those that count.
 
 A relation is cut into buckets (one, unless its stratum is decomposed). A bucket is base files and at most one delta
-file; a row of the delta stands for the row of the base with the same columns, and a `_total` of 0 says that it is gone:
+file; a row of the delta replaces the row of the base with the same columns, and a `_total` of 0 marks a deleted row:
 
     visible = base without the rows of the delta + the rows of the delta with _total > 0
 
-An epoch reads the old delta, lays its own changes over it and writes a new one, or a new base when the delta would be
-a large part of it. So every bucket is read with at most one anti-join, by pyarrow in tasks and by Spark alike.
+An epoch merges its changes into the old delta and writes a new one, or a new base when the delta would be a large part
+of it. So every bucket is read with at most one anti-join, by pyarrow in tasks and by Spark alike.
 Files are never changed, and their names never used again. An epoch becomes visible when its manifest has its name:
 before that instant nothing has happened, after it everything has.
 
 Columns are named by position (`c0`, `c1`, ...): names of the program may differ only in case, which Spark ignores, or
 be the names of the numbers that stand beside them (`_rank`, `_count`, `_total`; a plain set has only `_total`). Their
-types are those of `rules.stored`.
+types are those of `rules.schema.stored`.
 
-Of a weighted relation `_total` is the weight. A row whose weight is negative is kept, too, but is not visible. A stream
-has no files: it is what an epoch changes, and nothing else.
+The `_total` of a weighted relation is the weight. A row with a negative weight is stored, too, but is not visible. A
+stream has no files but those of an epoch's changes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DELTA_SHARE = 0.2
 class Bucket:
     """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible.
 
-    `keys` is the file with its filters (`join_keys`), if it has any.
+    `keys` is the file with its filters (`key_filters`), if it has any.
     """
 
     rows: int = 0
@@ -80,16 +80,16 @@ class Stored:
         return tuple(name for bucket in self.buckets for name in bucket.files)
 
     def is_cut(self, cut: Cut) -> bool:
-        """True when the bucket that is asked for is one of those stored."""
+        """True if the requested bucket is one of those stored."""
         return self.column == cut.column and len(self.buckets) == cut.buckets
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The rows of one relation that came (a positive `_total`) and went (`_total` 0) in an epoch.
+    """The inserted (a positive `_total`) and deleted (`_total` 0) rows of one relation in an epoch.
 
-    Where all rows came, the files may be those of the state. If they are `weighted`, `_total` is what the weight of the
-    row has changed by, never 0.
+    If all rows are inserted, the files may be those of the state. If they are `weighted`, `_total` is the change of the
+    row's weight, never 0.
     """
 
     files: tuple[str, ...]
@@ -100,7 +100,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One bucket of many, by the value of a column: a part of a relation as a task wants it."""
+    """One bucket of many, by the value of a column: the part of a relation for one task."""
 
     column: int
     buckets: int
@@ -108,7 +108,7 @@ class Cut:
 
 
 def positional(relation: Relation) -> Relation:
-    """The same relation with columns named by position; whether it is functional is not for tasks to say."""
+    """Returns the relation with columns named by position, and not functional: tasks do not check that."""
     columns = tuple(Column(f"c{i}", column.type) for i, column in enumerate(relation.columns))
     return replace(relation, columns=columns, functional=0)
 
@@ -121,7 +121,7 @@ def read_rows(
     numbers: bool = False,
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """The visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation.
+    """Returns the visible rows: `c0`, ... and `_total`, or with `numbers` all three of a counted relation.
 
     With `where`, a condition on their values, only the rows for which it holds.
     """
@@ -137,32 +137,32 @@ def read_weights(
     numbers: bool = False,
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """All rows that have a weight, visible or not, in the form of `read_rows`."""
+    """Returns all rows that have a weight, visible or not, in the form of `read_rows`."""
     return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
-    """The rows that came (`_total` 1) and went (0); if they are weighted, with what their weights changed by."""
+    """Returns inserted (`_total` 1) and deleted (0) rows; weighted rows with the changes of their weights."""
     values = [f"c{i}" for i in range(len(relation.columns))]
     table = _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
-    came = table[TOTAL] if changed.weighted else pc.cast(pc.greater(table[TOTAL], 0), pa.int64())
-    return table.set_column(len(values), TOTAL, came)
+    total = table[TOTAL] if changed.weighted else pc.cast(pc.greater(table[TOTAL], 0), pa.int64())
+    return table.set_column(len(values), TOTAL, total)
 
 
-def changes_table(values: Sequence[str], came: pa.Table, went: pa.Table) -> pa.Table:
-    """The rows that came and went, in the form of `read_changes`; the tables may have more columns than the values."""
+def changes_table(values: Sequence[str], inserted: pa.Table, deleted: pa.Table) -> pa.Table:
+    """Returns inserted and deleted rows in the form of `read_changes`; further columns are dropped."""
     parts = [
         pa.Table.from_arrays(
             [*(table.column(name) for name in values), pa.repeat(pa.scalar(total, pa.int64()), table.num_rows)],
             names=[*values, TOTAL],
         )
-        for table, total in ((came, 1), (went, 0))
+        for table, total in ((inserted, 1), (deleted, 0))
     ]
     return pa.concat_tables(parts)
 
 
 def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
-    """What the tables, each with `_total`, come to for each row that they have; no zeros."""
+    """Returns the sum of `_total` over the tables for each of their rows; no zeros."""
     both = pa.concat_tables([plain(table.select([*values, TOTAL])) for table in tables])
     if values:
         sums = both.group_by(list(values), use_threads=False).aggregate([(TOTAL, "sum")])
@@ -173,13 +173,13 @@ def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
 
 
 def negated(table: pa.Table) -> pa.Table:
-    """The table with every `_total` the other way round."""
+    """Returns the table with every `_total` negated."""
     place = table.column_names.index(TOTAL)
     return table.set_column(place, TOTAL, pc.negate(table[TOTAL]))
 
 
 def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
-    """The rows of `read_changes` by what they do to the weight of a row: -1 and +1, for weights any number."""
+    """Returns the rows of `read_changes` by their change of weight: -1 and +1, for weighted ones any number."""
     if not weighted:
         return [(sign, table.filter(pc.equal(table[TOTAL], total))) for sign, total in ((-1, 0), (+1, 1))]
     weights = sorted(pc.unique(table[TOTAL]).to_pylist())
@@ -204,7 +204,7 @@ def _read_stored(
 
 
 def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
-    """All rows of some state files, those with a `_total` of 0 among them, with their numbers."""
+    """Returns all rows of some state files with their numbers, also those with a `_total` of 0."""
     values = [f"c{i}" for i in range(len(relation.columns))]
     return _read_files(directory, files, _empty(relation, [*values, *NUMBERS]))
 
@@ -212,7 +212,7 @@ def read_state(directory: StateDirectory, relation: Relation, files: Sequence[st
 def _read_buckets(
     directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table, where: pc.Expression | None
 ) -> pa.Table:
-    """The visible rows of some buckets; `empty` has the columns that are wanted."""
+    """Returns the visible rows of some buckets, with the columns of `empty`."""
     tables = [empty]
     for bucket in buckets:
         table = _read_files(directory, bucket.base, empty, where)
@@ -226,7 +226,7 @@ def _read_buckets(
 def _read_files(
     directory: StateDirectory, names: Sequence[str], empty: pa.Table, where: pc.Expression | None = None
 ) -> pa.Table:
-    """The rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
+    """Returns the rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
     return pa.concat_tables([empty, *(_read_file(directory, name, empty, where) for name in names)])
 
 
@@ -238,7 +238,7 @@ def _read_file(directory: StateDirectory, name: str, empty: pa.Table, where: pc.
 
 
 def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
-    """Both tables' rows; where both have a row with the same values, the one from above."""
+    """Returns both tables' rows; of two rows with the same values, the one from above."""
     values = [name for name in below.column_names if name not in NUMBERS]
     if not above.num_rows:
         return below
@@ -257,7 +257,7 @@ def write_bucket(
     changed: pa.Table,
     whole: Callable[[], pa.Table],
 ) -> Bucket:
-    """The bucket after an epoch that `changed` some rows and left `rows` visible, which `whole` gives if need be.
+    """Writes the bucket after an epoch with these `changed` rows; `rows` are visible now, and `whole` returns them.
 
     Costs the delta so far and the change; now and then, when these are a fifth of it, the whole bucket.
     """
@@ -269,7 +269,7 @@ def write_bucket(
 
 
 def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, rows: int, changed: pa.Table) -> Bucket:
-    """The bucket with `changed` rows laid over its base, and over those that lie there already."""
+    """Writes the bucket with `changed` rows merged into its delta."""
     changed = plain(changed)
     if old.delta is not None:
         changed = overlay(directory.read(old.delta, changed.column_names), changed)
@@ -279,7 +279,7 @@ def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, r
 
 
 def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Table) -> Bucket:
-    """A bucket with just these rows, of which those with a positive `_total` are visible."""
+    """Writes a bucket with just these rows, of which those with a positive `_total` are visible."""
     if not table.num_rows:
         return Bucket()
     file = directory.new_name(epoch, name, "base")
@@ -288,12 +288,12 @@ def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Tabl
 
 
 def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
-    """The reverse of `dataclasses.asdict`."""
+    """Reads the result of `dataclasses.asdict`."""
     return Bucket(**{**value, "base": tuple(value["base"])})
 
 
 def stored_from_json(value: Mapping[str, Any]) -> Stored:
-    """The reverse of `dataclasses.asdict`."""
+    """Reads the result of `dataclasses.asdict`."""
     return Stored(**{**value, "buckets": tuple(map(bucket_from_json, value["buckets"]))})
 
 

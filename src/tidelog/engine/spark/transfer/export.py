@@ -111,10 +111,10 @@ def _write_changes(table: pa.Table, source: Relation, epoch: int, directory: Sta
     if not table.num_rows:
         return None
     changes = _positional(table, source, (TOTAL,))
-    came = pc.greater(changes[TOTAL], 0)
-    inserted = pc.sum(came).as_py()
+    is_inserted = pc.greater(changes[TOTAL], 0)
+    inserted = pc.sum(is_inserted).as_py()
     if not source.weighted:
-        changes = _with_total(changes, pc.cast(came, pa.int64()))
+        changes = _with_total(changes, pc.cast(is_inserted, pa.int64()))
     file = directory.new_name(epoch, source.name, "changes")
     directory.write(file, changes)
     return Changed((file,), inserted, table.num_rows - inserted, source.weighted)
@@ -124,8 +124,8 @@ def _read_changes(changed: Changed | None, relation: Relation, directory: StateD
     """The reverse."""
     table = read_changes(directory, relation, changed or Changed((), 0, 0))
     if changed is not None and not changed.weighted:
-        came = pc.greater(table[TOTAL], 0)
-        table = _with_total(table, pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64())))
+        is_inserted = pc.greater(table[TOTAL], 0)
+        table = _with_total(table, pc.if_else(is_inserted, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64())))
     return _named(table, relation)
 
 
