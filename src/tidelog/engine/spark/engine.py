@@ -1,13 +1,13 @@
 """The Spark engine: a database whose state is Parquet, kept up to date by Spark jobs, epoch by epoch.
 
-`commit` nets the writes, runs one job per touched segment (`epoch`), and publishes a manifest that names the files of
-the new state. What fails before that leaves the old manifest in force, and its files are removed. Only the DataFrame
+`commit` nets the writes, runs one job per touched segment (`run_epoch`), and publishes a manifest that names the files
+of the new state. A failure before that leaves the old manifest in force, and removes the new files. Only the DataFrame
 API is used, so classic sessions and Spark Connect serve alike.
 
-The manifest is all that an engine needs to go on where another one ended, however it did: nothing is replayed.
+The manifest is all that an engine needs to continue after another one, however that ended: nothing is replayed.
 
-DataFrames that were handed out read files. Those of an epoch stay for the next `keep_epochs` epochs, so a lazy
-DataFrame should be used, cached or written within that time.
+DataFrames of users are lazy and read files. Those of an epoch stay for the next `keep_epochs` epochs, so a DataFrame
+should be used, cached or written within that time.
 """
 
 from __future__ import annotations
@@ -84,14 +84,13 @@ from tidelog.rules.schema.storable import know_functions, unstorable_column
 from tidelog.rules.schema.stored import stored_rows
 
 KEEP_EPOCHS = 8
-"""For how many epochs the files of an epoch stay after it, unless something else is asked for."""
+"""For how many epochs the files of an epoch stay after it, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a state is opened: to be read or written, with what to do when it is closed (the writer's lock is given
-    back), and whether a commit is on the disk before it counts. `check_form` raises where another engine has taken the
-    directory over."""
+    """The way a state is opened: for reading or writing, the action on close (it releases the writer's lock), and
+    whether a commit is on the disk before it counts. `check_form` raises if another engine has the directory now."""
 
     is_read_only: bool = False
     release: Callable[[], object] | None = None
@@ -105,13 +104,13 @@ class SparkEngine:
 
     `spark` is the session, by default the active one or a new local one. `path` is a directory for the state, which
     tasks must reach too; without it a local session gets a temporary one, removed by `close`. If there is a state in
-    it, this engine goes on with that: it must be of the same program, `basis`, which is for the caller to see to.
+    it, this engine continues from it: the caller ensures that it is of the same program, `basis`.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
-    tasks of a decomposed segment, by default the number that the session runs at a time. `asked` is for the engines
-    inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program` has. With `auto`,
-    strata run in this process where that is faster, and a session is made when the first one is needed.
+    tasks of a decomposed segment, by default the number that the session runs at a time. `asked` has the options of the
+    engines inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program` has.
+    With `auto`, strata run in this process where that is faster, and a session is made when it is first needed.
 
-    Raises MissingDependencyError without PySpark or Java, UsageError for a path or plan that cannot be, DataError for a
+    Raises MissingDependencyError without PySpark or Java, UsageError for an impossible path or plan, DataError for a
     state that is damaged.
     """
 
@@ -167,7 +166,7 @@ class SparkEngine:
         self._chooser = self._new_chooser(self._plans)  # a request that cannot be is an error here
 
     def _take(self, program: RuleProgram) -> None:
-        """Takes the rules of a program for those of the epochs to come."""
+        """Takes the rules of a program for the epochs to come."""
         _refuse_unstorable(program)
         know_functions(program)
         self._split = split = split_inputs(program, self._relations_stored)
@@ -183,7 +182,7 @@ class SparkEngine:
         return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit)
 
     def open(self) -> Outcome:
-        """The state of the last commit; for a new directory, what the program's own facts imply."""
+        """Opens the state of the last commit; in a new directory, derives the program's own facts."""
         started = perf_counter()
         if self._access.is_read_only:
             self._check_program(self._basis)
@@ -199,24 +198,24 @@ class SparkEngine:
 
     @property
     def address(self) -> str:
-        """Where the state is."""
+        """The address of the state."""
         return self._directory.address
 
     def written(self, relation: str) -> str:
-        """The relation that takes what users write into an input relation; another, where rules derive it too."""
+        """Returns the relation that takes the writes to an input relation; another one, if rules derive it too."""
         return self._written[relation]
 
     def facts_stored(self, relation: str) -> Stored | None:
-        """Where the facts of an input relation are."""
+        """Returns the stored facts of an input relation."""
         return self._stored(self._written[relation])
 
     def reader_of(self, program: RuleProgram) -> SparkEngine:
-        """An engine that reads the same state as one of another program, the one that it is of."""
+        """Returns an engine that reads the same state, for `program`, by which the state was derived."""
         return SparkEngine(program, self._spark, self.address, access=Access(is_read_only=True))
 
     def migrate(self, facts: Mapping[str, Stored], operations: Sequence[Operation]) -> None:
-        """Goes on from a state of another program: of its relations only these are taken over, under their names here,
-        with further writes to them; all else is derived anew, as an epoch of its own."""
+        """Continues from a state of another program: keeps only these of its relations, under their names here, with
+        further writes to them; recomputes all others, in an epoch of its own."""
         self._state.become_writer()
         self._recompute(facts, operations)
 
@@ -309,12 +308,12 @@ class SparkEngine:
         return self._rules
 
     def refresh(self) -> tuple[SparkEngine, EpochReport] | None:
-        """See `Engine.refresh`. Raises UsageError where the database is one of another program or engine now."""
+        """Implements `Engine.refresh`. Raises UsageError if the database now belongs to another program or engine."""
         if not self._access.is_read_only:
             return None
         self._access.check_form()
         started, before = perf_counter(), self._state.manifest
-        self._forget_questions()
+        self._release_queries()
         self._state.refresh()
         try:
             self._check_program(before.basis)
@@ -334,11 +333,10 @@ class SparkEngine:
         self._tell = tell
 
     def close(self) -> None:
-        """Gives the writer's place back. A temporary state is removed; changes that somebody still holds are taken into
-        memory first."""
+        """Releases the writer's lock. Removes a temporary state, after reading changes still in use into memory."""
         if os.getpid() != self._process:
             return
-        self._forget_questions()
+        self._release_queries()
         if self._access.release is not None:
             self._access.release()
         self._frames.states.close()
@@ -352,26 +350,26 @@ class SparkEngine:
         return lookup(self._directory, declared, stored, columns, key, self._context.definitions)
 
     def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
-        """See `queries.Source`."""
+        """Implements `queries.Source.read`."""
         declared, stored = self._relations[relation], self._stored(relation)
         read = read_weights if declared.weighted else read_rows
         return read(self._directory, declared, stored, numbers=self._is_counted(relation), where=where)
 
     def _facts_of_users(self) -> dict[str, str]:
-        """For input relations that rules derive too: the relation with the facts of users."""
+        """Returns, for input relations that rules derive too, the relation with the facts of users."""
         return {name: written for name, written in self._written.items() if name != written}
 
     def _is_counted(self, relation: str) -> bool:
         stored = self._stored(relation)
         return stored is not None and stored.counted
 
-    def _forget_questions(self) -> None:
+    def _release_queries(self) -> None:
         if self._queries is not None:
             self._queries.release()
             self._queries = None
 
     def _check_program(self, basis: Basis) -> None:
-        """Raises UsageError where the state is of another program."""
+        """Raises UsageError if the state is of another program."""
         if self._state.manifest.basis.digest != basis.digest:
             raise other_program(self._directory.address)
 
@@ -383,7 +381,7 @@ class SparkEngine:
         return self._relations_stored.get(relation)
 
     def _recompute(self, old: Mapping[str, Stored], operations: Sequence[Operation] = ()) -> None:
-        """An epoch that derives recompute_all from the facts among what is stored, whatever that was derived by."""
+        """Runs an epoch that derives all relations from the stored facts, whatever the stored state was derived by."""
         outcome = self._attempt(operations, perf_counter(), {}, recomputed_from=old)
         assert outcome is not None
 
@@ -396,11 +394,11 @@ class SparkEngine:
         recomputed_from: Mapping[str, Stored] | None = None,
         change: RuleChange | None = None,
     ) -> Outcome | None:
-        """One attempt at the next epoch; whatever stops it, the state is that of the last one."""
+        """Attempts the next epoch; if anything fails, the state is that of the last one."""
         last = self._state.manifest
         number = last.epoch + 1
         label = uuid.uuid4().hex[:12]
-        self._forget_questions()
+        self._release_queries()
         self._directory.make(number)
         attempt = Attempt(
             self._spark, self._directory, number, label, self._context, started, self._cancellation, self._tell
@@ -451,11 +449,11 @@ class SparkEngine:
         return Outcome(changes, report)
 
     def _rule_written(self, rule: Rule) -> Rule:
-        """The rule of the program that a rule is part of."""
+        """Returns the rule of the program that a rule is part of."""
         return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
     def _all_rows(self, relation: str, target: str, sign: int) -> list[Operation]:
-        """What gives the committed rows of a relation to another one, or takes them from it."""
+        """Returns operations that insert the committed rows of a relation into another one, or delete them from it."""
         by_weight: dict[int, list[Row]] = {}
         for row, weight in self.rows(relation):
             by_weight.setdefault(weight, []).append(row)

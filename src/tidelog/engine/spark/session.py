@@ -1,11 +1,11 @@
-"""Nothing → a Spark session that suits Tidelog: local, small, quiet.
+"""Spark sessions: makes one that suits Tidelog (local, small, quiet), and tells what a given one can do.
 
 The settings follow from one measurement: a Spark job costs 0.1 to 0.7 s however little it does. So partitions are as
 many as cores (not 200), adaptive execution is off (it runs each shuffle as a job of its own), and everything that
 serves people who watch clusters (the web page, the progress bar, warnings) is off. Tidelog works with any session,
-classic or Connect; this is only the one it makes when it is given none.
+classic or Connect; it makes this one only when it is given none.
 
-Nothing here imports pyspark before it is asked for a session, so the package works without Java.
+Nothing here imports pyspark before a session is requested, so the package works without Java.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def require_java() -> None:
 
 
 def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
-    """The session of this process, or a new local one with `cores` tasks at a time (all cores when None).
+    """Returns the session of this process, or a new local one with `cores` tasks at a time (all cores when None).
 
     Raises MissingDependencyError when PySpark or Java is missing or does not start.
     """
@@ -94,13 +94,13 @@ def local_session(*, cores: int | None = None, memory: str = "4g") -> Any:
 
 
 def active_session() -> Any:
-    """The session of this process; None where there is none, or nobody has asked for PySpark yet."""
+    """Returns the session of this process; None if there is none, or PySpark is not imported yet."""
     loaded = sys.modules.get("pyspark.sql")
     return None if loaded is None else loaded.SparkSession.getActiveSession()
 
 
 class LazySession:
-    """A local session that is made when something is first asked of it. `when_made` is called then."""
+    """A local session that is made at its first use. `when_made` is called then."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -127,7 +127,7 @@ class LazySession:
 
 
 def is_started(spark: Any) -> bool:
-    """Whether a session is there already."""
+    """True if a session is there already."""
     return not isinstance(spark, LazySession) or spark.is_made
 
 
@@ -145,7 +145,7 @@ def require_running(spark: Any) -> None:
 
 
 def parallel_tasks(spark: Any) -> int:
-    """How many tasks a session runs at once, as far as its settings tell."""
+    """Returns how many tasks a session runs at once, as far as its settings tell."""
     if isinstance(spark, LazySession):
         return spark.tasks
     here = re.fullmatch(r"local(?:\[(\d+|\*)(?:,.*)?\])?", _master(spark))
@@ -162,12 +162,12 @@ def parallel_tasks(spark: Any) -> int:
 
 
 def is_on_one_machine(spark: Any) -> bool:
-    """Whether all tasks run on one machine, so that they share its disk."""
+    """True if all tasks run on one machine, so that they share its disk."""
     return isinstance(spark, LazySession) or _master(spark).startswith("local")
 
 
 def is_on_this_machine(spark: Any) -> bool:
-    """Whether all tasks run on the machine of this process; a server of Spark Connect may be elsewhere."""
+    """True if all tasks run on the machine of this process; a server of Spark Connect may be elsewhere."""
     if isinstance(spark, LazySession):
         return True
     is_here = not is_connect(spark) or spark.client.host in ("localhost", "127.0.0.1", "::1")
@@ -175,7 +175,7 @@ def is_on_this_machine(spark: Any) -> bool:
 
 
 def is_connect(spark: Any) -> bool:
-    """Whether a session is one of Spark Connect, which has neither Java nor a context."""
+    """True if a session is one of Spark Connect, which has neither Java nor a context."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -192,10 +192,10 @@ def _find_java() -> str | None:
 
 @contextlib.contextmanager
 def _java_talks_to_a_file() -> Iterator[Path]:
-    """While open, a process that is started writes its standard error to the file that is yielded.
+    """Yields a file for the standard error of a process that is started inside the block.
 
     Java greets with warnings that no context silences, and the JVM keeps for life the standard error it starts with.
-    What matters of it (a failed job) comes back as a Python exception.
+    Errors that matter (a failed job) become Python exceptions.
     """
     handle, name = tempfile.mkstemp(prefix="tidelog-spark-", suffix=".log")
     atexit.register(Path(name).unlink, missing_ok=True)

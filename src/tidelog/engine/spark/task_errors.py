@@ -1,8 +1,8 @@
 """A Tidelog error in a task → the same error in the driver.
 
-A task that maintains buckets hands its error back as its result: the job succeeds, so Spark neither tries the same
-failing rule again nor prints a trace. Inside a DataFrame plan a row is all that can be handed on, so there an error is
-raised with its description in the message, and found again in what PySpark makes of it.
+A task that maintains buckets returns its error as its result: the job succeeds, so Spark neither tries the same
+failing rule again nor prints a trace. A task of a DataFrame plan can return only rows, so there an error is raised with
+its description in the message, and found again in PySpark's exception.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class CarriedError(Exception):
 
 
 def describe(error: TidelogError) -> str:
-    """The error as JSON text."""
+    """Returns the error as JSON text."""
     kind = next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "InternalError")
     return json.dumps({"kind": kind, "message": error.message, "code": error.code, "help": error.help})
 
 
 def revive(description: str) -> TidelogError:
-    """The error that `describe` described."""
+    """Returns the error that `describe` described."""
     value = json.loads(description)
     return _KINDS[value["kind"]](value["message"], code=value["code"], help=value["help"])
 
 
 def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
-    """The error of a rule that divides by zero, in the words of the local engine."""
+    """Returns the error of a rule that divides by zero, in the words of the local engine."""
     return EvaluationError(
         f"division by zero in the rule `{rule}` at {place} (stratum {stratum}); the last commit is intact",
         code=Code.DIVISION_BY_ZERO,
@@ -56,7 +56,7 @@ def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns what a failed Spark job raises into the Tidelog error it carries, or into one that says what Spark says."""
+    """Turns the exception of a failed Spark job into the Tidelog error it carries, or into one with Spark's message."""
     try:
         yield
     except _failures() as error:
@@ -76,8 +76,8 @@ def spark_errors() -> Iterator[None]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What a failed job raises: not all that Java says becomes an exception of PySpark. A client of Spark Connect may
-    have no bridge to Java."""
+    """Returns the exceptions of a failed job: not all errors of Java become exceptions of PySpark. A client of Spark
+    Connect may have no bridge to Java."""
     from pyspark.errors import PySparkException
 
     try:
@@ -88,7 +88,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _reason(error: Exception) -> str:
-    """What Spark says, on one line; Python's bridge to Java says first that it was called."""
+    """Returns Spark's message on one line; Python's bridge to Java puts its own in front."""
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
     said = [line for line in lines if not line.startswith("An error occurred while calling")]
     return said[0] if said else type(error).__name__

@@ -1,4 +1,4 @@
-"""How a value looks in a Spark column, at three places.
+"""Values ↔ Spark columns, at three places: in frames, in files, and in DataFrames of users.
 
 | type | in frames (joined, hashed, counted) | stored and shown to users | also taken from users |
 | --- | --- | --- | --- |
@@ -38,7 +38,7 @@ _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 
 
 def stored_type(type_: Type) -> str:
-    """The Spark type, in SQL, of a stored column."""
+    """Returns the Spark type, in SQL, of a stored column."""
     match plain_type(type_):
         case BoolType():
             return "boolean"
@@ -59,7 +59,7 @@ _SIGNED = ((8, "byte"), (16, "short"), (32, "int"), (64, "long"))
 
 
 def frame_type(type_: Type) -> str:
-    """The Spark type, in SQL, of a column in frames."""
+    """Returns the Spark type, in SQL, of a column in frames."""
     bare = plain_type(type_)
     if not is_plain(bare):
         return "binary"
@@ -71,13 +71,13 @@ def frame_type(type_: Type) -> str:
 
 
 def stored_schema(relation: Relation, extra: Sequence[str] = ()) -> str:
-    """The schema of a relation's files, columns named by position, with more columns of type long."""
+    """Returns the schema of a relation's files, columns named by position, with more columns of type long."""
     columns = [f"c{i} {stored_type(column.type)}" for i, column in enumerate(relation.columns)]
     return ", ".join(columns + [f"{name} long" for name in extra])
 
 
 def to_frame(column: Any, type_: Type) -> Any:
-    """A stored column as frames hold it."""
+    """Converts a stored column to a column of frames."""
     from pyspark.sql import functions as f
 
     if _is_full_word(type_):
@@ -87,7 +87,7 @@ def to_frame(column: Any, type_: Type) -> Any:
 
 
 def from_frame(column: Any, type_: Type) -> Any:
-    """A column of frames as it is stored."""
+    """Converts a column of frames to a stored column."""
     from pyspark.sql import functions as f
 
     if _is_full_word(type_):
@@ -97,7 +97,7 @@ def from_frame(column: Any, type_: Type) -> Any:
 
 
 def constant_column(constant: Constant, definitions: Definitions) -> Any:
-    """A value of the program as a column of frames."""
+    """Returns a constant of the program as a column of frames."""
     from pyspark.sql import functions as f
 
     (value,) = encode_values([constant.value], constant.type, definitions)
@@ -105,7 +105,7 @@ def constant_column(constant: Constant, definitions: Definitions) -> Any:
 
 
 def encode_values(values: list[Any], type_: Type, definitions: Definitions) -> list[Any]:
-    """Values as frames hold them."""
+    """Encodes Python values for a column of frames."""
     if not is_plain(type_):
         return [*map(encoder(type_, definitions), values)]
     if _is_full_word(type_):
@@ -114,7 +114,7 @@ def encode_values(values: list[Any], type_: Type, definitions: Definitions) -> l
 
 
 def decode_values(values: list[Any], type_: Type, definitions: Definitions) -> list[Any]:
-    """Values of a column of frames as the Python values that they stand for."""
+    """Decodes the values of a column of frames to Python values."""
     if not is_plain(type_):
         decode = decoder(type_, definitions)
         known = {data: decode(data) for data in set(values)}
@@ -127,7 +127,7 @@ def decode_values(values: list[Any], type_: Type, definitions: Definitions) -> l
 
 
 def taken_from(found: Any, type_: Type) -> bool:
-    """True when a column of this Spark type may hold a relation's column, by its kind; the values are checked later."""
+    """True if a column of this Spark type may hold a relation's column, by its kind; the values are checked later."""
     from pyspark.sql import types as t
 
     match plain_type(type_):
@@ -145,7 +145,7 @@ def taken_from(found: Any, type_: Type) -> bool:
 
 
 def misfit(column: Any, type_: Type) -> Any:
-    """A boolean column: whether a value given by a user, of a type that is `taken_from`, is null or out of range."""
+    """Returns a Boolean column: True if a user's value, of a type that is `taken_from`, is null or out of range."""
     from pyspark.sql import functions as f
 
     bare = plain_type(type_)
@@ -161,7 +161,7 @@ def misfit(column: Any, type_: Type) -> Any:
 
 
 def canonical(column: Any, type_: Type) -> Any:
-    """A column given by a user, none of whose values is a misfit, in its stored type."""
+    """Converts a user's column, none of whose values is a misfit, to its stored type."""
     from pyspark.sql import functions as f
 
     stored = column.try_cast(stored_type(type_))
@@ -173,7 +173,7 @@ def canonical(column: Any, type_: Type) -> Any:
 
 
 def _is_canonical(text: Any, low: int, high: int) -> Any:
-    """Whether a text is the decimal form of a number in the range: by its shape, its length, its digits."""
+    """Returns a Boolean column: True if a text is the decimal form of a number in the range."""
     from pyspark.sql import functions as f
 
     digits = f.ltrim(text, f.lit("-"))

@@ -36,7 +36,7 @@ _UNSIGNED = {
 
 
 def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
-    """A frame of stored columns, the first of which are the relation's, with nested types in place of encodings."""
+    """Returns a frame of stored columns (first the relation's) with nested types in place of encodings."""
     if is_plain_relation(relation):
         return frame
     from pyspark.sql import types as t
@@ -54,9 +54,9 @@ def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
 
 
 def stored(frame: Any, relation: Relation, definitions: Definitions) -> Any:
-    """A frame of a user's columns, in the relation's order, with encodings in place of nested types.
+    """Returns a frame of a user's columns, in the relation's order, with encodings in place of nested types.
 
-    Whoever reads it meets a CarriedError with the DataError of the first value that does not fit.
+    A job that reads it raises a CarriedError with the DataError of the first value that does not fit.
     """
     if is_plain_relation(relation):
         return frame
@@ -99,7 +99,7 @@ def _encode(
 
 
 def _without_decimals(value: Any) -> Any:
-    """The value with whole decimals, which Spark has for numbers of 64 bits without a sign, as integers."""
+    """Returns the value with whole decimals, Spark's form of unsigned 64-bit numbers, as integers."""
     match value:
         case Decimal() if value == value.to_integral_value():
             return int(value)
@@ -114,7 +114,7 @@ def _without_decimals(value: Any) -> Any:
 
 
 def _spark_field(field: pa.Field) -> pa.Field:
-    """The field with a type that Spark has; nullable, for Spark and Arrow differ on what is null inside a null."""
+    """Returns the field with a Spark type; nullable, as Spark and Arrow differ on fields inside a null."""
     return field.with_type(_spark_form(field.type)).with_nullable(True)
 
 

@@ -1,4 +1,4 @@
-"""The reports of epochs and the files of the state → what a database on Spark has cost, and what it takes."""
+"""Reports of epochs and files of the state → the costs of a database on Spark, and its size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidelog.maintain.report import EpochReport
 
 
 class Profiler:
-    """Adds up what epochs cost since the database was opened. Rules have no costs of their own here: tasks report
+    """Adds up the costs of epochs since the database was opened. Rules have no costs of their own here: tasks report
     strata."""
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Profiler:
         self._strata: dict[tuple[str, ...], StratumProfile] = {}
 
     def note(self, report: EpochReport) -> None:
-        """An epoch has been committed."""
+        """Adds the costs of a committed epoch."""
         self._last_seconds = report.seconds
         self._total_seconds += report.seconds
         self._strata = {relations: _at_rest(each) for relations, each in self._strata.items()}
@@ -30,7 +30,7 @@ class Profiler:
             )
 
     def profile(self, epoch: int, rows: Mapping[str, int], sizes: Mapping[str, int]) -> Profile:
-        """All costs so far; `rows` and `sizes`, in bytes, are those of the relations now."""
+        """Returns all costs so far; `rows` and `sizes`, in bytes, are those of the relations now."""
         relations = tuple(RelationProfile(name, count, sizes.get(name, 0)) for name, count in rows.items())
         return Profile(epoch, self._last_seconds, self._total_seconds, tuple(self._strata.values()), (), relations, ())
 

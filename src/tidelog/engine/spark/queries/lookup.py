@@ -1,7 +1,7 @@
-"""Values of some columns → the stored rows that have them, read with as little else as can be.
+"""Values of some columns → the stored rows that have them, read with as little else as possible.
 
-The bucket follows from the value of the column that rows are cut by; in its files, Parquet's statistics rule out groups
-of rows, and the rest is compared as it is read. Nothing becomes a Python value but the rows that are found.
+The value of the column that cuts the relation tells the bucket. In its files, Parquet's statistics rule out groups of
+rows, and the rest is compared as it is read. Only the rows that are found become Python values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def lookup(
     key: Row,
     definitions: Definitions,
 ) -> pa.Table:
-    """The visible rows that have these values in these columns, in the form of `read_rows`."""
+    """Returns the visible rows that have these values in these columns, in the form of `read_rows`."""
     values = dict(zip(columns, key, strict=True))
     cut = None
     if stored is not None and stored.column in values:
@@ -46,8 +46,8 @@ def lookup(
 
 
 def may_have(relation: Relation, column: int, value: object, definitions: Definitions) -> pc.Expression:
-    """The rows of a state file that have this value in this column; for NaN all rows. The statistics of Parquet leave
-    NaN out: a file with `NaN` and `1.5` says that it has nothing but 1.5, and a condition would pass over it."""
+    """Returns the condition that rows of a state file have this value in this column; True for NaN. The statistics of
+    Parquet omit NaN: a file with `NaN` and `1.5` claims to have only 1.5, and a condition would skip it."""
     if _is_nan(value):
         return pc.scalar(True)
     stored = stored_column([value], relation.columns[column].type, definitions)[0]

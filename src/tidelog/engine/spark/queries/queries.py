@@ -1,16 +1,16 @@
-"""Questions about the stored state → answers, by a local engine in the driver that holds what they need.
+"""Queries of the stored state → answers, by a local engine in the driver that loads the rows that they need.
 
-The files have each row with its three numbers, so nothing is derived: a proof is read off as it is locally. What a
-question needs follows from the rules: all that a relation rests on for a proof, what its rules mention for `why_not`,
-what a query mentions for its rows. As long as that is little, it is loaded whole and kept for the next question, until
-the next epoch. Where it is much, only the rows are read that can matter:
+The files have each row with its three numbers, so nothing is derived: a proof is read off as it is locally. The rules
+tell what a query needs: for a proof all relations below one, for `why_not` those that its rules mention, for a query
+those that it mentions. If they are small, they are loaded whole and kept for the next query, until the next epoch. If
+they are large, only the rows are read that can matter:
 
     why Reach("a", z)      every rule carries the first column of Reach unchanged (`pivot`), so all rows of Reach that
                            the proof has begin with "a"
     Reach("a", x), Big(x)  the rows of Reach that begin with "a"
 
-A stratum that frames left without numbers is searched for a proof instead (`engine.local.shortest`), and how many
-derivations its rows have is not known.
+For rows without numbers, a proof is searched instead (`engine.local.queries.shortest_proof`), and the number of their
+derivations is not known.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from tidelog.engine.local.engine import LocalEngine
 
 WHOLE_ROWS = 1_000_000
-"""Up to this many rows, relations are loaded whole, and kept for the next question."""
+"""Up to this many rows, relations are loaded whole, and kept for the next query."""
 
 MOST_ROWS = 20_000_000
-"""How many rows a question may bring into the driver, at 60 to 140 bytes a row."""
+"""The most rows that a query may load into the driver, at 60 to 140 bytes a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from. `read` gives a relation's rows with `_total`, or with their three numbers if it
+    """The rows that queries read. `read` returns a relation's rows with `_total`, or with their three numbers if it
     `is_counted`: all of them, or those of a filter; `count` is how many there are; `facts` has, for an input relation
     that rules derive too, the relation with the facts of users."""
 
@@ -80,11 +80,11 @@ class SparkQueries:
         return self._holding(names, {name: self._constants(name, atoms) for name in names}).queries().evaluate(query)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
-        """A rule that derives a row; None where there is none."""
+        """Returns a rule that derives a row; None if there is none."""
         return self._holding(self._mentioned(relation), {}).queries().rule_of(relation, row)
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Releases the loaded rows."""
         if self._kept is not None:
             self._kept[1].close()
             self._kept = None
@@ -92,7 +92,7 @@ class SparkQueries:
     # What is needed
 
     def _below(self, relations: Iterable[str]) -> frozenset[str]:
-        """All that the relations rest on, and themselves."""
+        """Returns the relations and all relations below them."""
         found: set[str] = set()
         pending = list(relations)
         while pending:
@@ -103,7 +103,7 @@ class SparkQueries:
         return frozenset(found)
 
     def _mentioned(self, relation: str) -> frozenset[str]:
-        """The relation, and what its rules mention; through hidden relations, which are parts of rules, also theirs."""
+        """Returns the relation and those that its rules mention, directly or through hidden relations."""
         found = {relation, *self._reads(relation)}
         pending = [name for name in found if "#" in name and name != relation]
         while pending:
@@ -122,7 +122,7 @@ class SparkQueries:
         ]
 
     def _same_pivot(self, relation: str, row: Row) -> dict[str, pc.Expression | None]:
-        """For the relations that are derived together with one, which of their rows a proof of a row of it can have."""
+        """Returns, for each relation of the stratum, a filter of the rows that a proof of the given row can have."""
         stratum = self._strata[relation]
         found = find_pivots(stratum.rules, self._program.relations, stratum.relations) if stratum.rules else None
         if found is None or found.pivots is None:
@@ -132,7 +132,7 @@ class SparkQueries:
         return {name: self._equal(name, pivots[name], value) for name in stratum.relations}
 
     def _constants(self, relation: str, atoms: Iterable[Atom]) -> pc.Expression | None:
-        """Which rows of a relation the atoms can take, by the constants in them; None where one can take any."""
+        """Returns a filter of the rows that the atoms can match, by their constants; None if one matches any row."""
         wanted = []
         for atom in atoms:
             if atom.relation == relation:
@@ -148,7 +148,7 @@ class SparkQueries:
     # What is loaded
 
     def _holding(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
-        """An engine that has the rows of these relations: all of them where they are few, else those of the filters."""
+        """Returns an engine with the rows of these relations: all if they are few, else those of the filters."""
         if self._kept is not None and names <= self._kept[0]:
             return self._kept[1]
         if sum(map(self._source.count, names)) <= WHOLE_ROWS:
@@ -182,7 +182,7 @@ class SparkQueries:
         return engine
 
     def _state(self, name: str, filter_: pc.Expression | None) -> pa.Table:
-        """The rows of a relation in the form of `LocalEngine.load`."""
+        """Returns the rows of a relation in the form of `LocalEngine.load`."""
         table = self._source.read(name, filter_)
         values = [column for column in table.column_names if column not in NUMBERS]
         total = table[TOTAL]
@@ -195,7 +195,7 @@ class SparkQueries:
         return state.append_column("_input", self._given(name, state, values, filter_))
 
     def _given(self, name: str, state: pa.Table, values: list[str], filter_: pc.Expression | None) -> pa.Array:
-        """For each row whether it is a fact that a user gave."""
+        """Returns, for each row, True if it is a fact of a user."""
         if name not in self._source.facts:
             is_given = not self._strata[name].rules
             return pa.repeat(pa.scalar(is_given), state.num_rows)
@@ -207,7 +207,7 @@ class SparkQueries:
         return pa.array([row in known for row in rows], pa.bool_())
 
     def _with_known_numbers(self, proof: Proof) -> Proof:
-        """Without the numbers of rows that have none."""
+        """Returns the proof without the numbers of rows that have none."""
         known = self._source.is_counted
         rows = (each if known(each.relation) else replace(each, derivations=None) for each in proof.rows)
         return replace(proof, rows=tuple(rows))

@@ -25,7 +25,7 @@ Waiting = Mapping[str, tuple[Changed | None, ...]]
 @dataclass(frozen=True, slots=True)
 class Basis:
     """The origin of the rows: the program in the form in which the database layer stores it, a digest of its meaning,
-    the declared versions of its extern functions, and the later changes of its rules (`rules.rule_changes.rule_set`)."""
+    the declared versions of its extern functions, and the later changes of its rules (`rule_changes.rule_set`)."""
 
     program: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""

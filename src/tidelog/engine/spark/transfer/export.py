@@ -37,7 +37,7 @@ from tidelog.rules.ir import Kind, Relation, RuleProgram
 def write_state(state: ExportedState, program: RuleProgram, directory: StateDirectory) -> Manifest:
     """Writes the state of a local engine of this program; the manifest names the files, and has no basis and no marks.
 
-    They are in the folder of the state's epoch, where nothing else may be.
+    They are in the folder of the state's epoch, which must be empty before.
     """
     directory.make(state.epoch)
     split = split_inputs(program)
@@ -64,8 +64,8 @@ def write_state(state: ExportedState, program: RuleProgram, directory: StateDire
 def read_state(
     manifest: Manifest, program: RuleProgram, directory: StateDirectory
 ) -> tuple[ExportedState, frozenset[str]]:
-    """The state that a manifest names, for a local engine of this program, and the relations whose numbers are not
-    known."""
+    """Returns the state that a manifest names, for a local engine of this program, and the relations whose numbers are
+    not known."""
     written = split_inputs(program, manifest.relations).written
     derived = {rule.head.relation for rule in program.rules}
     rows, given, unknown = {}, {}, set()
@@ -92,7 +92,7 @@ def read_state(
 
 
 def _with_split_inputs(state: ExportedState, split: SplitProgram) -> ExportedState:
-    """The state of an engine of the split program."""
+    """Returns the state for an engine of the split program."""
     both = {name: written for name, written in split.written.items() if written != name}
     if not both:
         return state
@@ -107,7 +107,7 @@ def _with_split_inputs(state: ExportedState, split: SplitProgram) -> ExportedSta
 
 
 def _write_changes(table: pa.Table, source: Relation, epoch: int, directory: StateDirectory) -> Changed | None:
-    """What a delayed relation gets, as the changes of its source; the local engine says by how much weights change."""
+    """Writes the waiting changes of a delayed relation, given as changes of weights, as changes of its source."""
     if not table.num_rows:
         return None
     changes = _positional(table, source, (TOTAL,))
@@ -121,7 +121,7 @@ def _write_changes(table: pa.Table, source: Relation, epoch: int, directory: Sta
 
 
 def _read_changes(changed: Changed | None, relation: Relation, directory: StateDirectory) -> pa.Table:
-    """The reverse."""
+    """Reads the changes that `_write_changes` wrote."""
     table = read_changes(directory, relation, changed or Changed((), 0, 0))
     if changed is not None and not changed.weighted:
         is_inserted = pc.greater(table[TOTAL], 0)
@@ -130,7 +130,7 @@ def _read_changes(changed: Changed | None, relation: Relation, directory: StateD
 
 
 def _as_facts(table: pa.Table, relation: Relation) -> pa.Table:
-    """Rows with their weights as `_total`, with the numbers of facts beside them."""
+    """Returns rows with their weights as `_total`, with the numbers of facts beside them."""
     values = table.columns[: len(relation.columns)]
     one = _all(1, table.num_rows)
     numbers = [_all(0, table.num_rows), one, table[TOTAL] if relation.weighted else one]
@@ -139,14 +139,14 @@ def _as_facts(table: pa.Table, relation: Relation) -> pa.Table:
 
 
 def _positional(table: pa.Table, relation: Relation, numbers: tuple[str, ...]) -> pa.Table:
-    """The columns and some of the numbers, in the form of `state`."""
+    """Returns the columns and some of the numbers, in the form of `state_files`."""
     values = table.columns[: len(relation.columns)]
     names = [*(f"c{i}" for i in range(len(values))), *numbers]
     return pa.Table.from_arrays([*values, *(table[name] for name in numbers)], names=names)
 
 
 def _named(table: pa.Table, relation: Relation) -> pa.Table:
-    """A table of `state` with the names of the relation's columns."""
+    """Returns a table of `state_files` with the names of the relation's columns."""
     names = [column.name for column in relation.columns]
     return table.rename_columns([*names, *table.column_names[len(names) :]])
 

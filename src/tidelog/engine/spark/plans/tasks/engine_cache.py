@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tidelog.engine.local.engine import LocalEngine
 
 CACHED_ROWS = 8_000_000
-"""How many rows the engines of one process may have together, at about 100 bytes a row."""
+"""The most rows that the engines of one process may have together, at about 100 bytes a row."""
 
 Key = tuple[str | int, ...]
 

@@ -2,16 +2,16 @@
 
     facts    code side rank w0 w1 …       a row, as words (`words`), of a relation in a version of the state
     rules    (`rule_rows`)                directions, orders, signals
-    rewrites prefix level s0 s1 …         how far a body has been walked, and what its variables are
+    rewrites prefix level s0 s1 …         how far a body has been walked, and the values of its variables
 
 Per literal of the longest body: rewrites meet the directions that lead on from their prefix (*gatekeep*), facts meet
-the orders that are asked of them (*index*), and both meet by order and key (*product*); at the end rewrites meet
-signals (*ground*). So a wave has as many joins as the longest body, whatever the number of rules, where
-`instances.Joins` has some for each rule. What is done with the instances is the same: ranks, counts, totals, waves
-(`rounds`, `waves`; `docs/decisions/0024-the-circuit-on-spark.md`).
+the orders that read them (*index*), and both meet by order and key (*product*); at the end rewrites meet signals
+(*ground*). So a wave has as many joins as the longest body, whatever the number of rules, where `delta_joins.Joins` has
+some for each rule. The instances are used in the same way: ranks, counts, totals, waves (`bootstrap`, `update`;
+`docs/decisions/0024-the-circuit-on-spark.md`).
 
-A literal is taken through a negation before it is joined, and what waits for longer bodies passes by a join with one of
-`UNITS` rows, so that the plan is a chain: nothing is computed twice.
+A literal is taken through a negation before it is joined, and rewrites that wait for longer bodies pass by a join with
+one of `UNITS` rows, so that the plan is a chain: nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ SMALL_FACTS = 50_000
 
 
 class Circuit:
-    """A `Finder` that joins rules with facts. `rules` are all that it may be asked for."""
+    """A `Finder` that joins rules with facts. `rules` are all that may be requested."""
 
     def __init__(
-        self, spark: Any, stratum: Stratum, slots: PackedRows, relations: Mapping[str, Relation], rules: Sequence[Rule]
+        self, spark: Any, stratum: Stratum, packed: PackedRows, relations: Mapping[str, Relation], rules: Sequence[Rule]
     ) -> None:
         self._spark = spark
         self._stratum = stratum
-        self._slots = slots
+        self._packed = packed
         self._relations = relations
-        self._words = Words(types_of(stratum, rules, relations), slots.functions.definitions)
+        self._words = Words(types_of(stratum, rules, relations), packed.functions.definitions)
         read = (atom.relation for rule in rules for atom in rule.atoms)
         self._codes = {name: code for code, name in enumerate(dict.fromkeys([*stratum.relations, *read]))}
         self._known: dict[tuple[tuple[int, int | None, frozenset[str]], ...], tuple[RuleRows, Any]] = {}
-        self._heads = heads_inside(slots, self._words)
+        self._heads = heads_inside(packed, self._words)
         self._steady: dict[tuple[str, int], Any] = {}
 
     def met(self, reading: Reading, by_event: Sequence[Rule], entire: Sequence[Rule] = ()) -> Any:
         walks = [walk for rule in by_event for walk in self._walks(rule, reading)]
         walks += [Walk(rule, None) for rule in entire]
         if not walks:
-            return self._slots.empty([LEVEL])
+            return self._packed.empty([LEVEL])
         rows, table = self._rows(walks)
         found = None
         for depth in range(rows.depth):
@@ -90,14 +90,14 @@ class Circuit:
         key = tuple((id(walk.rule), walk.event, walk.split) for walk in walks)
         if key not in self._known:
             name = ", ".join(self._stratum.relations)
-            rows = RuleRows(walks, self._codes, self._words, self._slots.functions, name)
+            rows = RuleRows(walks, self._codes, self._words, self._packed.functions, name)
             self._known[key] = rows, self._spark.createDataFrame(rows.table())
         return self._known[key]
 
     # A literal
 
     def _taken_on(self, rewrites: Any, rows: RuleRows, table: Any, depth: int, reading: Reading) -> Any:
-        """Rewrites (None: the root) that have been taken through one more literal."""
+        """Takes rewrites (None: the root) through one more literal."""
         keys, word = [f"k{i}" for i in range(rows.keys)], self._words.type
         slots = [f"s{i}" for i in range(rows.slots)]
         left = self._gatekept(rewrites, rows, table, depth)
@@ -151,23 +151,23 @@ class Circuit:
         met = rewrites.join(signals.hint("broadcast"), "prefix")
         heads = _picked(rows.slots, rows.terms, "h")
         # No rule at hand may have the widest head.
-        width = max(len(places) for places in self._slots.places.values())
+        width = max(len(places) for places in self._packed.places.values())
         heads += [f"cast(null as {self._words.type}) as h{i}" for i in range(rows.terms, width)]
         named = met.selectExpr(f"cast(target as long) as {MEMBER}", f"level as {LEVEL}", *heads)
-        return self._slots.pack_columns(self._heads, named, [LEVEL])
+        return self._packed.pack_columns(self._heads, named, [LEVEL])
 
     # Facts
 
     def _indexed(self, rows: RuleRows, table: Any, depth: int, kind: Kind, reading: Reading) -> Any:
-        """Returns each fact under every order that is asked of it at a depth: order, key, rank and words."""
+        """Returns each fact under every order that reads it at a depth: order, key, rank and words."""
         fact, filler = _array("w", rows.columns), f"cast({self._words.filler!r} as {self._words.type})"
         orders = table.filter(f"row = {int(Row.ORDER)} and depth = {depth} and kind = {int(kind)}")
-        asked = [
+        wanted = [
             name
             for letter, count in (("y", rows.keys), ("x", rows.pairs), ("z", rows.pairs))
             for name in _names(letter, count)
         ]
-        orders = orders.select("code", "number", "side", *asked)
+        orders = orders.select("code", "number", "side", *wanted)
         facts = self._facts(rows, rows.reads(depth, kind), reading)
         equal = [f"coalesce(get({fact}, x{i}) = get({fact}, z{i}), true)" for i in range(rows.pairs)]
         met = facts.join(orders.hint("broadcast"), "code").filter(" and ".join(["sides & side != 0", *equal]))
@@ -176,12 +176,12 @@ class Circuit:
 
     def _facts(self, rows: RuleRows, reads: set[tuple[str, bool, Side]], reading: Reading) -> Any:
         """Returns the rows that are read, each with its code and the version that it is of."""
-        own = self._slots.members
+        own = self._packed.members
         parts = []
         sides = sorted({side for relation, _, side in reads if relation in own})
         for side in sides:
             frame = self._inside(reading, side)
-            columns = facts_inside(self._slots, self._words, rows.columns)
+            columns = facts_inside(self._packed, self._words, rows.columns)
             parts.append(frame.selectExpr(f"cast(2 * {MEMBER} as int) as code", f"{int(side)} as sides", *columns))
         below = sorted((each for each in reads if each[0] not in own), key=lambda each: (each[0], each[1:]))
         if below and reading.steady is not None:
@@ -198,7 +198,7 @@ class Circuit:
         return reading.inside_front() if side is Side.FRONT else reading.inside_behind()
 
     def _below(self, rows: RuleRows, reading: Reading, relation: str, negated: bool, side: Side) -> Any:
-        """Rows of a relation below, as facts."""
+        """Returns rows of a relation below, as facts."""
         if side is Side.EVENT:
             events = reading.events(relation, negated)
             assert events is not None
@@ -217,14 +217,14 @@ class Circuit:
                 for depth in range(rows.depth)
                 for kind in (Kind.JOIN, Kind.ANTI)
                 for each in rows.reads(depth, kind)
-                if each[0] not in self._slots.members
+                if each[0] not in self._packed.members
             }
             parts = [self._below(rows, reading, *each) for each in sorted(wanted)]
             self._steady[key] = cut(reduce(lambda left, right: left.unionByName(right), parts))
         return self._steady[key]
 
     def _units(self, rows: RuleRows) -> Any:
-        """Returns the rows by which what has to wait passes."""
+        """Returns the rows by which waiting rewrites pass."""
         filler = f"cast({self._words.filler!r} as {self._words.type})"
         keys = [f"cast(id as {self._words.type}) as k0", *(f"{filler} as k{i}" for i in range(1, rows.keys))]
         return self._spark.range(UNITS).selectExpr(f"{UNIT} as number", *keys, *self._no_fact(rows))
@@ -235,7 +235,7 @@ class Circuit:
     # Sizes
 
     def _is_small(self, rows: RuleRows, reading: Reading) -> bool:
-        """True if what the events have met is so little that it goes to every task."""
+        """True if the events have met so few rows that these go to every task."""
         reads = rows.reads(0, Kind.JOIN)
         if any(side is not Side.EVENT for _, _, side in reads):
             return False
@@ -244,14 +244,14 @@ class Circuit:
         return sum(events.count for events in found if events is not None) <= SMALL_DELTA
 
     def _sized(self, facts: Any, rows: RuleRows, depth: int, reading: Reading) -> Any:
-        """Facts, sent to every task where they are few; otherwise the side that is smaller is hashed in the tasks."""
+        """Returns facts with a hint: broadcast if they are few; otherwise hash the smaller side in the tasks."""
         reads = [each for kind in (Kind.JOIN, Kind.ANTI) for each in rows.reads(depth, kind)]
         below = sum(
             max(reading.below[each].old_rows, reading.below[each].new_rows)
             for each, *_ in reads
             if each in reading.below
         )
-        inside = reading.inside_rows if any(each in self._slots.members for each, *_ in reads) else 0
+        inside = reading.inside_rows if any(each in self._packed.members for each, *_ in reads) else 0
         is_few = (below + inside) * rows.order_count(depth) <= SMALL_FACTS
         return facts.hint("broadcast") if is_few else facts
 

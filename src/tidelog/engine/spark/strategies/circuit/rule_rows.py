@@ -1,4 +1,4 @@
-"""Rules → rows: what the circuit of the dynamic Datalog paper joins with facts, here for DataFrames (`circuit`).
+"""Rules → rows that the circuit of the dynamic Datalog paper joins with facts, here for DataFrames (`finder`).
 
 A rule is walked once for each position at which an event may stand: the event first, then literal by literal, those in
 front of it in one version of the state, those behind it in another (`delta_joins`). A *prefix* is an interned number
@@ -15,8 +15,8 @@ variable bound so far (`engine/rule_rows`). The rows are, with the depth in the 
 
     T(x, z) :- E(x, y), T(y, z).      an event of T:  0 → 1 by T as (), binding y and z    1 → 2 by E as (1), binding x
 
-Conditions, assignments and patterns are no rows: Python runs them for the rewrites that have come to a prefix (`Step`).
-What has come to the end of a body waits there until all have (`PASS`), so every wave has the same joins for all rules.
+Conditions, assignments and patterns are no rows: Python runs them for the rewrites at a prefix (`Step`). A rewrite at
+the end of a body waits there until all are (`PASS`), so every wave has the same joins for all rules.
 
 Differs from the rule rows of the local engine: nothing waits in front of a literal from one wave to the next, so walks
 begin at the event, and weights are not needed.
@@ -52,7 +52,7 @@ class Side(IntEnum):
 
 
 class Kind(IntEnum):
-    """How a direction leads on: for all rewrites, for each fact that fits, or where there is none."""
+    """The way a direction leads on: for all rewrites, for each fact that fits, or where there is none."""
 
     PASS = 0
     JOIN = 1
@@ -60,7 +60,7 @@ class Kind(IntEnum):
 
 
 class Row(IntEnum):
-    """What a row is."""
+    """The kind of a row."""
 
     DIRECTION = 0
     ORDER = 1
@@ -69,8 +69,8 @@ class Row(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A rule, the place of its literal at which the event stands (None: all of its instances are wanted), and the
-    relations that are not the same in front of the event and behind it."""
+    """A rule, the place of its literal at which the event stands (None: all instances), and the relations that differ
+    in front of the event and behind it."""
 
     rule: Rule
     event: int | None
@@ -104,7 +104,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Layer:
-    """One literal of a walk that reads facts (or a unit), and what Python does behind it."""
+    """One literal of a walk that reads facts (or a unit), and the steps of Python behind it."""
 
     kind: Kind
     order: Order | None = None
@@ -134,7 +134,7 @@ class RuleRows:
         self._signals: list[tuple[int, str, tuple[Slot | Word, ...]]] = []
         self._ends: dict[int, int] = {}  # last prefix → the layers that lead there
         self.steps: dict[int, dict[int, tuple[Step, ...]]] = {}
-        """What Python does, by depth and prefix."""
+        """Steps of Python, by depth and prefix."""
         self.slots = self.columns = self.keys = 1
         """The words of the longest rewrite, of the widest fact and of the longest key."""
         for walk in walks:

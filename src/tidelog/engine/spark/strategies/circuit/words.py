@@ -1,4 +1,4 @@
-"""Values ↔ words: columns of whatever types as columns of one type, so that one join serves all rules.
+"""Values ↔ words: columns of any types as columns of one type, so that one join serves all rules.
 
     words are longs      where every value is a truth value or an integer of at most 64 bits: as frames hold them
     words are strings    else: numbers in decimal, encodings in hexadecimal, text as it is
@@ -44,19 +44,19 @@ class Words:
         return 0 if self._are_longs else ""
 
     def of_column(self, column: str, type_: str) -> str:
-        """A column of frames, of that Spark type, as words: both in SQL."""
+        """Converts a column of frames, of that Spark type, to words: both in SQL."""
         if type_ == "binary":
             return f"hex({column})"
         return column if type_ == self.type else f"cast({column} as {self.type})"
 
     def to_column(self, words: str, type_: str) -> str:
-        """Words as a column of frames of that Spark type: both in SQL."""
+        """Converts words to a column of frames of that Spark type: both in SQL."""
         if type_ == "binary":
             return f"unhex({words})"
         return words if type_ == self.type else f"try_cast({words} as {type_})"
 
     def of_values(self, values: list[Any], type_: Type) -> list[Any]:
-        """Python values as words."""
+        """Converts Python values to words."""
         encoded = encode_values(values, type_, self._definitions)
         match frame_type(type_):
             case "boolean":
@@ -69,7 +69,7 @@ class Words:
                 return encoded
 
     def to_values(self, words: list[Any], type_: Type) -> list[Any]:
-        """Words as Python values."""
+        """Converts words to Python values."""
         match frame_type(type_):
             case "boolean":
                 encoded = [each == (1 if self._are_longs else "true") for each in words]
@@ -83,22 +83,22 @@ class Words:
 
 
 def facts_of(relation: Relation, words: Words, width: int) -> list[str]:
-    """The columns of facts, of so many words, that rows of a relation below are: they have rank 0."""
+    """Returns the columns of facts, with `width` words, for rows of a relation below: they have rank 0."""
     types = [frame_type(column.type) for column in relation.columns]
     found = [words.of_column(f"c{i}", type_) for i, type_ in enumerate(types)]
     values = [*found, *(f"cast(null as {words.type})" for _ in range(len(found), width))]
     return ["0L as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def facts_inside(slots: PackedRows, words: Words, width: int) -> list[str]:
-    """The same for the common frame of a stratum, whose rows have ranks."""
+def facts_inside(packed: PackedRows, words: Words, width: int) -> list[str]:
+    """Returns the columns of facts for the common frame of a stratum, whose rows have ranks."""
     values: list[str] = []
     for i in range(width):
         owners: dict[str, list[int]] = {}
-        for name, places in slots.places.items():
+        for name, places in packed.places.items():
             if i < len(places):
-                owners.setdefault(places[i], []).append(slots.members[name])
-        ways = {slot: words.of_column(slot, slots.types[slot]) for slot in owners}
+                owners.setdefault(places[i], []).append(packed.members[name])
+        ways = {slot: words.of_column(slot, packed.types[slot]) for slot in owners}
         if len(ways) == 1:  # what a shorter row has there is never looked at
             values += ways.values()
         else:
@@ -108,21 +108,21 @@ def facts_inside(slots: PackedRows, words: Words, width: int) -> list[str]:
     return [f"{RANK} as rank", *(f"{value} as w{i}" for i, value in enumerate(values))]
 
 
-def heads_inside(slots: PackedRows, words: Words) -> dict[str, str]:
-    """What stands in the slots of the common frame for heads (`member`, words `h0`, ...)."""
+def heads_inside(packed: PackedRows, words: Words) -> dict[str, str]:
+    """Returns the slots of the common frame for heads (`member`, words `h0`, ...)."""
     values = {}
-    for slot, type_ in slots.types.items():
+    for slot, type_ in packed.types.items():
         owners: dict[int, list[int]] = {}
-        for name, places in slots.places.items():
+        for name, places in packed.places.items():
             if slot in places:
-                owners.setdefault(places.index(slot), []).append(slots.members[name])
+                owners.setdefault(places.index(slot), []).append(packed.members[name])
         ways = [f"when {_is_one_of(members)} then {words.to_column(f'h{i}', type_)}" for i, members in owners.items()]
         values[slot] = f"case {' '.join(ways)} else {_EMPTY[type_]} end"
     return values
 
 
 _EMPTY = {"boolean": "false", "long": "0L", "string": "''", "binary": "X''"}
-"""What `slots` has where a row needs no slot, in SQL."""
+"""Constants in the slots that a row does not need (`packed_rows`), in SQL."""
 
 
 def _is_one_of(members: list[int]) -> str:
@@ -130,7 +130,7 @@ def _is_one_of(members: list[int]) -> str:
 
 
 def types_of(stratum: Stratum, rules: Iterable[Rule], relations: Mapping[str, Relation]) -> set[Type]:
-    """All types of values that rules of a stratum join, compute and derive."""
+    """Returns all types of values that rules of a stratum join, compute and derive."""
     rules = list(rules)
     names = {*stratum.relations, *(atom.relation for rule in rules for atom in rule.atoms)}
     types = {column.type for name in names for column in relations[name].columns}
@@ -144,5 +144,5 @@ def types_of(stratum: Stratum, rules: Iterable[Rule], relations: Mapping[str, Re
 
 
 def without_words(types: Iterable[Type]) -> Type | None:
-    """A type whose values have no words, if there is one."""
+    """Returns a type whose values have no words, if there is one."""
     return next((each for each in types if frame_type(each) == "double"), None)
