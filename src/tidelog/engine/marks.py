@@ -1,7 +1,7 @@
-"""Marks: small values that whoever feeds a database keeps with its state, such as which batch of a stream was the last.
+"""Marks: small values that a writer stores with the state, such as the number of a stream's last batch.
 
-A mark is set by a commit, in the same step as the epoch: after a crash both are there or neither is. So what was taken
-is known exactly, however often it is delivered. A mark has a name and a JSON value; None takes it away.
+A mark is set by a commit, in the same step as the epoch: after a crash both are there or neither is. So a batch is
+applied once, however often it is delivered. A mark has a name and a JSON value; None removes it.
 """
 
 from __future__ import annotations

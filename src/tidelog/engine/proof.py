@@ -1,7 +1,7 @@
-"""What an engine can say about a row: how it is derived, or where each rule that could derive it stops.
+"""An engine's explanation of a row: its derivation, or the literal at which each rule that could derive it fails.
 
-A proof is a list of rows, each once, that name one another by number: a tree in which equal branches are shared, and
-which may be thousands of steps high. Values are in their Python form; `database.explain` gives them words.
+A proof is a list of rows, each once, that refer to one another by number: a tree in which equal branches are shared,
+and which may be thousands of steps high. Values are in their Python form; `database.explain` formats them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 
 class Origin(Enum):
-    """Why a row is there."""
+    """Why a row is present."""
 
     INPUT = "input"  # a transaction inserted it
     FACT = "fact"  # it stands in the program's text
@@ -34,7 +34,7 @@ class Proved:
     """A row of a proof. `rows` are the numbers of the rows that it rests on, each with the place of its literal in the
     rule's body (0 for the members of a group); `values` are those of the rule's variables.
 
-    `derivations` counts the rule instances that derive it now, where the state knows.
+    `derivations` counts the rule instances that derive it now, if the state knows.
     """
 
     relation: str
@@ -49,7 +49,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`rows[0]` is what is proved. `is_shortest`: it is known that no proof is less high."""
+    """`rows[0]` is the proved row. `is_shortest`: it is known that no proof is lower."""
 
     rows: tuple[Proved, ...]
     is_shortest: bool
@@ -57,13 +57,13 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class FailedMatch:
-    """How far one rule gets for a row that is not there.
+    """How far one rule matches for an absent row.
 
-    `fits` is false where the head cannot become the row. `place` is the literal of the body that no binding gets past,
-    `done` the places of those that the best binding got past, and `values` that binding. `instead` has what was
-    computed where the row wants another value. Where the literal stands for an earlier part of the rule (before a
-    `group_by` or an `Inspect`), `inner` says how far that part gets. Without a `place` the rule does derive the row,
-    and other weights take it away. `is_sure`: all bindings were tried.
+    `fits` is false if the head cannot become the row. `place` is the literal of the body that no binding gets past,
+    `done` the places of those that the best binding got past, and `values` that binding. `instead` has the computed
+    value where the row needs another one. If the literal stands for an earlier part of the rule (before a `group_by` or
+    an `Inspect`), `inner` says how far that part matches. Without a `place` the rule does derive the row, and other
+    weights cancel it. `is_sure`: all bindings were tried.
     """
 
     rule: Rule

@@ -97,7 +97,7 @@ class BodyWalk:
         return len(self._slots)
 
     def match(self, atom: Atom) -> Match:
-        """Takes the walk through the rows of an atom, or their absence."""
+        """Moves the walk past an atom, positive or negated."""
         must: list[Slot | Word | Field] = []
         binds: dict[Variable, int] = {}
         for column, term in enumerate(atom.terms):
@@ -110,7 +110,7 @@ class BodyWalk:
         return Match(tuple(must), tuple(binds.values()))
 
     def compute(self, literal: Literal) -> Compute:
-        """Takes the walk through a literal that Python evaluates."""
+        """Moves the walk past a literal that Python evaluates."""
         match literal:
             case Condition(expression):
                 variables: tuple[Variable, ...] = ()
@@ -135,7 +135,7 @@ class BodyWalk:
         return Compute(function, arguments, tuple(results))
 
     def source(self, term: Term) -> Slot | Word:
-        """Returns where the word of a bound term comes from."""
+        """Returns the source of the word of a bound term."""
         if isinstance(term, Variable):
             return Slot(self._slots[term.name][0])
         assert isinstance(term, Constant)

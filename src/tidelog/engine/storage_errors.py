@@ -1,4 +1,4 @@
-"""The errors of databases on disk, made in one place so that all of them read alike, whichever engine keeps them."""
+"""The errors of databases on disk, in one place so that all of them read alike, whichever engine raises them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Place = Path | str
 
 
 def damaged(place: Place, what: str) -> DataError:
-    """For files that are not as they were written; `what` says how."""
+    """Makes the error for files that have changed since they were written; `what` says how."""
     return DataError(
         f"the database {place} is damaged: {what}",
         code=Code.DAMAGED_DATABASE,
@@ -22,7 +22,7 @@ def damaged(place: Place, what: str) -> DataError:
 
 
 def missing_file(place: Place, name: str) -> DataError:
-    """For a file of the state that is not there: it was removed by somebody, or by the writer, epochs ago."""
+    """Makes the error for a missing file of the state: somebody removed it, or the writer did, epochs ago."""
     return DataError(
         f"the database {place} is damaged: its file {name} is not there",
         code=Code.DAMAGED_DATABASE,
@@ -35,7 +35,7 @@ def not_a_database(place: Place, what: str, help: str | None = None) -> UsageErr
 
 
 def other_engine(place: Place, engine: str) -> UsageError:
-    """For a database of another engine than the one that was to read it; only a writer takes it over."""
+    """Makes the error for reading a database of another engine; only a writer converts it."""
     return UsageError(
         f"the database {place} is one of the engine {engine!r}, and can only be read with that",
         code=Code.UNUSABLE_DIRECTORY,
@@ -44,7 +44,7 @@ def other_engine(place: Place, engine: str) -> UsageError:
 
 
 def in_use(place: Place, who: str) -> UsageError:
-    """For a database that somebody else, `who`, writes to."""
+    """Makes the error for a database that another process, `who`, writes to."""
     return UsageError(
         f"the database {place} is open for writing in {who}",
         code=Code.DATABASE_IN_USE,
@@ -53,7 +53,7 @@ def in_use(place: Place, who: str) -> UsageError:
 
 
 def not_written(place: Place, reason: object) -> TransactionError:
-    """For an epoch that could not be written."""
+    """Makes the error for an epoch that could not be written."""
     return TransactionError(
         f"the commit could not be written to {place} ({reason}); the last commit is intact",
         code=Code.COMMIT_NOT_WRITTEN,

@@ -1,12 +1,12 @@
-"""What a stratum's past epochs cost → what the next Bootstrap and the next Update are expected to cost.
+"""The costs of a stratum's past epochs → the expected costs of the next Bootstrap and the next Update.
 
-Seconds are kept per rule instance. Other work on the machine only ever makes them too many, and one measurement in a
+Seconds are stored per rule instance. Other work on the machine only ever makes them too many, and one measurement in a
 few is far off, so the lower median of the last few counts.
 
 The impact of an event is the instances that an Update kills and brings to life for it, by the relation that changed and
-the sign. It is an average: most events touch nothing, a few touch much. Deletes meet the same instances more and more
-the more of them there are, so their sum saturates: n events of impact i among so many instances kill and bring back
-C (1 - exp(-n i / C)), where C is what there can be at most.
+the sign. It is an average: most events touch nothing, a few touch much. The more deletes there are, the more they meet
+the same instances, so their sum saturates: n events of impact i kill and bring back C (1 - exp(-n i / C)), where C is
+the most that is possible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SATURATED = 1.5
 
 
 class History:
-    """The memory of one stratum."""
+    """The cost history of one stratum."""
 
     def __init__(self) -> None:
         self._bootstraps: deque[float] = deque(maxlen=_KEPT)
@@ -35,7 +35,7 @@ class History:
         self.skipped = 0  # Updates in a row that were not even tried
 
     def note_bootstrap(self, seconds: float, instances: int, replaced: int = 0) -> None:
-        """Notes a Bootstrap that found so many instances; it replaced so many rows, each as dear as an instance."""
+        """Notes a Bootstrap that found so many instances; a replaced row is as expensive as an instance."""
         if instances >= MEASURABLE:
             self._bootstraps.append(seconds / (instances + replaced))
 
@@ -64,9 +64,7 @@ class History:
         return _lower_median(self._updates)
 
     def expected_work(self, events: Mapping[Event, int], instances: int) -> float | None:
-        """Returns the instances that an Update of these events would meet; None where some kind of event was never
-        seen.
-        """
+        """Returns the instances that an Update of these events would meet; None if a kind of event was never seen."""
         impacts = {event: self._impact(event) for event in events}
         known = {event: impact for event, impact in impacts.items() if impact is not None}
         if len(known) < len(impacts):
@@ -77,14 +75,14 @@ class History:
         return born + most * (1 - exp(-touched / most))
 
     def _impact(self, event: Event) -> float | None:
-        """Instances per event, over the last few epochs that had such events."""
+        """Returns the instances per event, over the last few epochs that had such events."""
         seen = self._impacts.get(event)
         if not seen:
             return None
         return sum(work for _, work in seen) / sum(count for count, _ in seen)
 
     def _note_impact(self, work: float, events: Mapping[Event, int], instances: int) -> None:
-        """Divides the work of one epoch among its kinds of events, by what is known of them."""
+        """Divides the work of one epoch among its kinds of events, by their known impacts."""
         known = [impact for event in events if (impact := self._impact(event)) is not None]
         usual = max(sum(known) / len(known), 1e-3) if known else 1.0
         weights = {event: count * max(self._impact(event) or usual, 1e-3) for event, count in events.items()}

@@ -1,4 +1,4 @@
-"""One epoch over the strata of a program: in order, each left alone, updated, or derived from scratch.
+"""One epoch over the strata of a program, in order: each is skipped, updated, or derived from scratch.
 
 Every stratum works in an overlay over the state of the last commit. Nothing is committed before the last stratum is
 done: until then any failure rolls all overlays back, and the state is as it was.
@@ -21,14 +21,14 @@ NO_TRACE = "`trace` is for rules without recursion, groups, or expressions that 
 
 
 class StratumState(Protocol):
-    """What the epoch needs of a stratum, whoever holds its rows."""
+    """The interface of a stratum for an epoch, whichever engine holds its rows."""
 
     @property
     def relations(self) -> tuple[str, ...]: ...
 
     @property
     def fixed(self) -> str | None:
-        """The name of the only way in which the stratum is kept up to date (through `update`), if it has only one."""
+        """The name of the only way to maintain the stratum (through `update`), if it has only one."""
 
     @property
     def why(self) -> str:
@@ -59,7 +59,7 @@ class StratumState(Protocol):
 
     @property
     def is_new(self) -> bool:
-        """True if a change of rules has put other relations together here, so that there is nothing to update."""
+        """True if a change of rules has put other relations together here, so that there is no state to update."""
 
     def is_touched(self) -> bool:
         """True if a rule or a fact of the stratum or a row that its rules read has changed in this epoch."""
@@ -67,13 +67,13 @@ class StratumState(Protocol):
     def has_rules(self) -> bool: ...
 
     def can_update(self) -> bool:
-        """True if everything that `update` needs to know about the rows is there."""
+        """True if the stratum has all the state that `update` needs."""
 
     def can_derive(self) -> bool:
-        """False where no rule can have an instance, because every one reads something that is empty."""
+        """False if no rule can have an instance, because every one reads an empty relation."""
 
     def touched(self) -> tuple[Touched, ...]:
-        """Returns the facts of the stratum and the rows that its rules read that changed in this epoch, by relation."""
+        """Returns the changed facts of the stratum and the changed rows that its rules read, by relation."""
 
     def rows_below(self) -> int:
         """Returns the rows that the rules read, including those deleted in this epoch, and the inserted facts."""
@@ -91,7 +91,7 @@ class StratumState(Protocol):
 
 @runtime_checkable
 class Compared(Protocol):
-    """A stratum that knows what a Bootstrap has changed."""
+    """A stratum that knows the changes of a Bootstrap."""
 
     def exchanged_rows(self) -> tuple[int, int]:
         """Returns the numbers of inserted and of deleted rows."""
@@ -107,8 +107,8 @@ def maintain(
 ) -> tuple[StratumReport, ...]:
     """Brings every stratum to the new epoch, in overlays; the caller commits them or rolls them back.
 
-    `strategy` is one of `maintain.strategies`; `switch` is what learns from one epoch to the next.
-    `recompute`: every stratum that can derive anything is bootstrapped, touched or not; so a database begins.
+    `strategy` is one of `maintain.strategies`; `switch` learns from one epoch to the next.
+    `recompute`: every stratum that can derive anything is bootstrapped, touched or not, as in the first epoch.
     """
     switch = switch or Switch()
     reports = []
@@ -128,7 +128,7 @@ def _maintain_stratum(
     switch: Switch,
     on_stratum: Callable[[StratumState, str], None] | None,
 ) -> StratumReport:
-    """Brings one stratum to the new epoch; the switch learns what it took."""
+    """Brings one stratum to the new epoch; the switch learns its cost."""
     started = switch.clock()
     before, touched = stratum.instances, stratum.touched()
     decision, events = _decide(stratum, touched, recompute, strategy, switch), events_of(touched)
@@ -175,7 +175,7 @@ def _maintain_stratum(
 def _update(stratum: StratumState, meter: Meter) -> bool:
     """Updates a stratum. False if that was given up: then `roll_back` must follow.
 
-    Rows keep the ranks of earlier epochs, so that an Update may need more rounds than a full recompute: one that needs
+    Rows have the ranks of earlier epochs, so an Update may need more rounds than a full recompute: one that needs
     too many does not end the epoch.
     """
     try:
@@ -223,7 +223,7 @@ def _decide(
 
 
 def _decide_without_switch(stratum: StratumState, touched: Sequence[Touched]) -> Decision:
-    """Decides for strategies that always update the state that they have."""
+    """Decides for strategies that always update, if they have a state."""
     if is_first_load(stratum.instances, stratum.rows_below(), touched):
         return Decision("bootstrap", FIRST_LOAD)
     if not stratum.can_update():

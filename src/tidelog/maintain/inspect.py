@@ -1,4 +1,4 @@
-"""What an `Inspect` does with the changes of an epoch, whoever found them: it calls its function for each."""
+"""`Inspect`: the changes of an epoch, from either engine → calls of its function."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an epoch may take, and who says when it is too much.
+"""Limits of an epoch: rounds, rows and time, and the checks that enforce them.
 
-A program may diverge: `N(x + 1) :- N(x).` over `bigint` never comes to an end. Limits stop it with an error that names
-the rule that was running; the state is that of the last commit. There are none unless they are asked for.
+A program may diverge: `N(x + 1) :- N(x).` over `bigint` never ends. Limits stop it with an error that names the running
+rule; the state is that of the last commit. There are no limits by default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Running = Rule | Callable[[], Rule | None] | None
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_rounds` of a stratum in one epoch, `max_rows` of a relation after it, a `deadline` for it, in seconds."""
+    """`max_rounds` of a stratum in one epoch, `max_rows` of a relation after it, its `deadline` in seconds."""
 
     max_rounds: int | None = None
     max_rows: int | None = None
@@ -42,14 +42,14 @@ class Limits:
 
 
 def positive_whole(name: str, value: object) -> int:
-    """Returns an option as a whole number above 0. Raises UsageError for one that is none."""
+    """Returns an option that is a whole number above 0. Raises UsageError for any other."""
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
     raise UsageError(f"`{name}` is {value!r}; it must be a whole number above 0", code=Code.BAD_LIMIT)
 
 
 def positive(name: str, value: object) -> float:
-    """Returns an option as a number above 0. Raises UsageError for one that is none."""
+    """Returns an option that is a number above 0. Raises UsageError for any other."""
     if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             if float(value) > 0:
@@ -59,21 +59,21 @@ def positive(name: str, value: object) -> float:
 
 class CancellationCheck(Protocol):
     def check(self) -> None:
-        """Raises when somebody wants the epoch to end."""
+        """Raises if the epoch was cancelled."""
 
 
 class NeverCancelled:
-    """For an epoch that nobody can end."""
+    """For an epoch that cannot be cancelled."""
 
     def check(self) -> None:
         pass
 
 
 class Watch:
-    """Looks at the limits and at cancellation while an epoch runs.
+    """Checks the limits and cancellation while an epoch runs.
 
-    `stratum` is what the epoch is at; `written` gives the rule of the program that a rule is part of; `pardoned`, the
-    seconds so far that nobody has to answer for, such as those in which kernels were loaded.
+    `stratum` is the one under way; `written` returns the rule of the program that a rule is part of; `pardoned` returns
+    the seconds so far that do not count, such as those in which kernels were loaded.
     """
 
     def __init__(self, limits: Limits, interrupt: CancellationCheck) -> None:
@@ -101,7 +101,7 @@ class Watch:
         return NO_LIMIT if self.limits.max_rounds is None else min(self.limits.max_rounds, NO_LIMIT)
 
     def look(self, rule: Running = None) -> None:
-        """Raises when the time is over or somebody wants the epoch to end."""
+        """Raises if the deadline has passed or the epoch was cancelled."""
         try:
             self._interrupt.check()
         except KeyboardInterrupt as interrupt:
@@ -118,28 +118,28 @@ class Watch:
             raise self._stopped(took, rule, Code.DEADLINE_PASSED)
 
     def cancelled(self, rule: Running = None) -> EvaluationError:
-        """Somebody has cancelled the epoch."""
+        """Returns the error of a cancelled epoch."""
         where = self._where(rule)
         return EvaluationError(f"the epoch was cancelled{where}; the last commit is intact", code=Code.CANCELLED)
 
     def pace(self, rule: Running = None) -> Callable[[], None]:
-        """See `paced`; what it calls is `look`."""
+        """Returns `look` for this rule, `paced`."""
         return paced(lambda: self.look(rule))
 
     def rounds(self, count: int, rule: Running = None) -> None:
-        """Raises when a stratum needs more rounds than it may."""
+        """Raises if a stratum needs more rounds than allowed."""
         if count > self.last_round:
             raise self._stopped(
                 f"a stratum needs more than {self.limits.max_rounds} rounds (`max_rounds`)", rule, Code.TOO_MANY_ROUNDS
             )
 
     def at(self, round_: int) -> None:
-        """Notes the round of the stratum, for whoever follows the epoch."""
+        """Reports the round of the stratum as progress."""
         if self.on_round is not None:
             self.on_round(round_)
 
     def rows(self, relation: str, count: int, rule: Running = None) -> None:
-        """Raises when a relation has more rows than it may."""
+        """Raises if a relation has more rows than allowed."""
         limit = self.limits.max_rows
         if limit is not None and count > limit:
             raise self._stopped(
@@ -154,7 +154,7 @@ class Watch:
         )
 
     def _where(self, running: Running) -> str:
-        """Returns the running rule as a part of a sentence; empty where it is not known."""
+        """Returns the running rule as a part of a sentence; empty if it is unknown."""
         names = ", ".join(name for name in self.stratum if "#" not in name)
         rule = running() if callable(running) else running
         if rule is None:
@@ -164,7 +164,7 @@ class Watch:
 
 
 def paced(look: Callable[[], None]) -> Callable[[], None]:
-    """Returns a function to call before each of many small steps, some of which may be slow; it looks now and then."""
+    """Returns a function to call before each of many small steps, maybe slow ones; it calls `look` now and then."""
     due = 0.0
 
     def look_if_due() -> None:

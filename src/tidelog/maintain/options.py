@@ -1,4 +1,4 @@
-"""What a database can be asked for beside its engine: how strata are kept up to date, and what an epoch may take."""
+"""Options of a database beside its engine: how strata are maintained, and the limits of an epoch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from tidelog.maintain.limits import Limits, positive, positive_whole
 from tidelog.maintain.strategies import DEFAULT_STRATEGY, check_strategy
 
 DEFAULT_SWITCH = 0.2
-# What is asked for beyond that is not worth the memory that each thread takes.
+# More threads are not worth their memory.
 MOST_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Options that fit together. Raises UsageError for one that cannot be.
+    """Options that fit together. Raises UsageError for an invalid one.
 
-    `switch`: the share of a stratum's last Bootstrap's time after which an Update is given up while nothing is known of
-    what Updates cost there. `threads`: how many may work on one epoch; None is for the engine to choose.
+    `switch`: while the cost of Updates is unknown, an Update is given up after this share of the time of the stratum's
+    last Bootstrap. `threads`: how many may work on one epoch; None lets the engine choose.
     """
 
     strategy: str = DEFAULT_STRATEGY
@@ -32,7 +32,7 @@ class Maintenance:
             object.__setattr__(self, "threads", min(positive_whole("threads", self.threads), MOST_THREADS))
 
     @classmethod
-    def asked(
+    def checked(
         cls,
         *,
         strategy: str = DEFAULT_STRATEGY,

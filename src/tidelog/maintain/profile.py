@@ -1,6 +1,6 @@
-"""What a database has cost: time and rule instances per stratum and rule, rows and bytes per relation and arrangement.
+"""The costs of a database: time and rule instances per stratum and rule, rows and bytes per relation and arrangement.
 
-Costs are of the last epoch and of all epochs since the database was opened; sizes are those of now.
+Costs are of the last epoch and of all epochs since the database was opened; sizes are the present ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Rule instances that were born or died, and the time that this took."""
+    """Rule instances that were born or died, and the seconds that they took."""
 
     instances: int = 0
     seconds: float = 0.0
@@ -24,7 +24,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class StratumProfile:
-    """Relations that are kept up to date together. `strategy` and `rounds` are those of its last epoch."""
+    """Relations that are maintained together. `strategy` and `rounds` are those of its last epoch."""
 
     relations: tuple[str, ...]
     strategy: str
@@ -36,7 +36,7 @@ class StratumProfile:
 
 @dataclass(frozen=True, slots=True)
 class RuleProfile:
-    """A rule as the program has it, and its place. Rules that only the compiler knows have a `#` in their text."""
+    """A rule as the program has it, and its place. Rules that the compiler made have a `#` in their text."""
 
     rule: str
     place: str
@@ -47,7 +47,7 @@ class RuleProfile:
 
 @dataclass(frozen=True, slots=True)
 class RelationProfile:
-    """`bytes` is all that the relation takes: rows, index and arrangements."""
+    """`bytes` is all memory of the relation: rows, index and arrangements."""
 
     name: str
     rows: int
@@ -67,7 +67,7 @@ class ArrangementProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are left out."""
+    """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are not listed."""
 
     epoch: int
     last_seconds: float
@@ -86,12 +86,12 @@ class Profile:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_text(self) -> str:
-        """Tables, those with the highest cost first."""
+        """Returns the profile as tables, those with the highest cost first."""
         head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
         return "\n\n".join([head, *self._tables()])
 
     def sizes_text(self) -> str:
-        """Returns the tables of what there is, without those of what it cost."""
+        """Returns the tables of sizes, without those of costs."""
         tables = list(self._sizes())
         return "\n\n".join(tables) if tables else "no rows"
 
@@ -144,7 +144,7 @@ _WIDEST = 60
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yields a table, or nothing where it would be empty; the first column is cut, numbers stand to the right."""
+    """Yields the lines of a table, none if it is empty; the first column is cut, numbers are aligned to the right."""
     rows = [(_cut(line[0]), *line[1:]) for line in lines]
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""The report of an epoch: how each stratum was brought up to date, why that way, and the cost."""
+"""The report of an epoch: how each stratum was maintained, why that way, and the cost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidelog.diagnostics.html import html_table
 class StratumReport:
     """The cost of one stratum in one epoch, and why it was maintained that way.
 
-    A round counts, here and for `max_rounds`, where it finds rows to insert or delete; the last look, which finds
-    nothing, does not. So a stratum without recursion takes one round, a closure as many as its longest shortest path
+    A round counts, here and for `max_rounds`, if it finds rows to insert or delete; the last one, which finds nothing,
+    does not. So a stratum without recursion takes one round, a closure as many as its longest shortest path
     has edges, and an Update those that delete and those that insert. `impact` is exact after an Update. After a full
     recompute the rows before and after are compared, but not how each was derived: then `impact` is the least that fits
     the numbers of inserted and deleted rows and of instances before and after.
@@ -28,23 +28,23 @@ class StratumReport:
     seconds: float
     events: int = 0  # facts and rows of lower strata that changed
     impact: float = 0.0  # instances born or killed, as a share of those before the epoch
-    expected_update: float | None = None  # seconds, as past epochs foretold; None where they could not
+    expected_update: float | None = None  # seconds, expected from past epochs; None if unknown
     expected_bootstrap: float | None = None
     given_up: float = 0.0  # seconds spent in an Update that was given up; they are part of `seconds`
-    given_up_instances: int = 0  # what that Update had born or killed; not part of `instances`
+    given_up_instances: int = 0  # instances born or killed by that Update; not part of `instances`
     regret: float | None = None  # seconds above the better of the two that were expected; None where none was
     by_round: tuple[tuple[int, float], ...] = ()  # on frames: the rows that each round (or wave) found, its seconds
 
 
 def regret(seconds: float, *expected: float | None) -> float | None:
-    """Returns the seconds above the better of the expected ones; None where none was expected."""
+    """Returns the seconds above the better of the two expectations; None if there are none."""
     known = [each for each in expected if each is not None]
     return max(seconds - min(known), 0.0) if known else None
 
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What an epoch did: `strata` in their order, `seconds` for all of it, `rows` and `bytes` per relation after it."""
+    """The report of an epoch: `strata` in order, `seconds` for all of it, `rows` and `bytes` per relation after it."""
 
     epoch: int
     strata: tuple[StratumReport, ...]

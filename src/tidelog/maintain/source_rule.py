@@ -1,6 +1,6 @@
 """A rule that the engines run → the rule of the program that it is part of.
 
-A rule with a group becomes several, with hidden relations between them; each of those keeps its place in the text.
+A rule with a group becomes several, with hidden relations between them; each of those has its place in the text.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from tidelog.rules.ir import Rule
 
 
 def written_rule(rule: Rule, rules: Iterable[Rule]) -> Rule:
-    """Returns the rule that users know: of those in the same text, the last that begins before it; itself where none
-    does.
-    """
+    """Returns the rule that users know: of those in the same text, the last that begins before it; or the rule."""
     if "#" not in rule.head.relation:
         return rule
     place = rule.span

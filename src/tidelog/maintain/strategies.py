@@ -23,7 +23,7 @@ STRATEGIES = {
 
 
 def check_strategy(name: object) -> str:
-    """Returns the name, if there is such a strategy. Raises UsageError with the one that was meant."""
+    """Returns the name, if there is such a strategy. Raises UsageError that suggests the one that was meant."""
     if not isinstance(name, str) or name not in STRATEGIES:
         meant = suggest(name, STRATEGIES) if isinstance(name, str) else None
         known = ", ".join(map(repr, STRATEGIES))

@@ -1,17 +1,17 @@
 """The switch: whether a stratum is updated (Update) or derived from scratch (Bootstrap) in this epoch.
 
-Update's cost is the rule instances that die or are born; Bootstrap's is all that there will be, and the rows that it
-replaces, with which it is compared. Three things speak:
+Update's cost is the rule instances that die or are born; Bootstrap's is all instances after the epoch, and the rows
+that it replaces, with which it is compared. Three things decide:
 
-- *The past* (`history`): seconds per instance of both ways, and what events of this kind did. An Update that is
-  expected to cost more than a Bootstrap is not tried; now and then one is, or nothing more would ever be learnt.
-- *The change*: where much of what the rules read is deleted and the past does not say that this is harmless, an Update
-  is bound to lose.
-- *The Update itself*, while it runs (`Meter`): what it has cost, and the rows that wait for the next wave. It works in
+- *The past* (`cost_history`): seconds per instance of both ways, and the impact of events of this kind. An Update that
+  is expected to cost more than a Bootstrap is not tried; now and then one is, or nothing more would ever be learnt.
+- *The change*: if much of what the rules read is deleted and the past does not say that this is harmless, an Update is
+  bound to lose.
+- *The Update itself*, while it runs (`Meter`): its cost so far, and the rows that wait for the next wave. It works in
   an overlay, so it can be given up at any moment. Without a past its budget is the paper's: the share `switch` of a
   Bootstrap's time.
 
-Where no Bootstrap was ever measured, costs are counted in instances instead of seconds: an instance that dies or is
+If no Bootstrap was ever measured, costs are counted in instances instead of seconds: an instance that dies or is
 born costs as much as `UPDATE_RATE` of a Bootstrap's (`docs/decisions/0008-a-switch-that-learns.md`).
 """
 
@@ -34,7 +34,7 @@ DELETED_SHARE = 0.25
 REPLACED_SHARE, NOTABLE_SHARE = 0.75, 0.05
 # Below this many instances, with as few events, both are faster than the difference could be noticed.
 ALWAYS_UPDATE = 5_000
-# A change of at least this share of what the rules will read is large: that each event is looked at counts, too.
+# A change of at least this share of the rows that the rules will read is large: the cost per event counts, too.
 LARGE_SHARE = 0.5
 # After so many Updates in a row that were not tried, one is.
 SKIPS_IN_A_ROW = 4
@@ -67,7 +67,7 @@ def is_first_load(instances: int, rows_below: int, touched: Sequence[Touched]) -
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where an Update is: the instances met in this phase, the wave, its rows, those that wait, all of the stratum."""
+    """The progress of an Update: the instances met in this phase, the wave, its rows, the waiting rows, all rows."""
 
     instances: int
     wave: int
@@ -78,26 +78,26 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, and why. `expected_update` and `expected_bootstrap` are seconds, None where nothing was measured."""
+    """The decision, and its reason. `expected_update` and `expected_bootstrap` are seconds, None if unknown."""
 
     strategy: str
     reason: str
     expected_update: float | None = None
     expected_bootstrap: float | None = None
-    budget: float = float("inf")  # what Update may cost before it has to show that it is near its end
-    bootstrap: float = float("inf")  # what Bootstrap would cost, in the same unit
+    budget: float = float("inf")  # the cost of Update after which it must be near its end
+    bootstrap: float = float("inf")  # the expected cost of Bootstrap, in the same unit
 
     @property
     def is_full(self) -> bool:
-        """True if the stratum is derived from nothing."""
+        """True if the stratum is derived from scratch."""
         return self.strategy in ("bootstrap", "recompute")
 
 
 class Meter:
-    """Watches one Update and says when to give it up.
+    """Watches one Update and decides when to give it up.
 
-    Costs are seconds, or, where `by_clock` is false, instances of a Bootstrap. In a stratum without recursion there is
-    one wave, and what waits behind it meets nothing.
+    Costs are seconds, or, if `by_clock` is false, instances of a Bootstrap. In a stratum without recursion there is
+    one wave, and the rows that wait behind it meet nothing.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Meter:
 
     @property
     def stride(self) -> int:
-        """So many instances from one look to the next."""
+        """Number of instances from one check to the next."""
         if self._decision.budget == float("inf"):
             return NO_LIMIT
         return max(LOOK_EVERY, self._instances // LOOKS)
@@ -154,7 +154,7 @@ class Meter:
         if spent / work * soon > self._decision.bootstrap:
             self.why = f"what is to come would cost more, after {work} rule instances"
             return False
-        # Deep recursion in thin waves cannot get out of hand, and what was spent on it is spent.
+        # Deep recursion in thin waves stays cheap, and the time spent on it is lost anyway.
         is_thin = now.wave >= THIN_WAVES and now.batch * THIN_WAVES < now.rows
         enough = self._decision.bootstrap if is_thin else spent / 2
         if spent > self._decision.budget and spent / work * (soon + later) > enough:
@@ -170,10 +170,10 @@ class Meter:
         return self._clock() - self._started
 
     def _to_come(self, now: Progress) -> tuple[float, float]:
-        """Returns the instances to be met in this wave and the next, and in those behind it.
+        """Estimates the instances to be met in this wave and the next, and in later ones.
 
-        A row meets as many as rows do here on average. Waves go on to shrink, or to grow, as this one did; how long is
-        known only by how many there were: there will not be more of them than that.
+        A row meets as many as rows do here on average. Waves continue to shrink, or to grow, as this one did; their
+        number is unknown, so there are expected to be no more of them than there were.
         """
         if not self._recursive:
             return 0.0, 0.0
@@ -190,7 +190,7 @@ class Meter:
 
 
 class Switch:
-    """The switch of one database: what is known of each of its strata, and a clock."""
+    """The switch of one database: the cost history of each of its strata, and a clock."""
 
     def __init__(self, share: float = DEFAULT_SWITCH, clock: Callable[[], float] = perf_counter) -> None:
         self.clock = clock
@@ -274,7 +274,7 @@ def events_of(touched: Sequence[Touched]) -> Mapping[Event, int]:
 
 
 def _bound_to_lose(rows: int, touched: Sequence[Touched]) -> str:
-    """Returns why an Update of this change is bound to lose, unless the past says otherwise; empty where it is not."""
+    """Returns why an Update of this change is bound to lose, unless the past says otherwise; else an empty text."""
     deleted = sum(each.deleted for each in touched)
     if deleted >= DELETED_SHARE * rows:
         return f"{deleted / rows:.0%} of the rows that the rules read are deleted"

@@ -1,16 +1,15 @@
-"""Which bodies are joined by leapfrog, and in which order of their variables.
+"""Bodies → the variables that are joined by leapfrog, and their order.
 
-A body is cyclic where ear removal (Graham, Yu and Özsoyoğlu) leaves something: again and again, variables that only one
-literal has are left out, and literals whose variables another one has all of. What is left is the core: there, binary
-joins may make far more intermediate rows than there are results. Its literals are joined variable by variable; the
-others, as they always are.
+A body is cyclic if ear removal (Graham, Yu and Özsoyoğlu) leaves a core: it repeatedly removes variables that only one
+literal has, and literals whose variables are all in another one. In the core, binary joins may make far more
+intermediate rows than there are results. Its literals are joined variable by variable, all others as usual.
 
     T(x, y, z) :- E(x, y), E(y, z), E(z, x), Colour(x, c).      core: the three E; Colour is an ear
 
-The order of the variables is greedy, like that of the literals: next comes the variable with the fewest values to look
-at, never one that is not connected while another is. Where a delta does not say what comes first, each variable of the
-core is tried, and the order that looks at the fewest values in all is taken. A literal whose columns are all known is
-looked up, and so is one that is not worth leaping for: where a bucket is known to be short, to go through it is faster.
+The order of the variables is greedy, like that of the literals: next is the variable with the fewest values to look
+at, never one that is not connected while another is. If a delta does not fix the first one, each variable of the core
+is tried, and the order that looks at the fewest values in all is taken. A literal whose columns are all known is
+looked up, and so is one that is not worth leaping for: if a bucket is known to be short, scanning it is faster.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.plan.variant import Delta, Leap, Part, Step, Variant, bound_columns, plan_variant, positions_of
 from tidelog.rules.ir import Atom, Positive, Rule, Variable, Wildcard
 
-# A bucket that is expected to be no longer than this is gone through, not leapt over.
+# A bucket that is expected to be no longer than this is scanned, not leapt over.
 SHORT_BUCKET = 8.0
 # So many variables are tried as the first.
 MOST_TRIED = 8
 
 
 def cyclic_core(atoms: Sequence[Atom]) -> list[int]:
-    """Returns the literals that ear removal leaves, by their places; empty where the body is acyclic."""
+    """Returns the places of the literals that ear removal leaves; empty if the body is acyclic."""
     edges = {
         place: {term.name for term in atom.terms if isinstance(term, Variable)} for place, atom in enumerate(atoms)
     }
@@ -58,14 +57,14 @@ def cyclic_core(atoms: Sequence[Atom]) -> list[int]:
 
 @dataclass(slots=True)
 class _Trie:
-    """A literal on its way through a leapfrog join: the columns of its trie's order that are fixed so far."""
+    """A literal in a leapfrog join: the columns of its trie's order that are fixed so far."""
 
     atom: Atom
     position: int
     order: list[int] = field(default_factory=list)
 
     def wildcards(self) -> list[int]:
-        """Returns the columns that nothing reads; they come last, one right after the other."""
+        """Returns the columns that nothing reads; they are last, one right after the other."""
         return [column for column, term in enumerate(self.atom.terms) if isinstance(term, Wildcard)]
 
     def finished(self) -> Order:
@@ -76,8 +75,8 @@ class _Trie:
 class LeapfrogPlan:
     """The leapfrog joins of one variant; see `variant.Leaps`.
 
-    `core` are the places in the body of the literals that are joined so. `forced`: they are, whatever is expected.
-    `first` is the variable to begin with, if any. `cost` is how many values are expected to be looked at.
+    `core` are the places in the body of the literals that are joined so. `forced`: they are, whatever the estimates.
+    `first` is the variable to begin with, if any. `cost` is the expected number of values looked at.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class LeapfrogPlan:
         if not found:
             return None
         not_begun, *_, place, column = min(found)
-        # A literal that is open at a wildcard has to be gone through to its end: no look-up could go on from there.
+        # A literal that is open at a wildcard has to be scanned to its end: no look-up could continue from there.
         if not_begun and (self._is_known(waiting, bound) if self._forced else rows <= SHORT_BUCKET):
             return None
         return self._take(waiting, bound, place, column)
@@ -130,7 +129,7 @@ class LeapfrogPlan:
         return tuple(finished)
 
     def _is_known(self, waiting: Sequence[int], bound: set[str]) -> bool:
-        """True if a literal is waiting whose columns are all known, so that it can be looked up."""
+        """True if a waiting literal has only known columns, so that it can be looked up."""
         tries = (self._tries[place] for place in waiting if place in self._tries)
         return any(len(bound_columns(trie.atom.terms, bound)) == len(trie.atom.terms) for trie in tries)
 
@@ -139,9 +138,7 @@ class LeapfrogPlan:
         return tuple(sorted({*known, *trie.order}))
 
     def _values(self, trie: _Trie, column: int, bound: set[str]) -> tuple[float, bool]:
-        """Returns the number of values the column is expected to have below what is known, and whether anything is
-        known.
-        """
+        """Returns the expected number of values of the column below what is known, and whether anything is known."""
         known, columns = self._known(trie, bound), len(trie.atom.terms)
         relation = trie.atom.relation
         rows = self._statistics.bucket(relation, known, columns) if known else self._statistics.rows(relation)
@@ -152,7 +149,7 @@ class LeapfrogPlan:
     def _take(
         self, waiting: Sequence[int], bound: set[str], place: int, column: int
     ) -> tuple[Variable | None, list[int]]:
-        """Joins the variable in this column of this literal; all literals of the core that have it take part."""
+        """Joins the variable in this column of this literal, with all literals of the core that have it."""
         term = self._tries[place].atom.terms[column]
         parts, done = [], []
         fewest = self._values(self._tries[place], column, bound)[0]
@@ -186,11 +183,10 @@ def _is_same(variable: Variable, term: object) -> bool:
 
 
 def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Collection[str]) -> Variant:
-    """Returns the steps for a delta at one position, by leapfrog where that is called for.
+    """Returns the steps for a delta at one position; by leapfrog if the rule requests it or its body is cyclic.
 
-    It is where the rule says so, or where its body is cyclic. Relations that are derived together with the rule's head
-    (`growing`) are left out then: rows come to them all the time, and to keep a trie of them is dearer than to keep an
-    arrangement.
+    In the latter case relations that are derived together with the rule's head (`growing`) are excluded: rows are
+    inserted into them all the time, and maintaining a trie is more expensive than an arrangement.
     """
     core, forced = _joined_by_leapfrog(rule, growing)
     if not core:
@@ -206,7 +202,7 @@ def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Col
 
 
 def _joined_by_leapfrog(rule: Rule, growing: Collection[str]) -> tuple[list[int], bool]:
-    """Returns the places in the body of the literals that are joined by leapfrog, and whether the rule asks for it."""
+    """Returns the places in the body of the literals that are joined by leapfrog, and whether the rule requests it."""
     places = [place for place, literal in enumerate(rule.body) if isinstance(literal, Positive) and literal.atom.terms]
     if rule.join == "hash":
         return [], False

@@ -2,10 +2,10 @@
 
     Todo(d, x) :- Day(d), Task(x), not Done(d, x).      Δ Day(d)    leap x over Task(x) without Done(d, x)
 
-A negated literal asks of every value whether its row is there. Where it has the rows of nearly all values, most of that
-is in vain: as a part of the join, it passes over the values that it covers run by run (`engine.local.lftj.complement`),
-at the price of a trie. That is taken where the values are many, nearly all are expected to be covered, and the join is
-run again and again: for deltas, or below another join. What is sought is the last variable of the negated literal.
+A negated literal is checked for every value. If it has the rows of nearly all values, most checks are in vain: as a
+part of the join, it skips the values that it covers run by run (`engine.local.leapfrog.negation`), at the price of a
+trie. This pays if the values are many, nearly all are expected to be covered, and the join runs again and again: for
+deltas, or below another join. The joined variable is the last variable of the negated literal.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ COVERED = 0.9
 
 
 def with_complements(
-    variant: Variant, statistics: Statistics, growing: Collection[str], *, asked: bool = False
+    variant: Variant, statistics: Statistics, growing: Collection[str], *, requested: bool = False
 ) -> Variant:
-    """Returns the variant with negated literals in its leapfrog joins where that wins; all that can be, where the rule
-    `asked` for leapfrog joins. Relations in `growing` are given no tries.
+    """Returns the variant with negated literals in its leapfrog joins where that pays; in all of them, if the rule
+    `requested` leapfrog joins. Relations in `growing` get no tries.
     """
     if variant.rule.join == "hash":
         return variant
@@ -46,7 +46,7 @@ def with_complements(
     for step in variant.steps:
         if isinstance(step, Antijoin):
             at = steps.index(step)
-            joined = _Place(variant, steps[:at], statistics, growing).joined(step, asked=asked)
+            joined = _Place(variant, steps[:at], statistics, growing).joined(step, requested=requested)
             if joined is not None:
                 place, leap = joined
                 steps[place] = leap
@@ -55,7 +55,7 @@ def with_complements(
 
 
 class _Place:
-    """The last join before a negated literal, and what is known before it."""
+    """The last join before a negated literal, and the variables known before it."""
 
     def __init__(
         self, variant: Variant, steps: Sequence[Step], statistics: Statistics, growing: Collection[str]
@@ -71,22 +71,20 @@ class _Place:
         is_repeated = any(isinstance(step, Join | Leap | Take) for step in before)
         self._runs_often = variant.delta.kind is not DeltaKind.RULE or is_repeated
 
-    def joined(self, step: Antijoin, *, asked: bool) -> tuple[int, Leap] | None:
-        """Returns the place of the join, and the leapfrog join with the negated literal in it; None where it stays
-        apart.
-        """
-        leap = self._leap(asked)
+    def joined(self, step: Antijoin, *, requested: bool) -> tuple[int, Leap] | None:
+        """Returns the place of the join, and the leapfrog join with the negated literal; None if it stays apart."""
+        leap = self._leap(requested)
         if leap is None or leap.variable is None or step.atom.relation in self._growing:
             return None
         part = self._part(step.atom, step.position, leap.variable)
-        if part is None or not (asked or self._wins(leap, part)):
+        if part is None or not (requested or self._wins(leap, part)):
             return None
         return self._place, replace(leap, without=(*leap.without, part))
 
-    def _leap(self, asked: bool) -> Leap | None:
-        """Returns the join as a leapfrog join, if it is one or goes through a bucket for the values of one variable."""
+    def _leap(self, requested: bool) -> Leap | None:
+        """Returns the join as a leapfrog join, if it is one or scans a bucket for the values of one variable."""
         join = self._join
-        if not isinstance(join, Join) or asked:
+        if not isinstance(join, Join) or requested:
             return join if isinstance(join, Leap) else None
         free = [term for term in join.atom.terms if isinstance(term, Variable) and term.name not in self._bound]
         if len(free) != 1 or join.atom.relation in self._growing:
@@ -95,7 +93,7 @@ class _Place:
         return None if part is None else Leap(free[0], (part,))
 
     def _part(self, atom: Atom, position: int, variable: Variable) -> Part | None:
-        """Returns the literal's trie at the variable, where that is the only column that is not known."""
+        """Returns the literal's trie at the variable, if that is the only unknown column."""
         columns = [at for at, term in enumerate(atom.terms) if isinstance(term, Variable) and term == variable]
         known = bound_columns(atom.terms, self._bound)
         if len(columns) != 1 or len(known) + 1 != len(atom.terms):
@@ -107,7 +105,7 @@ class _Place:
         return self._runs_often and values >= MANY and self._rows(part) >= COVERED * values
 
     def _rows(self, part: Part) -> float:
-        """Returns the number of rows a part is expected to have below what is known."""
+        """Returns the expected number of rows of a part below what is known."""
         relation, known = part.atom.relation, part.order.columns[: part.level]
         keys: Keys = tuple(sorted(known))
         return (

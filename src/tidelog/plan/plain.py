@@ -1,4 +1,4 @@
-"""Which expressions the compiled kernels evaluate; all others are left to Python."""
+"""The expressions that the compiled kernels evaluate; Python evaluates all others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tidelog.types import is_word
 
 
 def is_plain(expression: typed.Expression) -> bool:
-    """True if the kernel can evaluate it: words only, and nothing that may fail behind a condition inside it."""
+    """True if the kernel can evaluate it: words only, and no operation that may fail behind a condition inside it."""
     match expression:
         case typed.Var() | typed.Lit():
             return True

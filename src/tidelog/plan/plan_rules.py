@@ -1,8 +1,7 @@
 """The rules of a stratum → all their variants, planned together for few arrangements.
 
-Every arrangement is paid for with memory and with work for each new row. So a variant takes an arrangement that is
-there or that another one wants, where it serves almost as well as one of its own; the columns that it leaves out are
-compared row by row.
+Every arrangement costs memory, and work for each new row. So a variant uses an arrangement that exists or that another
+one wants, if it serves almost as well as one of its own; the columns that it lacks are compared row by row.
 
     Δ Has(x, r, y): probe Some(what, role) …     each `what` has one or two roles, and another rule wants Some(what):
                     probe Some(what) …           one arrangement less
@@ -20,7 +19,7 @@ from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.plan.variant import Delta, Join, Leap, Step, Variant, deltas
 from tidelog.rules.ir import Rule
 
-# What keeping one more arrangement costs, in rows looked at per probe: as much as two rows more in every bucket.
+# The cost of one more arrangement, in rows looked at per probe: as much as two rows more in every bucket.
 UPKEEP = 2.0
 
 
@@ -34,19 +33,19 @@ def plan_rules(
     for rule in rules:
         for delta in filter(partial(runs, rule), deltas(rule)):
             variant = plan_leapfrog(rule, delta, wanted, growing)
-            variant = with_complements(variant, wanted, growing, asked=rule.join == "leapfrog")
+            variant = with_complements(variant, wanted, growing, requested=rule.join == "leapfrog")
             wanted.add(variant)
             variants.append(variant)
     return [wanted.coarsen(variant) for variant in variants]
 
 
 def arrangements(variants: Sequence[Variant]) -> list[tuple[str, Keys]]:
-    """Returns the arrangements that variants probe, each once, in the order in which they are met."""
+    """Returns the arrangements that variants probe, each once, in the order of first use."""
     return list(dict.fromkeys((step.atom.relation, step.keys) for each in variants for step in _probes(each)))
 
 
 def tries(variants: Sequence[Variant]) -> list[tuple[str, Order]]:
-    """Returns the tries that variants leap over, each once, in the order in which they are met."""
+    """Returns the tries that variants leap over, each once, in the order of first use."""
     leaps = (step for each in variants for step in each.steps if isinstance(step, Leap))
     parts = (part for leap in leaps for part in (*leap.parts, *leap.without))
     return list(dict.fromkeys((part.atom.relation, part.order) for part in parts))
@@ -82,9 +81,7 @@ class _Wanted:
             self._keys.setdefault(step.atom.relation, set()).add(step.keys)
 
     def coarsen(self, variant: Variant) -> Variant:
-        """Returns the variant with each arrangement that does not exist replaced by one with fewer columns, where one
-        is wanted whose buckets are hardly longer.
-        """
+        """Returns the variant with missing arrangements replaced by wanted ones with fewer columns, if that pays."""
         probes = _probes(variant)
         if not probes:
             return variant

@@ -1,14 +1,14 @@
-"""The variants of a stratum → which of them begin like another one, and how far: that much is enumerated once.
+"""The variants of a stratum → the prefixes that they share: a shared prefix is enumerated once.
 
     A(x, z) :- P(x, y), E(y, z).              Δ P(x, y): probe E → emit A
     B(q, s) :- P(q, r), E(r, s), s > 5.       Δ P(q, r): the step of the rule above, then its own condition
 
-This is the local engine's way of putting variants together (`engine/local/tree.py`), on steps instead of instructions;
-a test compares the two. Variants of one delta make a tree. Another one follows it as long as its literals are joined
-alike, up to the names of variables, then becomes a branch. Conditions, assignments and negations after a literal are
-shared as far as they begin alike, but among branches only by literals. Leapfrog joins are not shared, and a variant
-with an expression that is not for the kernel stays alone. Whether relations have rows, which decides at the time of an
-epoch what is evaluated apart, is not known here.
+This is how the local engine shares prefixes (`engine.local.execution.shared_prefixes`), on steps instead of
+instructions; a test compares the two. Variants of one delta make a tree. Another one follows it as long as its literals
+are joined alike, up to the names of variables, then becomes a branch. Conditions, assignments and negations after a
+literal are shared as far as they begin alike, but among branches only by literals. Leapfrog joins are not shared, and a
+variant with an expression that Python evaluates stays alone. Whether relations have rows, which decides in an epoch
+what is evaluated apart, is not known here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_VARIANTS = 64  # of one tree
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a variant shares: its first `steps` are those of `other`; `whole`: so is the end of the body."""
+    """The shared prefix of a variant: its first `steps` are those of `other`; `whole`: so is the end of the body."""
 
     other: Variant
     steps: int
@@ -35,12 +35,12 @@ class Shared:
 
 
 def shared_steps(variants: Sequence[Variant], inside: Collection[str]) -> list[Shared | None]:
-    """Returns for each variant of a stratum with the relations `inside` the part that it shares with an earlier one."""
+    """Returns, for each variant of a stratum with the relations `inside`, the prefix shared with an earlier one."""
     return [shared for _, shared in _grown(variants, inside)]
 
 
 def _grown(variants: Sequence[Variant], inside: Collection[str]) -> list[tuple[_Tree | None, Shared | None]]:
-    """Returns the tree of each variant, and what it shares there; no tree where it stays alone."""
+    """Returns the tree of each variant, and its shared prefix there; no tree if it stays alone."""
     trees: dict[tuple[Any, ...], list[_Tree]] = {}
     found: list[tuple[_Tree | None, Shared | None]] = []
     for variant in variants:
@@ -91,7 +91,7 @@ class _Tree:
         return found
 
     def graft(self, path: list[_Block], variant: Variant) -> Shared | None:
-        """Adds a variant; None, and nothing is changed, if it does not share the delta."""
+        """Adds a variant; returns None, and changes nothing, if it does not share the delta."""
         if variant.delta.kind is DeltaKind.RULE and (len(path) == 1 or not self._root.children):
             return None
         if self._root.iterator != path[0].iterator:
@@ -137,7 +137,7 @@ def _alike(left: Sequence[RuleKey], right: Sequence[RuleKey]) -> int:
 
 
 def _delta(variant: Variant, inside: Collection[str]) -> tuple[Any, ...]:
-    """Variants are put together only where these are equal."""
+    """Returns the key of a variant's tree: variants with equal keys may share a prefix."""
     delta = variant.delta
     if delta.atom is None:
         return delta.kind, any(atom.relation in inside for atom in variant.rule.positives)
@@ -160,7 +160,7 @@ def _path(variant: Variant) -> list[_Block]:
 
 
 def _essence(step: Step, variant: Variant) -> tuple[Any, ...]:
-    """Returns what a step does, without its place in the rule; only whether it is before the delta counts."""
+    """Returns a step without its place in the rule; only whether it is before the delta counts."""
     match step:
         case Join(atom, position, keys):
             return atom, keys, position < variant.delta.position

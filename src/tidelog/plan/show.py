@@ -1,4 +1,4 @@
-"""Plans as text, for `tidelog show --stage plan`: one block a rule, one line a variant; then what is arranged.
+"""Plans as text, for `tidelog show --stage plan`: one block a rule, one line a variant; then the arrangements.
 
     Reach(x, z) :- Reach(x, y), Edge(y, z).
       Δ Reach(x, y)   probe Edge(y, z) by .src = y → emit Reach(x, z)
@@ -8,11 +8,11 @@
       Edge by src
       Reach by dst
 
-`Δ` is where the delta stands; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs it.
-`by .src = y` looks up the rows that have in the column `src` what the rule's variable `y` is.
-A line below a variant says what it begins with that another one enumerates too: that is done once (`plan.shared`).
-`leap z over E(y, z), E(x, z)` is a leapfrog join of z: of the values that all of the literals have, as far as they are
-known. What it leaps over are tries. `without F(z)` passes over the values that a negated literal has, run by run.
+`Δ` is the position of the delta; `rule` is the rule's hidden fact: the whole body, as a Bootstrap or a new rule runs
+it. `by .src = y` looks up the rows whose column `src` equals the rule's variable `y`. A line below a variant names the
+prefix that it shares with another one, which is enumerated once (`plan.shared`). `leap z over E(y, z), E(x, z)` is a
+leapfrog join of z over tries: of the values that all of the literals have, as far as they are known. `without F(z)`
+skips the values that a negated literal has, run by run.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _show_rule(program: RuleProgram, rule: Rule, variants: list[tuple[Variant, S
 
 
 def _show_shared(rule: Rule, shared: Shared) -> str:
-    """`shares its first 2 steps with …`: with another rule, or with another head of this one."""
+    """Formats a prefix shared with another rule or another head of this one: `shares its first 2 steps with …`."""
     other = shared.other.rule
     whom = f"the head {show_atom(other.head)}" if other.text == rule.text else f"`{other.text}`"
     if shared.whole:
@@ -87,7 +87,7 @@ def _names(program: RuleProgram, relation: str, keys: Keys) -> str:
 
 
 def _show_keys(program: RuleProgram, atom: Atom, keys: Keys) -> str:
-    """Shows the columns that are looked up, as the language writes named arguments: `.src = y`."""
+    """Formats the columns that are looked up, as the language writes named arguments: `.src = y`."""
     columns = program.relations[atom.relation].columns
     return ", ".join(f".{columns[i].name} = {_show_known(atom.terms[i])}" for i in keys)
 
@@ -103,7 +103,7 @@ def _show_known(term: Term) -> str:
 
 
 def _show_part(part: Part) -> str:
-    """Returns a literal as far as it is known at this level: `E(x, _)`."""
+    """Formats a literal as far as it is known at this level: `E(x, _)`."""
     reached = part.order.columns[: part.level + 1]
     terms = (term if column in reached else Wildcard() for column, term in enumerate(part.atom.terms))
     return show_atom(replace(part.atom, terms=tuple(terms)))

@@ -1,4 +1,4 @@
-"""What a planner asks about relations: how many rows there are, how many share a key, and what an index would cost.
+"""Statistics of relations for the planner: how many rows there are, how many share a key, and the cost of an index.
 
 Everything is counted in rows looked at per probe, so that a short bucket behind an arrangement that must first be built
 can be compared with a longer one behind an arrangement that exists.
@@ -21,7 +21,7 @@ class Order:
 
 
 class Statistics(Protocol):
-    """What is known about the relations now, or expected of them."""
+    """Statistics of the present relations, or estimates."""
 
     def rows(self, relation: str) -> float:
         """Returns the number of rows."""
@@ -30,9 +30,7 @@ class Statistics(Protocol):
         """Returns how many rows, on average, have the same words in these of its `columns` columns."""
 
     def setup(self, relation: str, keys: Keys) -> float:
-        """Returns the cost that building the arrangement by these columns adds to each of its probes; 0 where it
-        exists.
-        """
+        """Returns the cost of building the arrangement by these columns, per probe; 0 if it exists."""
 
     def arranged(self, relation: str) -> Collection[Keys]:
         """Returns the keys by which the relation is arranged."""
@@ -40,7 +38,7 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FromSizes:
-    """Statistics from the numbers of rows alone: each column tells an equal share of what there is to tell."""
+    """Statistics from the numbers of rows alone: all columns are equally selective."""
 
     sizes: Callable[[str], int]
 
@@ -58,5 +56,5 @@ class FromSizes:
 
 
 def even_bucket(rows: float, keys: Keys, columns: int) -> float:
-    """Returns the rows that share a key where nothing is known but their number."""
+    """Returns the rows that share a key if nothing is known but their number."""
     return float(max(rows, 1) ** (1.0 - len(keys) / columns))

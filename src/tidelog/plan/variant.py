@@ -1,9 +1,10 @@
 """Rule → variants: for each position of the body where a delta may stand, the order in which the rest is joined.
 
 The positions of a body are its positive literals, then its negated ones, then the rule's own hidden fact. A variant
-starts from a delta at one position and joins forward: first what costs nothing (conditions, assignments, negations
-whose variables are bound), then the literal with the fewest rows to look at, as far as is known (`estimate`), never
-through a cross product while a literal is connected. Planning is quadratic in the length of the body.
+starts from a delta at one position and joins forward: first the literals that cost nothing (conditions, assignments,
+negations whose variables are bound), then the literal with the fewest rows to look at, as far as is known
+(`statistics`), never through a cross product while a literal is connected. Planning is quadratic in the length of the
+body.
 
     P(x, z) :- P(x, y), E(y, z).      delta at E(y, z):   batch of E, probe P by column 1, emit P(x, z)
 
@@ -37,7 +38,7 @@ from tidelog.rules.ir import (
 
 
 class DeltaKind(Enum):
-    """Where the delta stands: in a positive literal, in a negated one, or in the rule's hidden fact."""
+    """The place of the delta: a positive literal, a negated one, or the rule's hidden fact."""
 
     POSITIVE = "positive"
     NEGATIVE = "negative"
@@ -57,7 +58,7 @@ class Delta:
 class Join:
     """Looks up the rows of a positive literal by columns that are bound so far (`keys`: none means a scan).
 
-    `keys` are all bound columns, or as many as an arrangement that others use has; then the others are compared.
+    `keys` are all bound columns, or fewer if an arrangement is shared; then the others are compared.
     """
 
     atom: Atom
@@ -85,9 +86,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """Goes on for each value at which all parts meet: a leapfrog join. The variable is None for a wildcard.
+    """Continues for each value at which all parts meet: a leapfrog join. The variable is None for a wildcard.
 
-    `without` are parts of negated literals (`plan.complement`), at the last level: what they have is left out.
+    `without` are parts of negated literals (`plan.negation`), at the last level: their values are skipped.
     """
 
     variable: Variable | None
@@ -97,7 +98,7 @@ class Leap:
 
 @dataclass(frozen=True, slots=True)
 class Antijoin:
-    """Goes on where no row of a negated literal matches; all its terms are bound."""
+    """Continues if no row of a negated literal matches; all its terms are bound."""
 
     atom: Atom
     position: int
@@ -105,7 +106,7 @@ class Antijoin:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """Binds a variable to the value of an expression; where it is bound already (by a delta), compares."""
+    """Binds a variable to the value of an expression; compares if it is bound already (by a delta)."""
 
     variable: Variable
     expression: typed.Expression
@@ -114,14 +115,14 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Goes on where the Boolean expression is true."""
+    """Continues if the Boolean expression is true."""
 
     expression: typed.Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Takes a value apart and goes on for each way that fits; variables in `known` are compared, the others bound."""
+    """Matches a value against a pattern and continues for each match; `known` variables are compared, others bound."""
 
     unfold: Unfold
     known: frozenset[str]
@@ -148,12 +149,10 @@ def deltas(rule: Rule) -> tuple[Delta, ...]:
 
 
 class Leaps(Protocol):
-    """What says that a variable is joined by leapfrog next (`plan.leapfrog`)."""
+    """Decides that a variable is joined by leapfrog next (`plan.leapfrog`)."""
 
     def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
-        """Returns the variable, and the literals that are done with it; None where a join that looks at so many rows is
-        it.
-        """
+        """Returns the variable, and the literals that are done with it; None if a join of so many rows is better."""
 
     def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Returns the steps, with the leapfrog joins that were chosen."""
@@ -185,7 +184,7 @@ def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps 
 
 
 def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
-    """Returns the columns of an atom whose value is known: constants, and variables that are bound."""
+    """Returns the columns of an atom with known values: constants, and bound variables."""
     return tuple(
         i
         for i, term in enumerate(terms)
@@ -194,7 +193,7 @@ def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
 
 
 def positions_of(rule: Rule) -> dict[int, int]:
-    """Index in the body → position, for the literals that have one."""
+    """Returns the position of each literal that has one, by its index in the body."""
     positives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
     negatives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Negative)]
     return {index: position for position, index in enumerate(positives + negatives)}
@@ -219,7 +218,7 @@ def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: 
 def _cheapest(
     body: tuple[Literal, ...], waiting: list[int], bound: set[str], statistics: Statistics
 ) -> tuple[int, Keys, float]:
-    """Returns the positive literal to join next, the columns to look its rows up by, and how many rows it looks at."""
+    """Returns the positive literal to join next, the columns to look its rows up by, and the number of rows."""
     found = []
     for index in waiting:
         literal = body[index]
@@ -232,7 +231,7 @@ def _cheapest(
 
 
 def _access(atom: Atom, bound: set[str], statistics: Statistics) -> tuple[float, Keys]:
-    """Returns the best way to the rows of a literal: how many rows it looks at, and by which columns."""
+    """Returns the cheapest access to the rows of a literal: how many rows it looks at, and by which columns."""
     known, columns = bound_columns(atom.terms, bound), len(atom.terms)
     if not known or len(known) == columns:
         rows = statistics.rows(atom.relation)

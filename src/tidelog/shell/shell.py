@@ -92,7 +92,7 @@ class Shell:
         self._opening = dict(opening or {})
         self._path = path
         self._engine = engine
-        Maintenance.asked(**self._opening)
+        Maintenance.checked(**self._opening)
         self._began = perf_counter_ns()
         self._opened: Database | None = None
         self._in_progress = False

@@ -110,7 +110,7 @@ class Program:
         """
         from tidelog.database.database import Database
 
-        asked = Maintenance.asked(
+        asked = Maintenance.checked(
             strategy=strategy,
             switch=switch,
             threads=threads,

@@ -402,7 +402,7 @@ def test_an_epoch_that_is_being_committed_cannot_be_cancelled() -> None:
     ids=lambda each: str(each)[:40],
 )
 def test_any_kind_of_number_is_a_limit(options: dict[str, Any]) -> None:
-    asked = Maintenance.asked(**options)
+    asked = Maintenance.checked(**options)
     for value in (asked.limits.max_rounds, asked.limits.max_rows, asked.threads):
         assert value is None or type(value) is int
     assert type(asked.switch) is float
@@ -427,7 +427,7 @@ def test_any_kind_of_number_is_a_limit(options: dict[str, Any]) -> None:
 )
 def test_what_is_no_option_is_refused_with_a_message(options: dict[str, Any], code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Maintenance.asked(**options)
+        Maintenance.checked(**options)
     assert caught.value.code == code
 
 

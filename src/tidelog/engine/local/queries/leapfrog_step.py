@@ -77,7 +77,7 @@ class LeapfrogPlanner:
             # As a delta in the head would bind them, behind all literals of the body.
             delta = replace(delta, kind=DeltaKind.POSITIVE, atom=start)
         variant = plan_leapfrog(rule, delta, statistics, ())
-        variant = with_complements(variant, statistics, self._apart, asked=rule.join == "leapfrog")
+        variant = with_complements(variant, statistics, self._apart, requested=rule.join == "leapfrog")
         planned: list[Step | LeapfrogStep] = []
         together: list[Step] = []
         for step in variant.steps:

@@ -14,7 +14,7 @@ from tidelog.engine.local.strata.weighted import LatestStratum, StreamGroupStrat
 from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
 from tidelog.engine.local.strategies.counting.stratum import CountingStratum
 from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
-from tidelog.engine.local.strategies.trace.stratum import AskedTraceStratum, TraceStratum, is_traceable
+from tidelog.engine.local.strategies.trace.stratum import RequestedTraceStratum, TraceStratum, is_traceable
 from tidelog.rules.analysis.monotone import is_monotone
 from tidelog.rules.ir import Kind, RuleProgram, Stratum
 
@@ -52,5 +52,5 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
     if strategy == "trace":
         return TraceStratum if traceable else LocalStratum
     if strategy not in STATEFUL and any(rule.maintain == "trace" for rule in traceable):
-        return AskedTraceStratum
+        return RequestedTraceStratum
     return STATEFUL.get(strategy, LocalStratum)

@@ -1,8 +1,8 @@
-"""The state of an engine as tables, for who keeps it elsewhere (Spark), and back.
+"""The state of an engine ↔ Arrow tables, for callers that store it elsewhere (Spark).
 
-A relation's table has its stored columns (`rules.stored`), its three numbers, and whether the row is an input fact. Of
-a weighted relation `_total` is the weight, which may be negative, and the other numbers mean nothing. Rows that
-something else than the kernels has found are held like facts, so their numbers are known without a table.
+A relation's table has its stored columns (`rules.schema.stored`), its three numbers, and whether the row is an input
+fact. Of a weighted relation `_total` is the weight, which may be negative, and the other numbers mean nothing. Rows
+that kernels have not derived are stored like facts, so their numbers are known without a table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def state_schema(relation: Relation) -> pa.Schema:
 
 
 class StateTables:
-    """What an engine says of its state; `inspected` is what `Inspect` has to show of the last epoch."""
+    """The state of an engine as tables; `inspected` is what `Inspect` has to show of the last epoch."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class StateTables:
         return state_schema(self._program.relations[name]).empty_table() if known is None else known
 
     def weight_changes(self, name: str) -> pa.Table:
-        """What the epoch added to weights."""
+        """Returns the weights that the epoch added."""
         known = self._weight_changes.get(name)
         return self.bag_table(name, {}) if known is None else known
 
@@ -80,7 +80,7 @@ class StateTables:
         self._changes, self._weight_changes, self.inspected = {}, {}, {}
 
     def collect(self, strata: Iterable[LocalStratum]) -> None:
-        """Notes what an epoch that has come to these strata is about to change."""
+        """Notes the changes that an epoch, which visited these strata, is about to commit."""
         for stratum in strata:
             if isinstance(stratum, WeightedStratum):
                 self._collect_weights(stratum)
@@ -93,14 +93,13 @@ class StateTables:
                     self._changes[name] = self._state_table(name, store, lines)
 
     def take_inspected(self, name: str, changes: list[tuple[Row, int, int]]) -> None:
-        """Notes what an `Inspect` has to show: rows, what their weights have changed by, their ranks."""
+        """Notes the rows that an `Inspect` has to show: rows, changes of their weights, their ranks."""
         if changes:
             table = self.bag_table(name, {row: weight for row, weight, _ in changes})
             self.inspected[name] = table.append_column("_rank", pa.array([rank for *_, rank in changes], pa.int64()))
 
     def load(self, states: Mapping[str, pa.Table], held: Container[int]) -> dict[str, Bag]:
-        """Fills the stores, which are empty; returns the weights. `held` are relations whose rows kernels do not
-        count."""
+        """Fills the empty stores; returns the weights. `held` are relations whose rows kernels do not count."""
         weights: dict[str, Bag] = {}
         for name, table in states.items():
             store = self._catalog.stores[self._numbers[name]]
@@ -130,7 +129,7 @@ class StateTables:
                 self._changes[name] = self._weights_table(name, new)
 
     def bag_table(self, name: str, bag: Bag) -> pa.Table:
-        """The rows of a bag, with what it has of each as `_total`."""
+        """Returns the rows of a bag, with the weight of each as `_total`."""
         relation = self._program.relations[name]
         words = bag_to_words(bag, len(relation.columns))
         columns = self._values.words_to_table(words[:, :-1], relation).columns
@@ -138,7 +137,7 @@ class StateTables:
         return pa.Table.from_arrays([*columns, pa.array(words[:, -1])], schema=pa.schema(fields))
 
     def _weights_table(self, name: str, bag: Bag) -> pa.Table:
-        """The rows of a bag in the form of `state_schema`."""
+        """Returns the rows of a bag in the form of `state_schema`."""
         weighted = self.bag_table(name, bag)
         rank, count = (pa.repeat(pa.scalar(number, pa.int64()), len(bag)) for number in (0, 1))
         numbers = [rank, count, weighted.column("_total"), pa.repeat(pa.scalar(True), len(bag))]

@@ -1,16 +1,16 @@
-"""The state of an engine as matrices of words, as of one epoch: what a snapshot holds, and what is loaded again.
+"""The state of an engine as matrices of words, as of one epoch: the content of a checkpoint.
 
     rows       the lines of a relation's store as they lie in memory (`kernels.layout`), and `free`, the unused ones
     weights    a weighted relation's table: the columns of a row, then its weight
     given      the facts that transactions gave, where a relation's rows do not tell, with their weights
-    waiting    what a delayed relation gets in the epochs to come, one matrix for each of them
+    waiting    the deltas that are due in a delayed relation, one matrix for each later epoch
 
-and the interned values that the words in them stand for.
+and the interned values of the words in them.
 
-A `Capture` is read piece by piece while later epochs commit. Before an epoch changes a line for good, the line's words
-as of the captured epoch are put aside (the overlay's log has its old numbers), unless they have been read already; a
-store that a Bootstrap replaces is not changed any more, and only has to be held. So the writer waits for a piece at
-most, and pays for the lines that it changes.
+A `Capture` is read piece by piece while later epochs commit. Before an epoch commits a change of a line, the line's
+words as of the captured epoch are copied (the overlay's log has its old numbers), unless they have been read already; a
+store that a Bootstrap replaces does not change any more, and is only held. So the writer waits for a piece at most, and
+pays for the lines that it changes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.types import Type
 
 ROWS, FREE, WEIGHTS, GIVEN, WAITING = "rows", "free", "weights", "given", "waiting"
-# What the words of a row mean; a state of another layout would be misread.
+# The layout of a row; a state of another layout would be misread.
 LAYOUT = (
     *(k.META, k.TOTAL, k.COUNT, k.COUNT_SHIFT, k.ROW_EXTRA, k.WIDE_EXTRA),
     *(k.INPUT_BIT, k.TOUCHED_BIT, k.RANK_SHIFT, k.STAMP_SHIFT, k.FREED),
 )
-# As it was in format 3 of snapshots; `row_numbers.from_words` makes such rows what they are now.
+# The layout in format 3 of checkpoints; `row_counts.from_words` converts such rows.
 LAYOUT_BEFORE = (0, 1, 2, 3, *LAYOUT[-5:])
 
 
@@ -51,7 +51,7 @@ class PartName:
 
 @dataclass(frozen=True, slots=True)
 class StoreSizes:
-    """What the rows of a store do not say themselves: how many are there, and the highest rank ever given."""
+    """Numbers that the rows of a store do not tell: how many are present, and the highest rank ever given."""
 
     live: int
     top: int
@@ -59,7 +59,7 @@ class StoreSizes:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointState:
-    """A state to load. The matrices may be mapped files that nobody else writes to: they become the stores' memory."""
+    """A state to load. The matrices may be mapped files that nothing else writes to: they become the stores' memory."""
 
     epoch: int
     parts: Mapping[PartName, Words]
@@ -67,11 +67,11 @@ class CheckpointState:
     instances: Mapping[str, int]  # of each stratum, by the first of the names of its relations
 
     def bags(self, kind: str) -> dict[str, Bag]:
-        """The bags of a kind that each relation has one of."""
+        """Returns the bags of a kind with one bag per relation."""
         return {name.relation: words_to_bag(words) for name, words in self.parts.items() if name.kind == kind}
 
     def queues(self) -> dict[str, list[Bag]]:
-        """What delayed relations wait for."""
+        """Returns the deltas that are due in delayed relations."""
         waiting = sorted((name.relation, name.number) for name in self.parts if name.kind == WAITING)
         queues: dict[str, list[Bag]] = {}
         for relation, number in waiting:
@@ -105,14 +105,14 @@ class Capture:
         return {each.name: each.sizes for each in self._stores}
 
     def stores(self) -> Iterator[_CapturedStore]:
-        """The stores one after the other; each is let go when the next one is asked for."""
+        """Yields the stores one after the other; each is released when the next one is requested."""
         for each in self._stores:
             yield each
             del self._by_store[id(each.store)]
             each.release()
 
     def bags(self, columns: Mapping[str, int]) -> Iterator[tuple[PartName, Words]]:
-        """The other matrices; `columns` has the number of columns of each relation."""
+        """Yields the other matrices; `columns` has the number of columns of each relation."""
         for name, bag in self._bags:
             yield name, bag_to_words(bag, columns[name.relation])
 
@@ -145,7 +145,7 @@ class _CapturedStore:
         return self._read < self.used
 
     def piece(self, count: int) -> Words:
-        """The next rows, at most so many, copied."""
+        """Copies the next rows, at most so many."""
         start, end = self._read, min(self._read + count, self.used)
         rows = self._as_captured(self.store.rows[start:end].copy())
         for lines, words in self._aside:
@@ -155,7 +155,7 @@ class _CapturedStore:
         return rows
 
     def put_aside(self) -> None:
-        """Notes the captured words of the lines that the overlay has changed, before it becomes the state."""
+        """Copies the captured words of the lines that the overlay has changed, before it is committed."""
         store = self.store
         log = store.logged()
         log = log[(log[:, 0] >= self._read) & (log[:, 0] < self.used)]
@@ -175,7 +175,7 @@ class _CapturedStore:
         self._aside.append((lines, words))
 
     def _as_captured(self, rows: Words) -> Words:
-        """Rows of the store, which may be wide by now; those of lines that no epoch has changed fit as they did."""
+        """Converts rows of the store, which may be wide by now, to the captured width; unchanged lines fit."""
         return row_counts.in_width(rows, self.store.columns, self.width)
 
     def release(self) -> None:
@@ -186,7 +186,7 @@ class _CapturedStore:
 def bags_of(
     weighted: Iterable[str], tables: Tables, strata: Iterable[LocalStratum], delays: Delays
 ) -> Iterator[tuple[PartName, Bag]]:
-    """What Python holds of a committed state."""
+    """Yields the bags of a committed state that are in Python memory."""
     for name in weighted:
         yield PartName(WEIGHTS, name), tables[name].weights
     for stratum in strata:
@@ -198,7 +198,7 @@ def bags_of(
 
 
 def load_stores(state: CheckpointState, catalog: Catalog, numbers: Mapping[str, int]) -> None:
-    """Makes the matrices of rows those of the stores, which are empty."""
+    """Fills the empty stores with the matrices of rows."""
     nothing: Words = np.empty(0, dtype=np.int64)
     for name, sizes in state.sizes.items():
         free = state.parts.get(PartName(FREE, name), nothing).reshape(-1)
@@ -207,7 +207,7 @@ def load_stores(state: CheckpointState, catalog: Catalog, numbers: Mapping[str, 
 
 
 def fill_tables(weights: Mapping[str, Bag], catalog: Catalog, numbers: Mapping[str, int], tables: Tables) -> None:
-    """Fills the tables: from their weights, or from the stores, loaded already, that they mirror."""
+    """Fills the tables: from their weights, or from the loaded stores that they mirror."""
     for name, table in tables.items():
         if table.is_mirror:
             store = catalog.stores[numbers[name]]

@@ -1,10 +1,10 @@
-"""The whole state of a database as tables, so that an engine of another kind goes on from there, and the way back.
+"""State transfer: the whole state of a database ↔ tables, from which an engine of another kind continues.
 
-An image (`image`) has the words of one engine. This has values, as `rules.stored` keeps them:
+A checkpoint (`checkpoint`) has the words of one engine. This has values, in the form of `rules.schema.stored`:
 
-    rows       of each relation that lasts: its rows with their three numbers, in the form of `exported.state_schema`
-    given      of an input relation that rules derive too: what transactions gave to it, the weight as `_total`
-    waiting    of a delayed relation: what it gets in the epochs to come, what weights change by as `_total`
+    rows       of each relation that lasts: its rows with their three numbers, in the form of `arrow_state.state_schema`
+    given      of an input relation that rules derive too: the facts that transactions gave, the weight as `_total`
+    waiting    of a delayed relation: the deltas due in later epochs, the changes of weights as `_total`
 
 A stream has nothing between epochs. Everything else that lasts is the epoch's number; marks and rules are the
 database's.
@@ -55,7 +55,7 @@ def export_state(
 
 
 def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
-    """Rows with their weights, as an engine with these values has them."""
+    """Returns the rows with their weights, as words of these values."""
     words = values.table_to_words(table, relation)
     return dict(zip(map(tuple, words.tolist()), table.column(TOTAL).to_pylist()))
 
@@ -63,8 +63,7 @@ def table_to_bag(table: pa.Table, relation: Relation, values: Values) -> Bag:
 def reset_strata(
     strata: Iterable[LocalStratum], unknown: AbstractSet[str], given: Mapping[str, Bag]
 ) -> list[LocalStratum]:
-    """Has the strata that count instances, and of which a relation's numbers are not known, begin with nothing but what
-    transactions gave to them; these are returned."""
+    """Resets the strata of relations in `unknown`, whose numbers are not known, to the given facts; returns them."""
     chosen = [each for each in strata if each.joins and not unknown.isdisjoint(each.relations)]
     for stratum in chosen:
         own = (stratum.program.relations[name] for name in stratum.relations if name in given)

@@ -6,19 +6,19 @@
                       └────────────────────────────┘
 
 A rewrite Σ stands at a prefix of a body (`rule_rows`). *Gatekeep* joins rewrites with the directions that lead on from
-their prefix, *product* joins those with facts that fit, *ground* joins rewrites at the end of a body with heads. All
+their prefix, *product* joins those with facts that match, *ground* joins rewrites at the end of a body with heads. All
 rules take each step together, so a change takes as many joins as the longest body has literals, whatever the number of
 rules.
 
-Every operator is linear or bilinear, so a change of facts goes through as a delta, with two traces as the only state:
-the rewrites that wait in front of a literal (`lefts`), and the facts by the orders in which they are looked up
-(`facts`, figure 3). Instances themselves are not kept, nor are rewrites that only wait to be grounded: where a rule
-with a known body comes or goes, they are found again. Negation is bilinear too: what passes, less what meets a row.
+Every operator is linear or bilinear, so a change of facts propagates as a delta, with two traces as the only state: the
+rewrites that wait in front of a literal (`lefts`), and the facts by the orders in which they are looked up (`facts`,
+figure 3). Instances are not stored, nor are rewrites that only wait to be grounded: when a rule with a known body is
+added or removed, they are derived again. Negation is bilinear too: all rewrites, less those that meet a row.
 
-Within a call, facts only come (rows that say no only go), or the other way round. So all instances have one sign, once
-those of a negated literal are summed up, and no expression is evaluated for a rewrite that is not really there.
+Within a call, facts are only inserted (rows of negated literals only deleted), or the other way round. So all instances
+have one sign, once those of a negated literal are summed, and no expression is evaluated for a rewrite of weight 0.
 
-The paper has time inside an epoch as well, which this circuit has not: recursion is the affair of ranks (`circuit`).
+The paper has time inside an epoch as well; this circuit has none: recursion is handled by ranks (`stratum`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PAIRS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FactDelta:
-    """Facts that come or go: `rows` are relation (`rule_arrays.code_of`), rank (0 for rows that say no), columns."""
+    """Inserted or deleted facts: `rows` are relation (`rule_arrays.code_of`), rank (0 if negated), columns."""
 
     rows: Words
     weights: Words
@@ -65,7 +65,7 @@ class Rewrites:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Instances that come or (`sign` is -1) go, of one relation, as its store takes them; and how many of each rule."""
+    """Inserted or (`sign` is -1) deleted instances of one relation, for its store; and how many of each rule."""
 
     relation: int
     sign: int
@@ -75,7 +75,7 @@ class Instances:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Where only directions and signals that are new count."""
+    """Restricts an operator to new directions and signals."""
 
     directions: Flags
     signals: Flags
@@ -87,7 +87,7 @@ _Pending = list[list[Rewrites]]
 
 
 class Circuit:
-    """`state` and `restore`: a change is taken back by going back to the state before it.
+    """The circuit. `state` and `restore`: a change is rolled back by restoring the state before it.
 
     `look` is called again and again while the circuit works, and may raise.
     """
@@ -108,7 +108,7 @@ class Circuit:
         self._rule_rows, self._tables, self._lefts, self._facts = state
 
     def succeed(self, numbers: Mapping[str, int], functions: CompiledFunctions, look: Callable[[], None]) -> Circuit:
-        """Returns a circuit that continues from here, for a program with other rules; this one stays as it is."""
+        """Returns a circuit that continues from here, for a program with other rules; this one does not change."""
         other = Circuit(self._rule_rows.copy(numbers, functions), self._values, look)
         other._lefts, other._facts = self._lefts, self._facts
         return other
@@ -139,7 +139,7 @@ class Circuit:
         yield from self._flow(pending, None)
 
     def add_rules(self, rules: Sequence[Rule], facts_of: FactsOf) -> Iterator[Instances]:
-        """Yields the instances of added rules over the facts that are there."""
+        """Yields the instances of added rules over the present facts."""
         rule_rows = self._rule_rows.copy()
         known = {signal.rule.id for signal in rule_rows.signals}
         directions: list[int] = []
@@ -212,9 +212,9 @@ class Circuit:
     def _product(
         self, keys: Hashes, trace: Trace, rows: Words, weights: Words, *, facts_lie: bool
     ) -> Iterator[Rewrites]:
-        """Rewrites that wait and facts, of which one kind lies in a trace → the rewrites that go on, where they fit.
+        """Joins waiting rewrites and facts, one of which lies in a trace; yields the rewrites that go on.
 
-        `rows` and `weights` are the others, and `keys` the hashes by which they find their partners.
+        `rows` and `weights` are the other side, and `keys` the hashes to look its partners up by.
         """
         tables = self._tables
         shape = tables.order, tables.sign, tables.constants, tables.must, tables.binds
@@ -232,7 +232,7 @@ class Circuit:
                     yield Rewrites(out[:count], own[:count])
 
     def _ground(self, rewrites: Rewrites, fresh: Fresh | None) -> Iterator[Instances]:
-        """Yields the instances of rewrites that have come to the end of a body."""
+        """Yields the instances of rewrites at the end of a body."""
         tables = self._tables
         prefixes = rewrites.rows[:, 0]
         which, signals = spread(
@@ -258,7 +258,7 @@ class Circuit:
     # The way of a delta
 
     def _flow(self, pending: _Pending, fresh: Fresh | None) -> Iterator[Instances]:
-        """Takes rewrites on, literal by literal, until all have been grounded or wait for facts."""
+        """Moves rewrites on, literal by literal, until all have been grounded or wait for facts."""
         for depth in range(len(pending)):
             waiting, pending[depth] = pending[depth], []
             if waiting:
@@ -291,7 +291,7 @@ class Circuit:
             yield from self._deliver(found, pending, fresh)
 
     def _compute(self, direction: int, rows: Words, weights: Words) -> Rewrites:
-        """Returns the rewrites that go on where Python says how."""
+        """Returns the rewrites that go on through a direction that Python evaluates."""
         tables = self._tables
         step = tables.computed[direction]
         self._look()
@@ -310,7 +310,7 @@ class Circuit:
         return Rewrites(after, found[:, -1].copy())
 
     def _deliver(self, rewrites: Rewrites, pending: _Pending, fresh: Fresh | None) -> Iterator[Instances]:
-        """Grounds what can go nowhere else at once; the rest is pending."""
+        """Grounds the rewrites that have no other direction at once; the rest is pending."""
         is_final = self._tables.is_final[rewrites.rows[:, 0]]
         if is_final.all():
             yield from self._ground(rewrites, fresh)
@@ -327,7 +327,7 @@ class Circuit:
             pending[depth].append(Rewrites(rewrites.rows[own], rewrites.weights[own]))
 
     def _consolidated(self, parts: Sequence[Rewrites]) -> Rewrites:
-        """Returns all of them, summed up where a negated literal has made some come and go."""
+        """Returns all rewrites; weights that a negated literal has made cancel are summed."""
         rows = np.concatenate([each.rows for each in parts])
         weights = np.concatenate([each.weights for each in parts])
         if self._tables.is_mixed[rows[:, 0]].any():
@@ -340,9 +340,7 @@ class Circuit:
     # Rules
 
     def _rewrites_at(self, prefix: int) -> Rewrites:
-        """Returns all rewrites that stand at a prefix: those that wait there, or else what leads there from the one
-        before.
-        """
+        """Returns all rewrites at a prefix: those that wait there, or else those derived from the prefix before it."""
         tables = self._tables
         if prefix == ROOT:
             return Rewrites(np.zeros((1, 2 + tables.slots), dtype=np.int64), np.ones(1, dtype=np.int64))
@@ -370,7 +368,7 @@ class Circuit:
         return self._consolidated(parts)
 
     def _exchange(self, rule_rows: RuleRows) -> None:
-        """Goes over to other rule rows; rewrites and facts get the width that it wants."""
+        """Replaces the rule rows; rewrites and facts get the width of the new ones."""
         before = self._tables
         self._rule_rows = rule_rows
         self._tables = rule_arrays(rule_rows)
@@ -385,7 +383,7 @@ class Circuit:
             self._facts = Trace.empty(2 + tables.columns).add(self._fact_keys(rows), rows, weights)
 
     def _load(self, order: Order, found: Words) -> None:
-        """Indexes the facts that are there by an order that is new."""
+        """Indexes the present facts by a new order."""
         rows = np.zeros((len(found), 2 + self._tables.columns), dtype=np.int64)
         rows[:, 0] = self._rule_rows.orders.of[order]
         rows[:, 1 : 1 + found.shape[1]] = found
@@ -397,7 +395,7 @@ class Circuit:
     # Keys
 
     def _left_keys(self, lefts: Words) -> Hashes:
-        """Returns the hashes of what rewrites look for: the order, and the words that its columns must have."""
+        """Returns the hashes that rewrites look up: the order, and the words that its columns must have."""
         tables = self._tables
         directions = lefts[:, 0]
         orders = tables.order[directions]
@@ -418,7 +416,7 @@ class Circuit:
 
 
 def _parts(lengths: npt.NDArray[np.intp]) -> Iterator[slice]:
-    """Slices of runs that have about PAIRS places each, the first of them with any."""
+    """Yields slices of runs with about PAIRS places each, the first of them with any."""
     ends = np.cumsum(lengths)
     start, total = 0, int(ends[-1]) if len(ends) else 0
     done = 0
@@ -429,7 +427,7 @@ def _parts(lengths: npt.NDArray[np.intp]) -> Iterator[slice]:
 
 
 def _fitted(rows: Words, width: int) -> Words:
-    """Returns the rows with zeros behind them, or without zeros that were there."""
+    """Returns the rows with this width: padded with zeros, or without their last columns, which are zeros."""
     fitted = np.zeros((len(rows), width), dtype=np.int64)
     common = min(width, rows.shape[1])
     fitted[:, :common] = rows[:, :common]

@@ -1,4 +1,4 @@
-"""Rule rows → arrays, so that one join serves all rules; where words come from is a number of a column.
+"""Rule rows → arrays, so that one join serves all rules; the source of a word is the number of a column.
 
 a direction looks at    Σ, its constants, the fact       next to one another: column M + c is its constant c
 a signal looks at       Σ, its constants
@@ -24,7 +24,7 @@ NO_ORDER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleArrays:
-    """`slots` is the number of words in a rewrite, `columns` in a fact; what is shorter is filled up with zeros."""
+    """`slots` is the number of words in a rewrite, `columns` in a fact; shorter ones are padded with zeros."""
 
     slots: int
     columns: int
@@ -59,12 +59,12 @@ class RuleArrays:
 
 
 def code_of(relation: int, negated: bool) -> int:
-    """Returns the number of a relation in facts: rows that say no are those of another relation."""
+    """Returns the number of a relation in facts; for negated literals it counts as another relation."""
     return 2 * relation + negated
 
 
 def rule_arrays(rows: RuleRows) -> RuleArrays:
-    """Returns the arrays of a rows."""
+    """Returns the arrays of the rule rows."""
     slots, columns = width_of(rows)
     directions = max(rows.directions.of.values(), default=-1) + 1
     orders = max(rows.orders.of.values(), default=-1) + 1

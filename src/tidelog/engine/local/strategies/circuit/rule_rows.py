@@ -1,7 +1,7 @@
 """Rules → rows: the grounding kit of the dynamic Datalog paper, which the circuit joins with facts (`interpreter`).
 
 A body is walked literal by literal. A *prefix* is an interned number for the literals walked so far, in their order,
-with variables numbered as they are bound; rules that begin alike share prefixes. (The paper adds up hashes of atoms
+with variables numbered as they are bound; rules with a common prefix share it. (The paper adds up hashes of atoms
 instead: bodies with the same atoms in another order collide then.) The rows are
 
     direction   prefix → next prefix, through one literal (definition 4.3)
@@ -11,9 +11,9 @@ instead: bodies with the same atoms in another order collide then.) The rows are
     T(x, z) :- E(x, y), T(y, z).      directions 0 → 1 by E, 1 → 2 by T      signal 2 → T(x, z)
                                       orders E by (), T by (0)
 
-A rewrite Σ is a row of words, one for each variable. Directions and orders are counted, so that the last rule that
-needs one takes it along; the circuit walks a shared one once. Conditions, assignments and patterns are directions
-without facts: Python says how a rewrite goes on.
+A rewrite Σ is a row of words, one for each variable. Directions and orders have reference counts: each is removed with
+the last rule that needs it, and the circuit walks a shared one once. Conditions, assignments and patterns are
+directions without facts: Python computes how a rewrite goes on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The rows of a relation by the words in some columns; `negated` are those that say no."""
+    """The rows of a relation by the words in some columns; `negated`: for negated literals."""
 
     relation: int
     negated: bool
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """A literal that facts satisfy: what each column must equal (itself, if anything will do), and what it binds.
+    """A literal that facts satisfy: the required value of each column (itself, if any value will do).
 
     `binds` are the columns that become the next words of the rewrite.
     """
@@ -72,7 +72,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Where a prefix is the whole body of a rule, the head."""
+    """The head of a rule whose whole body is the prefix."""
 
     prefix: int
     relation: int
@@ -92,7 +92,7 @@ class Walk:
 
 
 class Numbers(Generic[K]):
-    """Things with small numbers, counted; a number is used again when its thing is gone."""
+    """Small numbers for things, with reference counts; the number of a removed thing is used again."""
 
     def __init__(self) -> None:
         self.of: dict[K, int] = {}
@@ -105,7 +105,7 @@ class Numbers(Generic[K]):
         return other
 
     def add(self, thing: K) -> tuple[int, bool]:
-        """Counts the thing once more: its number, and whether it is new."""
+        """Adds a reference; returns the number of the thing, and whether it is new."""
         self._counts[thing] += 1
         known = self.of.get(thing)
         if known is not None:
@@ -114,7 +114,7 @@ class Numbers(Generic[K]):
         return number, True
 
     def remove(self, thing: K) -> int | None:
-        """Counts the thing once less; its number if that was the last time."""
+        """Removes a reference; returns the number of the thing if that was the last one."""
         self._counts[thing] -= 1
         if self._counts[thing]:
             return None
@@ -145,7 +145,7 @@ class RuleRows:
         return other
 
     def add(self, rule: Rule) -> tuple[Walk, list[int], list[Order]]:
-        """Returns the walk of a rule, the numbers of its directions that are new, and its orders that are new."""
+        """Adds a rule; returns its walk, the numbers of its new directions, and its new orders."""
         (delta,) = (each for each in deltas(rule) if each.kind is DeltaKind.RULE)
         steps = plan_variant(rule, delta, FromSizes(lambda _: 1)).steps
         prefix, body = ROOT, BodyWalk(self._values.word, self._functions)
@@ -171,7 +171,7 @@ class RuleRows:
         return walk, fresh, orders
 
     def remove(self, rule: Rule) -> tuple[list[int], list[int]]:
-        """Takes a rule away; the numbers of the directions and of the orders that nobody needs any more."""
+        """Removes a rule; returns the numbers of the directions and of the orders that no rule needs any more."""
         walk = self.walks.pop(rule.id)
         self.signals.remove(walk.signal)
         unused, orders = [], []

@@ -1,11 +1,11 @@
 """The strategy `circuit`: rule instances are found by the interpreter of the dynamic Datalog paper, rules being rows.
 
 The circuit (`interpreter`) finds the instances that a change of facts or rules inserts or deletes; the ranked Update
-applies them to the rows of the stratum, wave by wave, as with `elastic`. So time within an epoch, of which the paper's
-circuit keeps a copy of everything per iteration, is one number per row, and a deletion renumbers nothing
+applies them to the rows of the stratum, wave by wave, as with `elastic`. So time within an epoch, for which the paper's
+circuit has a copy of everything per iteration, is one number per row, and a deletion renumbers nothing
 (`docs/decisions/0020-a-circuit-with-ranks.md`).
 
-There is no switch, and nothing is planned: an added or removed rule is a delta like any other. What the circuit holds
+There is no switch, and nothing is planned: an added or removed rule is a delta like any other. The circuit's state
 beside the rows is lost when a database is closed; then a Bootstrap makes it again.
 """
 
@@ -98,7 +98,7 @@ class CircuitStratum(LocalStratum):
         self.watch.look(computing or self._last_rule)
 
     def _take(self, control: Words, found: Iterator[Instances]) -> None:
-        """Hands instances to the stores of their heads."""
+        """Applies instances to the stores of their heads."""
         assert self._circuit is not None
         self._circuit.running = None
         sign = -1 if control[k.PHASE] == k.RETRACT else 1
@@ -154,11 +154,11 @@ class CircuitStratum(LocalStratum):
         return [self.catalog.stores[relation] for relation in (*self.reads, *self.relation_numbers)]
 
     def _present(self, order: Order) -> Words:
-        """Returns the rows (rank, columns) that a Bootstrap begins with."""
+        """Returns the rows (rank, columns) that a Bootstrap starts from."""
         return self._ranked(order.relation, self.catalog.stores[order.relation].present_lines())
 
     def _unchanged(self, order: Order) -> Words:
-        """Returns the rows that are there before INSERT changes any: those that say no are then both old and new."""
+        """Returns the rows present before INSERT changes any; for negated literals, the old and the new ones."""
         store = self.catalog.stores[order.relation]
         lines = store.lines()
         if not order.negated:

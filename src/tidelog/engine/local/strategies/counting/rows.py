@@ -1,6 +1,6 @@
-"""The memory of the counts per row and iteration, beside the rows of one relation; see `kernels/counting`.
+"""The memory of the counts per row and iteration, beside the rows of one relation; see `kernel`.
 
-Like a `Store`, it keeps arrays that grow and writes their addresses into the words that kernels read.
+Like a `Store`, it has growable arrays and writes their addresses into the words that kernels read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LARGE = 1 << 16
 
 
 class Counts:
-    """How many rule instances each row of a store has in each iteration."""
+    """The number of rule instances of each row of a store in each iteration."""
 
     def __init__(self, store: Store) -> None:
         self.line: Words = np.zeros(c.COUNTS_FIELDS, dtype=np.int64)
@@ -32,7 +32,7 @@ class Counts:
         self._undo = Growing(np.int64)
 
     def make_room(self, count: int) -> None:
-        """Room for `count` more instances, in the store too."""
+        """Makes room for `count` more instances, in the store too."""
         self._store.make_room(count)
         line = self.line
         self._last.make_room(int(self._store.line[k.CAPACITY]))
@@ -44,13 +44,13 @@ class Counts:
         line[c.UNDO], line[c.UNDO_CAPACITY] = self._undo.address, len(self._undo)
 
     def make_event_room(self, count: int) -> None:
-        """Room for `count` more events."""
+        """Makes room for `count` more events."""
         line = self.line
         self._events.make_room(int(line[c.EVENT_COUNT]) - int(line[c.EVENT_FREE_COUNT]) + count)
         line[c.EVENTS], line[c.EVENT_CAPACITY] = self._events.address, len(self._events)
 
     def make_step_room(self, steps: int) -> None:
-        """Room for events of the iterations below `steps`."""
+        """Makes room for events of the iterations below `steps`."""
         if steps > len(self._buckets):
             self._buckets.make_room(steps)
             self.line[c.BUCKETS], self.line[c.BUCKET_CAPACITY] = self._buckets.address, len(self._buckets)
@@ -87,7 +87,7 @@ class Counts:
         return 4 * (numbers + len(self._buckets))
 
     def _shrink(self) -> None:
-        """Gives back the memory of a large epoch."""
+        """Frees the memory of a large epoch."""
         line = self.line
         if len(self._undo) > LARGE:
             self._undo = Growing(np.int64)

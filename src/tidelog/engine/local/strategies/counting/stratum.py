@@ -1,15 +1,15 @@
 """The strategy `counting`: the exact number of rule instances of each row in each iteration; see `kernel`.
 
-This is what differential dataflow keeps, and what the elastic paper compares itself with. A row's rank is the first
+Differential dataflow stores these counts, and the elastic paper compares itself with them. A row's rank is the first
 iteration in which it has an instance, its count how many it has there, its total how many it has in all; so the three
 numbers of the ranked state hold here too, and everything that reads them works unchanged.
 
-Update first exchanges the rows below: one join for deleted and one for inserted rows, with the rows of the stratum
-valued as before. Then it goes through the iterations upwards, from event to event. In each, the rows that leave or move
-are joined once with their old rank, and those that enter or move once with their new one; every instance found is
-counted under the iteration that it has at that moment, so the counts are those of the rows as they are valued.
-Bootstrap is the same from nothing. There is no switch: a change that moves many rows to other iterations is an
-incremental update, however much it costs.
+Update first applies the changes of lower strata: one join for deleted and one for inserted rows, with the rows of the
+stratum valued as before. Then it goes through the iterations upwards, from event to event. In each, the rows that are
+deleted or move are joined once with their old rank, and those that are inserted or move once with their new one; every
+instance found is counted under the iteration that it has at that moment, so the counts are those of the rows as they
+are valued. Bootstrap is the same from nothing. There is no switch: a change that moves many rows to other iterations is
+an incremental update, however much it costs.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class CountingStratum(LocalStratum):
             self._killed += count
 
     def _join(self, phase: int, wave: int, sign: int) -> None:
-        """Joins the batches in this phase and wave; every instance that it finds is born or killed."""
+        """Joins the batches in this phase and wave; every instance found is born or killed."""
         self._sign = sign
         self._control[k.PHASE], self._control[k.WAVE] = phase, wave
         top = self.top_rank()
@@ -139,9 +139,9 @@ class CountingStratum(LocalStratum):
         self._run_in_python(self._control, every=True)
 
     def _rows_to_be(self, store: Store) -> int:
-        """See `LocalStratum`. Once a step is done, the rows of its iteration are those that there will be."""
+        """See `LocalStratum`. Once a step is done, the rows of its iteration are final."""
         if not self._logging or not self._may_kill():
-            return len(store)  # rows may move to other iterations, but none goes
+            return len(store)  # rows may move to other iterations, but none is deleted
         if not self.stratum.recursive:
             totals = store.totals_of(store.touched_lines())
             return 0 if self._sign < 0 else len(store) - int(np.count_nonzero(totals == 0))
@@ -165,7 +165,7 @@ class CountingStratum(LocalStratum):
         return self._born
 
     def _go_through(self) -> None:
-        """Goes through the iterations, upwards, in which any row has to be looked at."""
+        """Goes through the iterations with events, upwards."""
         step = -1
         self._control[k.PHASE], self._control[k.WAVE] = k.INSERT, 1
         while True:

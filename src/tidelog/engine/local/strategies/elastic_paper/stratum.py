@@ -1,14 +1,14 @@
 """The strategy `elastic-paper`: Algorithm 3 of "Towards Elastic Incrementalization", corrected, for comparison.
 
 A row has its iteration (`rank`, exact), and the number of instances found in that round (`count`); its other instances
-are not counted, and `total` holds the count again. Update goes through all rounds. Round k joins what is gone so far
-and what is new so far with everything, for instances of level k - 1, and, while anything is gone that was there before
-round k, all rows of the round before, to find what can be derived another way (`kernel`). So it costs a join
-with every later round even where nothing happens there, and rows that only change their iteration are renumbered.
+are not counted, and `total` holds the count again. Update goes through all rounds. Round k joins the rows deleted and
+inserted so far with everything, for instances of level k - 1, and, while any row from before round k is deleted, all
+rows of the round before, to find other derivations (`kernel`). So it costs a join with every later round even if
+nothing happens there, and rows that only change their iteration are renumbered.
 
 The corrections: an inserted negated row deletes and a deleted one inserts, and rediscovery wants negated rows absent in
-both epochs; rediscovery counts; rules without a positive literal have a hidden fact; where the rounds end, rows of
-later old rounds go; and the strata above get differences of presence.
+both epochs; rediscovery counts; rules without a positive literal have a hidden fact; when the rounds end, rows of later
+old rounds are deleted; and the strata above get differences of presence.
 
 Both epochs are in the same rows. Before each join the rows that the epoch touched are stamped and numbered as it must
 see them: for DELETED as they were, for the other two as they are now.
@@ -35,14 +35,14 @@ from tidelog.rules.ir import Rule
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 REDISCOVERS = 2
 WAVES = {p.DELETED: (k.RETRACT, 0), p.INSERTED: (k.INSERT, 0), p.REDISCOVERED: (k.RETRACT, 1)}
-# What the joins make of a stamp in these waves: GONE is seen after the delta of DELETED, NEW before that of INSERTED,
+# The meaning of stamps in joins of these waves: GONE is seen after the delta of DELETED, NEW before that of INSERTED,
 # ROUND after that of REDISCOVERED, and HIDDEN never.
 GONE, NEW, ROUND, HIDDEN = -1, 1, -2, k.PENDING
 NO_ROUND = -1
 
 
 class Rounds:
-    """Beside a store: how many of its rows each round has, and, while an epoch runs, the iterations of touched rows."""
+    """State beside a store: the number of rows of each round, and, during an epoch, the iterations of touched rows."""
 
     def __init__(self, store: Store) -> None:
         self.line: Words = np.zeros(p.PLACES_FIELDS, dtype=np.int64)
@@ -56,7 +56,7 @@ class Rounds:
         return int(self.sizes.nbytes)
 
     def make_room(self, count: int) -> None:
-        """Room for `count` more touched rows, in the store too."""
+        """Makes room for `count` more touched rows, in the store too."""
         self._store.make_room(count)
         line = self.line
         for field, places in ((p.OLD, self._old), (p.NEW, self._new)):
@@ -75,7 +75,7 @@ class Rounds:
         return self._new.array[: int(self._store.line[k.LOG_COUNT])]
 
     def is_any_gone(self, round_: int) -> bool:
-        """True if a row that was there before a round has not been derived again so far."""
+        """True if a row from before a round has not been derived again so far."""
         return bool(np.any((self.old < round_) & (self.new == p.NEVER)))
 
     def untouched(self, rank: int, *, above: bool = False) -> Words:
@@ -94,7 +94,7 @@ class Rounds:
         return np.ascontiguousarray(found)
 
     def count_untouched(self, rank: int) -> int:
-        """Returns the number of rows of a round the epoch has not touched."""
+        """Returns the number of rows of a round that the epoch has not touched."""
         return (int(self.sizes[rank]) if rank < len(self.sizes) else 0) - int(np.count_nonzero(self.old == rank))
 
     def finish(self) -> None:
@@ -192,7 +192,7 @@ class PaperStratum(LocalStratum):
     # A round
 
     def _take_facts(self) -> None:
-        """Round 0: the input facts of the stratum."""
+        """Runs round 0: the input facts of the stratum."""
         for relation, (inserted, deleted) in self.facts.items():
             rounds = self._rounds(self.catalog.stores[relation])
             rounds.make_room(len(inserted) + len(deleted))
@@ -218,7 +218,7 @@ class PaperStratum(LocalStratum):
         return is_reached
 
     def _join(self, term: int) -> None:
-        """Joins what is gone (DELETED) or new (INSERTED) so far."""
+        """Joins the rows deleted (DELETED) or inserted (INSERTED) so far."""
         for store in self.stores():
             rounds = self._rounds(store)
             old, new = rounds.old < self._round, rounds.new != p.NEVER
@@ -233,7 +233,7 @@ class PaperStratum(LocalStratum):
         self._run_term(term)
 
     def _rediscover(self) -> None:
-        """Joins the rows of the round before, as far as they are in both epochs."""
+        """Joins the rows of the round before that are in both epochs."""
         marked: list[tuple[Store, Words]] = []
         try:
             for store in self.stores():
@@ -249,7 +249,7 @@ class PaperStratum(LocalStratum):
             with self._rules_without_recursion():
                 self._run_term(p.REDISCOVERED)
         finally:
-            # They are in no log, so nobody else would take the marks back.
+            # They are in no log, so no roll back would clear the marks.
             for store, untouched in marked:
                 _restamp(store, untouched, 0)
 
@@ -257,7 +257,7 @@ class PaperStratum(LocalStratum):
     def _rules_without_recursion(self) -> Iterator[None]:
         """Joins rules without recursion as a whole in round 1: all that they read has iteration 0.
 
-        Rules of recursion that begin like one of them come along; what they find is of a higher level.
+        Recursive rules that share a prefix with one of them run too; their instances have a higher level.
         """
         numbers = [
             number
@@ -282,7 +282,7 @@ class PaperStratum(LocalStratum):
         self._run_in_python(self._control, every=True)
 
     def _running(self, control: Words) -> Rule | None:
-        """After round 1 what has changed below is joined, but finds nothing: only recursion does."""
+        """Returns the running rule. After round 1 the changes below are joined, but only recursion finds rows."""
         return super()._running(control) if self._round <= 1 else self._recurring()
 
     def _recurring(self) -> Rule | None:
@@ -292,7 +292,7 @@ class PaperStratum(LocalStratum):
         return next((bytecode.variants[0].rule for bytecode in (*busy, *inside)), None)
 
     def _rows_to_be(self, store: Store) -> int:
-        """See `LocalStratum`. What has an iteration up to this round keeps it, once the round has deleted."""
+        """See `LocalStratum`. A row with an iteration up to this round has it for good, once the round has deleted."""
         if self._round == NO_ROUND:
             return super()._rows_to_be(store)
         if self._term == p.DELETED:

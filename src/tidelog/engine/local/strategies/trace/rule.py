@@ -1,9 +1,9 @@
-"""One rule whose body is kept by its trace: the plan as arrays, its sensitivity indices, and what an epoch does to it.
+"""One rule that is maintained by its trace: the plan as arrays, its sensitivity indices, and its update in an epoch.
 
     F(x, y) :- G(x, z), H(y, z), I(x, y, z), R(z).        in the order x, y, z
 
 has an index for G at z (beside y), for H at y (beside x) and at z (beside x), and for R at z (beside x and y). G at x
-and I need none: the variables before are all their own.
+and I need none: all variables before are their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAUSE_OPERATIONS = 1 << 17  # so many from one look at the clock to the next: so
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What an index is about: a relation at the level of a variable, below some registers, beside others."""
+    """The subject of an index: a relation at the level of a variable, below some registers, beside others."""
 
     relation: int
     level: int
@@ -42,7 +42,7 @@ class Sensitivity:
 
 
 class TracePlan:
-    """A body as `trace` reads it. Raises ValueError where it cannot be kept by its trace."""
+    """A body in the form that `evaluate` reads. Raises ValueError if it cannot be maintained by its trace."""
 
     def __init__(
         self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str], *, keep_all: bool = False
@@ -127,7 +127,7 @@ class TracePlan:
         self._parts.append(line)
 
     def _sensitive(self, relation: int, level: int, known: tuple[int, ...], is_kept: bool) -> list[int]:
-        """Returns the fields that say where it is sensitive; the index is -1 where a change tells by itself."""
+        """Returns the fields that say where the relation is sensitive; the index is -1 if a change tells by itself."""
         before = self._keys[:level]
         others = [key for key in before if key not in known]
         line = [0] * evaluate.PART_FIELDS
@@ -172,7 +172,7 @@ class Indices:
             self.build(number, np.empty((0, kind.width), dtype=np.int64))
 
     def build(self, number: int, records: Words) -> None:
-        """Makes these the records of an index."""
+        """Sets the records of an index."""
         records = np.ascontiguousarray(records)
         self._give(number, records)
         lines = np.arange(len(records), dtype=np.int64)
@@ -205,7 +205,7 @@ class Indices:
         return found
 
     def bytes(self) -> int:
-        """Returns the memory that they take."""
+        """Returns the bytes of memory of all records."""
         sizes = (memory.bytes(line) + 8 * int(line[k.PAGES_TAKEN]) for memory, line in zip(self._memory, self.lines))
         return sum(sizes)
 
@@ -246,9 +246,9 @@ class TracedRule:
         self.regions: Words = np.empty((0, depth + 3), dtype=np.int64)
 
     def evaluate_whole(self) -> Iterator[tuple[Words, int]]:
-        """Evaluates the new version from nothing: all instances, in buffers; afterwards the indices are those of it.
+        """Evaluates the new version from scratch: yields all instances, in buffers, and builds the indices.
 
-        An empty buffer comes where nothing was found for a while: whoever takes them can look at the clock.
+        Yields an empty buffer if nothing was found for a while, so that the caller can check the deadline.
         """
         depth = self._depth
         whole: Words = np.zeros((1, depth + 3), dtype=np.int64)
@@ -266,7 +266,7 @@ class TracedRule:
             self.indices.build(number, np.concatenate([empty, *noted[number]]))
 
     def find_regions(self) -> None:
-        """Finds the regions where the epoch's changes matter; the intervals that they matched leave the indices."""
+        """Finds the regions where the epoch's changes matter; removes the matched intervals from the indices."""
         depth, plan = self._depth, self.plan
         width = max(self._records.shape[1] - 1, depth + 1)
         while True:
@@ -308,9 +308,7 @@ class TracedRule:
         self.regions = united[: int(surgery.unite_regions(sorted_regions, united))]
 
     def evaluate(self, version: int) -> Iterator[tuple[Words, int]]:
-        """Yields the instances that only this version has, in buffers that may be empty, too. OLD comes first; NEW
-        brings the indices up to date.
-        """
+        """Yields the instances of this version alone, in buffers, maybe empty. First OLD; NEW updates the indices."""
         for buffer, count, records in self._run(
             version, 1 if version == evaluate.NEW else -1, self.regions, whole=False
         ):

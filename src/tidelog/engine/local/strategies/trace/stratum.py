@@ -1,7 +1,7 @@
 """The strategy `trace`: rules of a stratum without recursion, maintained by the traces of their leapfrog joins.
 
-What a traced rule finds, the instances that only the old and only the new version have, are deaths and births like any
-others: they go to the same store, deaths first, with the counts that make a projection right. The other rules of the
+The instances of a traced rule that only the old or only the new version has are deaths and births like any others: they
+are applied to the same store, deaths first, with the counts that make a projection right. The other rules of the
 stratum are updated as usual, in the same two passes.
 """
 
@@ -25,7 +25,7 @@ from tidelog.rules.ir import Assign, Condition, Constant, Negative, Positive, Ru
 
 
 def is_traceable(rule: Rule, stratum: Stratum) -> bool:
-    """True if a rule can be kept by its trace: joins, negation and plain expressions that cannot fail, no recursion."""
+    """True if a rule can be maintained by its trace: joins, negation, safe plain expressions, no recursion."""
     if stratum.recursive or not rule.positives:
         return False
     if any(all(isinstance(term, Constant) for term in atom.terms) for atom in rule.positives):
@@ -46,7 +46,7 @@ def is_traceable(rule: Rule, stratum: Stratum) -> bool:
 
 
 class _IndexBytes:
-    """The memory of sensitivity indices, beside the rows that they keep right."""
+    """The memory of sensitivity indices, beside the rows that they maintain."""
 
     def __init__(self, traced: list[TracedRule]) -> None:
         self._traced = traced
@@ -96,13 +96,13 @@ class TraceStratum(LocalStratum):
         self._is_ready = False
 
     def _trace_rules(self) -> None:
-        """Plans the traced rules for the rows that are there now."""
+        """Plans the traced rules for the present rows."""
         compiler, statistics = self.plans.compiler, self.plans.statistics
         statistics.expect({})
         self.traced = []
         for rule in self._traced_rules:
             variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], statistics, ())
-            variant = with_complements(variant, statistics, (), asked=rule.join == "leapfrog")
+            variant = with_complements(variant, statistics, (), requested=rule.join == "leapfrog")
             self.traced.append(TracedRule(TracePlan(compiler, variant, frozenset(self.relations)), self.catalog))
         self._ready_tries()
 
@@ -141,7 +141,7 @@ class TraceStratum(LocalStratum):
             self._look(rule)
 
 
-class AskedTraceStratum(TraceStratum):
+class RequestedTraceStratum(TraceStratum):
     """A stratum where only the rules that request it are maintained by their traces."""
 
     traces_all = False
