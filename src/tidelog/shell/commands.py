@@ -1,4 +1,4 @@
-"""The commands of the shell. Each has the place of its first word."""
+"""The commands of the shell. Each has the position of its first word."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """`commit;`, or with `dump_changes` in front of the semicolon."""
+    """`commit;`, or `commit dump_changes;`"""
 
     show_changes: bool
     place: Place
@@ -32,7 +32,7 @@ class Rollback:
 
 
 class Verb(Enum):
-    """What an update does. The value is its keyword."""
+    """The kind of an update. The value is its keyword."""
 
     INSERT = "insert"
     INSERT_OR_UPDATE = "insert_or_update"
@@ -43,9 +43,9 @@ class Verb(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`insert R(1, 2)` and its like; `last` where it ends with `;`, so that all updates before it are due.
+    """`insert R(1, 2)` and similar; `last` if it ends with `;`, which applies all updates before it.
 
-    `record` is the row, or for DELETE_KEY and MODIFY the key; `change` is what MODIFY puts into the row.
+    `record` is the row, or for DELETE_KEY and MODIFY the key; `change` is the change that MODIFY makes to the row.
     """
 
     verb: Verb
@@ -91,7 +91,7 @@ class DumpIndex:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """`explain R(1, 2);`, or with `shortest` in front of the semicolon."""
+    """`explain R(1, 2);`, or `explain R(1, 2) shortest;`"""
 
     relation: str
     record: Record
@@ -118,7 +118,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class AddRule:
-    """`add_rule R(x) :- S(x);`: rules, or declarations with their rules; the last `.` may be left out."""
+    """`add_rule R(x) :- S(x);`: rules, or declarations with their rules; the last `.` may be omitted."""
 
     text: str
     place: Place

@@ -1,4 +1,4 @@
-"""The text before the cursor → the words that could stand there."""
+"""The text before the cursor → possible completions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASKED = ("explain", "why_not", "query", *_RULES)
 
 
 def completions(text: str, rows: Rows) -> list[str]:
-    """All words that begin like the unfinished one at the end of the text, and mean something in its place."""
+    """Returns the words that are valid at the end of the text and begin with its unfinished last word."""
     start = max((place for place, char in enumerate(text, 1) if not (char.isalnum() or char in "_:")), default=0)
     begun = text[start:]
     before = _last_command(text[:start])
@@ -54,7 +54,7 @@ def _words(before: list[Token], rows: Rows) -> Iterable[str]:
 
 
 def _last_command(text: str) -> list[Token] | None:
-    """Returns the tokens of the command that the text ends in; None where it ends in a string, or makes no sense."""
+    """Returns the tokens of the command at the end of the text; None inside a string or in an invalid text."""
     lines = iter(text.splitlines(keepends=True))
     scanner = Scanner(lambda: next(lines, None))
     found: list[Token] = []

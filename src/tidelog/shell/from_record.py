@@ -1,14 +1,14 @@
-"""Records → values of the type that is wanted.
+"""Records → values of the expected type.
 
-A record fits more types than one, as scripts are used to:
+A record fits several types, as scripts expect:
 
     5                       any number type that has it, `float` and `double` too
     x                       a vector or set of one item; `Some{x}` of an Option
     []  [x]                 None and Some{x} of an Option
-    C{.f = 1}               the fields that are left out get default values, unknown ones are ignored
+    C{.f = 1}               omitted fields get default values, unknown ones are ignored
     @json"…"                any type
 
-What is shared or interned is written as what is inside; an extern type as the value that it is printed as.
+A shared or interned value is written as the value inside; a value of an extern type as it is printed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SORTING: dict[str, Callable[[list[Any]], Any]] = {
 
 
 class MisfitError(Exception):
-    """A record is not of the type that is wanted. `path` are the fields that lead to it, from the outside in."""
+    """A record is not of the expected type. `path` has the fields that lead to it, from the outside in."""
 
     def __init__(self, place: Place, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -68,14 +68,14 @@ class MisfitError(Exception):
 
 
 class ValueReader:
-    """Makes values of the types of one program. `context` is asked for when the first `@json` is read."""
+    """Makes values of the types of one program. `context` is called when the first `@json` is read."""
 
     def __init__(self, definitions: Definitions, context: Callable[[], ExternContext]) -> None:
         self.definitions = definitions
         self._context = context
 
     def value(self, record: Record, type_: Type) -> Any:
-        """Returns the value that the record stands for. Raises MisfitError where it is none of the type."""
+        """Returns the value of a record. Raises MisfitError if it is not of the type."""
         if isinstance(record, Serialized):
             return self._decoded(record, type_)
         match type_:
@@ -105,12 +105,12 @@ class ValueReader:
                 raise _misfit(record, type_)
 
     def items(self, record: Record, type_: Type) -> list[Any]:
-        """Returns the items of a collection; a record that is no array is the only one."""
+        """Returns the items of a collection; a record that is no array is the only item."""
         records = record.items if isinstance(record, ArrayRecord) else (record,)
         return [self.value(each, type_) for each in records]
 
     def struct(self, record: StructRecord, variant: Variant, index: int, type_: Type) -> Any:
-        """Returns a value of one constructor, whatever name the record has."""
+        """Returns a value of one constructor; the record's own name is ignored."""
         fields = variant.fields
         values: list[Any] = []
         if record.names is None:
@@ -153,7 +153,7 @@ class ValueReader:
         raise _misfit(record, type_)
 
     def _option(self, record: Record, type_: NamedType) -> Any:
-        """Returns an Option that is not written with a constructor."""
+        """Returns an Option whose record has no constructor."""
         none, some = self.definitions.variants(type_)
         inner = record
         if isinstance(record, ArrayRecord):

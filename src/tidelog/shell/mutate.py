@@ -1,9 +1,9 @@
-"""A value and a record of changes → the changed value: what `modify` does to a row.
+"""A value and a record of changes → the changed value, for `modify`.
 
-    a struct        the fields that the record gives are changed in turn, the others stay
-    a union         the same where the record has the constructor of the value; otherwise it is replaced
-    Set             the items of the record go in where they are not in, and out where they are
-    Map             a new key goes in; a key that is in goes out with the value `()`, else its value is changed in turn
+    struct          the fields in the record are changed recursively, the others stay
+    union           the same if the record has the constructor of the value; otherwise it is replaced
+    Set             the items of the record are added if absent, and removed if present
+    Map             a new key is added; a present key is removed by the value `()`, else its value is changed
     all others      replaced
 
 A `@json` record replaces a value of any type.
@@ -24,7 +24,7 @@ _SETS = ("ddlog_std::Set", "hashset::HashSet", "tinyset::Set64")
 
 
 def mutate(old: Any, record: Record, type_: Type, reader: ValueReader) -> Any:
-    """Returns the changed value. Raises MisfitError where the record does not fit."""
+    """Returns the changed value. Raises MisfitError if the record does not fit."""
     if isinstance(record, Serialized) or not isinstance(type_, NamedType):
         return reader.value(record, type_)
     extern = reader.definitions.extern(type_)

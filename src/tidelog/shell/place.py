@@ -1,4 +1,4 @@
-"""Where something stands in a script, and the errors that point there."""
+"""Positions in a script, and errors that point to them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bad_command(place: Place, message: str, help: str | None = None) -> DataErro
 
 @contextmanager
 def error_at(place: Place) -> Iterator[None]:
-    """What the database refuses inside the block is said with the place of the command that asked for it."""
+    """Puts the position of the command in front of the errors that the database raises inside the block."""
     try:
         yield
     except (DataError, EvaluationError, TransactionError, UsageError) as error:

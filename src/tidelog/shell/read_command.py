@@ -1,6 +1,6 @@
 """Tokens → a command.
 
-A command ends with `;`, an update with `,` or `;`. No blank is needed behind a keyword: `insertR(1);` inserts into R.
+A command ends with `;`, an update with `,` or `;`. A keyword needs no blank after it: `insertR(1);` inserts into R.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _PROFILES = ("cpu", "change", "timely")
 
 
 def read_command(scanner: Scanner) -> Command | None:
-    """Takes one command, and nothing behind it; None where the input ends before one.
+    """Takes one command, and nothing after it; returns None if the input ends before one.
 
-    Raises DataError for text that is no command, IncompleteError where the input ends inside one.
+    Raises DataError for text that is no command, IncompleteError if the input ends inside one.
     """
     first = scanner.peek()
     if first.kind == "end":
@@ -194,7 +194,7 @@ def _end(scanner: Scanner) -> None:
 
 
 def _update_end(scanner: Scanner) -> bool:
-    """True behind a semicolon, false behind a comma."""
+    """Takes the end of an update; True for a semicolon, False for a comma."""
     if scanner.take_symbol(","):
         return False
     expect(scanner, ";", "`,` or `;`")

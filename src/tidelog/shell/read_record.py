@@ -15,7 +15,7 @@ _DIGITS_AT_ONCE = 4000
 
 
 def read_record(scanner: Scanner) -> Record:
-    """Takes one record. Raises DataError where there is none, IncompleteError where the input ends in it."""
+    """Takes one record. Raises DataError if there is none, IncompleteError if the input ends in it."""
     token = scanner.take()
     place = token.place
     match token.kind, token.text:
@@ -44,7 +44,7 @@ def read_record(scanner: Scanner) -> Record:
 
 
 def read_list(scanner: Scanner, end: str) -> tuple[Record, ...]:
-    """Records between commas, and the symbol behind the last."""
+    """Takes records between commas, and the symbol after the last."""
     found: list[Record] = []
     if scanner.take_symbol(end):
         return ()
@@ -58,7 +58,7 @@ def read_list(scanner: Scanner, end: str) -> tuple[Record, ...]:
 
 
 def read_fields(scanner: Scanner, name: str, end: str, place: Place) -> StructRecord:
-    """Returns the fields of a struct, all by position or all by name, and the symbol behind the last."""
+    """Takes the fields of a struct, all by position or all by name, and the symbol after the last."""
     if not _is_dot(scanner.peek()):
         return StructRecord(name, read_list(scanner, end), None, place)
     names: list[str] = []
@@ -79,7 +79,7 @@ def read_fields(scanner: Scanner, name: str, end: str, place: Place) -> StructRe
 
 
 def read_name(scanner: Scanner, what: str) -> str:
-    """Returns the text of a word. Raises DataError, which names what should be there."""
+    """Takes a word. Raises DataError, which names the expected text."""
     token = scanner.take()
     if token.kind != "word":
         raise unexpected(token, what)
@@ -87,7 +87,7 @@ def read_name(scanner: Scanner, what: str) -> str:
 
 
 def expect(scanner: Scanner, symbol: str, what: str) -> None:
-    """Takes the symbol, or raises DataError, which names what should be there."""
+    """Takes the symbol. Raises DataError, which names the expected text."""
     if not scanner.take_symbol(symbol):
         raise unexpected(scanner.peek(), what)
 

@@ -1,4 +1,4 @@
-"""Records: values as a script writes them, before it is known which type is wanted.
+"""Records: values as a script writes them, before their type is known.
 
     Scalar              true    -5    0xff    1.5    "text"
     Serialized          @json"{}"
@@ -6,7 +6,7 @@
     ArrayRecord         [1, 2]          for vectors, sets and maps alike
     StructRecord        C    C{1, 2}    C{.x = 1}
 
-Every record knows its place, for the error that it may cause. `str` writes one as an error shows it, cut short.
+Every record has its position, for errors. `str` writes one as an error shows it, shortened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A Boolean, an integer, a float or a string: the class of `value` says which."""
+    """A Boolean, an integer, a float or a string, by the class of `value`."""
 
     value: bool | int | float | str
     place: Place
@@ -43,7 +43,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Serialized:
-    """Text in another format, which stands for a value of whatever type is wanted."""
+    """Text in another format, for a value of any type."""
 
     format: str
     text: str
@@ -73,7 +73,7 @@ class ArrayRecord:
 
 @dataclass(frozen=True, slots=True)
 class StructRecord:
-    """`names` are those of the fields, or None where they are given by position."""
+    """`names` are the names of the fields, or None if they are given by position."""
 
     name: str
     fields: tuple[Record, ...]

@@ -1,6 +1,6 @@
 """Rows of relations ↔ the records that scripts write and the shell prints.
 
-What does not fit is reported with its place, the relation, the column and the type that is wanted.
+An error names the position, the relation, the column and the expected type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rows:
         self.take(program.stages.typed, program.stages.rules)
 
     def take(self, typed: TypedProgram, rules: RuleProgram) -> None:
-        """From now on the program is this one, whose rules have changed."""
+        """Replaces the program by one with changed rules."""
         self.relations = {name: each for name, each in rules.relations.items() if each.role is not Role.HIDDEN}
         self.indexes = rules.indexes
         self._typed = typed
@@ -43,17 +43,17 @@ class Rows:
         self._writers: dict[str, Callable[[Any], str]] = {}
 
     def names(self, role: Role) -> list[str]:
-        """Returns the relations of a role in the order in which they are printed: that of ASCII."""
+        """Returns the relations of a role in printing order, which is that of ASCII."""
         return sorted(name for name, relation in self.relations.items() if relation.role is role)
 
     def constructors(self) -> list[str]:
-        """Returns the constructors of the declared types, without those of the rows of relations."""
+        """Returns the constructors of the declared types, without those of relations."""
         types = self._definitions.types.values()
         names = {constructor.name for type_ in types for constructor in type_.constructors or ()}
         return sorted(names - self.relations.keys())
 
     def input(self, name: str, place: Place) -> Relation:
-        """Returns the input relation of this name; raises TransactionError where there is none."""
+        """Returns the input relation of this name; raises TransactionError if there is none."""
         relation = self.relations.get(name)
         if relation is None:
             raise TransactionError(
@@ -69,7 +69,7 @@ class Rows:
         return relation
 
     def output(self, name: str, place: Place) -> Relation:
-        """Returns the output relation of this name; raises UsageError where there is none."""
+        """Returns the output relation of this name; raises UsageError if there is none."""
         relation = self.relations.get(name)
         if relation is None or relation.role is not Role.OUTPUT:
             raise UsageError(
@@ -80,7 +80,7 @@ class Rows:
         return relation
 
     def any(self, name: str, place: Place) -> Relation:
-        """Returns the declared relation of this name; raises UsageError where there is none."""
+        """Returns the declared relation of this name; raises UsageError if there is none."""
         relation = self.relations.get(name)
         if relation is None:
             raise UsageError(
@@ -91,7 +91,7 @@ class Rows:
         return relation
 
     def index(self, name: str, place: Place) -> Index:
-        """Returns the index of this name; raises UsageError where there is none."""
+        """Returns the index of this name; raises UsageError if there is none."""
         index = self.indexes.get(name)
         if index is None:
             raise UsageError(
@@ -102,7 +102,7 @@ class Rows:
         return index
 
     def row(self, relation: Relation, record: Record) -> Row:
-        """Returns the row that a record stands for; raises DataError where it does not fit."""
+        """Returns the row of a record; raises DataError if it does not fit."""
         assert relation.value is not None
         if isinstance(record, StructRecord) and record.names is None and not relation.explicit:
             self._check_count(relation, record)
@@ -110,7 +110,9 @@ class Rows:
         return (value,) if relation.explicit else field_values(value)
 
     def key(self, relation: Relation, record: Record) -> Any:
-        """The primary key that a record stands for; raises DataError where it does not fit, or there is no key."""
+        """Returns the primary key of a record; raises DataError if it does not fit, TransactionError without a primary
+        key.
+        """
         key = self._typed.relations[relation.name].key
         if key is None:
             raise TransactionError(
@@ -119,7 +121,7 @@ class Rows:
         return _read(self._reader.value, record, key.expression.type, f"{_named(relation)}, primary key", "field")
 
     def change(self, relation: Relation, old: Any, record: Record) -> Any:
-        """Returns the value of a row with the changes that a record makes; raises DataError where it does not fit."""
+        """Returns the value of a row with the changes of a record; raises DataError if it does not fit."""
         assert relation.value is not None
 
         def changed(record: Record, type_: Type) -> Any:
@@ -128,7 +130,7 @@ class Rows:
         return _read(changed, record, relation.value, _named(relation), _part(relation))
 
     def index_key(self, index: Index, arguments: tuple[Record, ...], place: Place) -> Row:
-        """What an index is looked up by; raises DataError where the arguments do not fit."""
+        """Returns the key of an index lookup; raises DataError if the arguments do not fit."""
         count = len(index.columns)
         if count != 1 and len(arguments) == 1 and isinstance(arguments[0], TupleRecord):
             arguments = arguments[0].items
@@ -165,7 +167,7 @@ class Rows:
 
 
 def _read(read: Callable[[Record, Type], Any], record: Record, type_: Type, where: str, part: str) -> Any:
-    """What is read from a record; raises DataError that says where it should go, and to which part of that."""
+    """Applies `read` to a record; raises DataError with the target of the value, such as a relation and its column."""
     try:
         return deeply(read, record, type_)
     except MisfitError as error:

@@ -1,7 +1,7 @@
-"""Commands from an input, one after the other, until the input or the patience with errors ends.
+"""Runs the commands of an input until it ends, or an error ends it.
 
-From a script, the first command that fails ends the shell, with the exit code of its error. On a terminal an error is
-reported, what is left of the line is dropped, and the next line is read.
+In a script, the first command that fails ends the shell, with the exit code of its error. On a terminal an error is
+reported, the rest of the line is dropped, and the next line is read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run_script(shell: Shell, read_line: Callable[[], str | None], flush: Callabl
 
 
 def run_terminal(shell: Shell, read_line: Callable[[], str | None]) -> int:
-    """Runs commands as they are typed; an error ends only the line that it stands in."""
+    """Runs commands as they are typed; an error ends only its line."""
     scanner = Scanner(read_line)
     while True:
         try:
@@ -59,7 +59,7 @@ def run_terminal(shell: Shell, read_line: Callable[[], str | None]) -> int:
 
 
 def report(error: TidelogError) -> None:
-    """Prints an error as scripts know it, with its code; what is wrong in a query or a rule is shown in its text."""
+    """Prints an error with its code; errors in a query or a rule are shown in its text."""
     if isinstance(error, ProgramError):
         what = "query is" if error.diagnostics[0].span.source.name == "<query>" else "rules are"
         click.echo(f"Error: the {what} wrong\n{error}", err=True)
@@ -70,7 +70,7 @@ def report(error: TidelogError) -> None:
 
 
 def lines_of(stream: BinaryIO) -> Callable[[], str | None]:
-    """Gives the lines of a stream, one by one. Raises DataError for a line that is not UTF-8 text."""
+    """Returns a function that reads the next line of a stream; it raises DataError for a line that is not UTF-8."""
     number = 0
 
     def read_line() -> str | None:

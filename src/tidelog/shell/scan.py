@@ -1,8 +1,8 @@
-"""Lines of text → the tokens of the command language, as far as somebody asks for them.
+"""Lines of text → tokens of the command language, on demand.
 
-The scanner never reads a line before it needs it: when the end of a command is taken, nothing behind it has been asked
-for, so the command can run before the next line is typed. Blanks, line ends and comments (`#` to the end of the line)
-separate tokens and mean nothing else; a string may go over several lines.
+The scanner never reads a line before it needs it: after the end of a command, nothing more has been read, so the
+command can run before the next line is typed. Blanks, line ends and comments (`#` to the end of the line) only separate
+tokens; a string may span several lines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _ESCAPED = {
 
 
 class Token(NamedTuple):
-    """A piece of text: `kind` is word, float, integer, string, symbol or end; a string's text is what it stands for."""
+    """A piece of text: `kind` is word, float, integer, string, symbol or end; the text of a string is unescaped."""
 
     kind: str
     text: str
@@ -67,7 +67,7 @@ class Token(NamedTuple):
 
 
 class Scanner:
-    """Tokens of one input. `read_line` gives the next line with its line end, and None behind the last."""
+    """Tokens of one input. `read_line` returns the next line with its line end, and None after the last."""
 
     def __init__(self, read_line: Callable[[], str | None], source: str = "<stdin>") -> None:
         self._read_line = read_line
@@ -78,13 +78,13 @@ class Scanner:
         self._ahead: tuple[Token, int] | None = None
 
     def peek(self) -> Token:
-        """The next token, which stays where it is. Reads lines until there is one; `end` is behind the last line."""
+        """Returns the next token without taking it. Reads lines until there is one; `end` comes after the last line."""
         if self._ahead is None:
             self._ahead = self._scan()
         return self._ahead[0]
 
     def take(self) -> Token:
-        """Returns the next token, which is then behind."""
+        """Returns the next token and moves past it."""
         token = self.peek()
         assert self._ahead is not None
         self._position, self._ahead = self._ahead[1], None
@@ -97,7 +97,7 @@ class Scanner:
         self._position, self._ahead = self._ahead[1] - len(token.text) + length, None
 
     def take_symbol(self, symbol: str) -> bool:
-        """Takes the symbol if it is next."""
+        """Takes the symbol if it is next; True if it was."""
         token = self.peek()
         if token.text != symbol or token.kind != "symbol":
             return False
@@ -105,7 +105,7 @@ class Scanner:
         return True
 
     def text_until(self, end: str) -> str:
-        """All text before the character, from the first that is not blank; takes the character too."""
+        """Returns the text before the character, without leading blanks; takes the character too."""
         start = Place(self._source, self._line, self._position + 1)
         self._ahead = None
         pieces: list[str] = []
@@ -125,9 +125,8 @@ class Scanner:
                 raise IncompleteError(start)
 
     def code_until(self, end: str) -> str:
-        """Text of the program's language before the character; one in a string, a comment or brackets does not count.
-
-        Takes the character too.
+        """Returns program text before the character, except in a string, a comment or brackets; takes the character
+        too.
         """
         start = Place(self._source, self._line, self._position + 1)
         self._ahead = None
@@ -152,7 +151,7 @@ class Scanner:
             pieces.append(piece)
 
     def drop_line(self) -> None:
-        """Forgets what is left of the current line."""
+        """Drops the rest of the current line."""
         self._position, self._ahead = len(self._text), None
 
     def _scan(self) -> tuple[Token, int]:
@@ -177,7 +176,7 @@ class Scanner:
             return Token(kind, text, place), end
 
     def _long_string(self, start: int, place: Place) -> tuple[str, int]:
-        """Returns a string that goes on behind the end of its line; its text and the position behind it."""
+        """Returns the text of a string that spans lines, and the position after it."""
         pieces = [self._text[start:]]
         while self._next_line():
             found = _IN_STRING.match(self._text)

@@ -1,10 +1,10 @@
-"""Commands → what they do to a database and what they print.
+"""Commands → changes of a database, and printed output.
 
-Updates wait until one ends with `;` or another command comes, and then go into the transaction in their order. One that
-cannot be read as a row of its relation is refused at once, with all that wait; the transaction stays as it was.
+Updates wait until one ends with `;` or another command follows, and are then written to the transaction in order. An
+update that is no row of its relation is refused at once, with all waiting ones; the transaction is unchanged.
 
-The engine takes longer to load than all the rest, so the database is opened by the first command that needs it; right
-at the start only for a program that has facts of its own.
+The engine takes most of the start-up time, so the database is opened by the first command that needs it; at the start
+only for a program with facts of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ echo text;  timestamp;  log_level n;  mssleep n;  help;  exit;
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An update that waits, with its row (or key) as values."""
+    """A waiting update, with its row (or key) as values."""
 
     verb: Verb
     relation: Relation
@@ -66,11 +66,10 @@ class _Pending:
 
 
 class Shell:
-    """One database under the control of commands; closes it at the end of a `with` block.
+    """A database controlled by commands; closes it at the end of a `with` block.
 
     Without `store`, `dump` prints nothing; without `delta`, neither does `dump_changes`. `opening` are options of
-    `Program.open`; one that cannot be is an error at once. `path` is where the database is kept, if anywhere, and
-    `engine` what runs it.
+    `Program.open`; an invalid one is an error at once. `path` is the folder of a durable database, `engine` its engine.
     """
 
     def __init__(
@@ -112,12 +111,12 @@ class Shell:
             self._opened.close()
 
     def show_initial(self) -> None:
-        """Prints what the facts in the program's text imply."""
+        """Prints the rows that follow from the facts in the program's text."""
         if self._opened is not None:
             self._show_changes(self._opened.initial)
 
     def run(self, command: Command) -> bool:
-        """Does what the command says; false where it is the last. Raises TidelogError where it cannot be done."""
+        """Runs the command; False if it is the last. Raises TidelogError if it fails."""
         if isinstance(command, Update):
             self._update(command)
             return True
@@ -169,7 +168,7 @@ class Shell:
         return self._opened
 
     def _take_rules(self, database: Database) -> None:
-        """Relations may have come with rules."""
+        """Takes the current rules of the database, which may have added relations."""
         rules = database._locked.known_rules()
         self.rows.take(rules.typed, rules.rules)
 
@@ -186,7 +185,7 @@ class Shell:
         return self._transaction
 
     def _end(self, place: Place) -> Transaction | None:
-        """The transaction, which the caller ends whether that goes well or not; None where nothing was written."""
+        """Returns the transaction for the caller to end, and forgets it; None if nothing was written."""
         self._check_in_progress(place)
         transaction, self._transaction, self._in_progress = self._transaction, None, False
         return transaction
@@ -218,7 +217,7 @@ class Shell:
             self._apply()
 
     def _apply(self) -> None:
-        """Puts the updates that wait into the transaction. Those behind one that fails are dropped."""
+        """Writes the waiting updates to the transaction. Those after one that fails are dropped."""
         pending, self._pending = self._pending, []
         for (verb, name), group in groupby(pending, key=lambda each: (each.verb, each.relation.name)):
             updates = list(group)
@@ -256,7 +255,7 @@ class Shell:
     # What is printed
 
     def _note(self, changes: Changes) -> None:
-        """Keeps what `dump` will need and the database does not have: which relations changed, the rows of streams."""
+        """Keeps data for `dump` that the database does not have: which relations changed, the rows of streams."""
         if not self._store:
             return
         for name in changes:
@@ -304,7 +303,7 @@ class Shell:
         self._out.writelines(f"{self.rows.text(relation, row)}\n" for row in found)
 
     def _query(self, text: str) -> str:
-        """Returns a line for each row, with the columns as a record has its fields."""
+        """Returns a line for each row, with its columns in the form of a record's fields."""
         answer = self._database().query(text)
         if not answer.columns:
             return f"{answer}\n"

@@ -1,6 +1,6 @@
-"""A terminal → lines of commands, with history, completion and commands that go over several lines.
+"""A terminal → lines of commands, with history, completion and commands that span several lines.
 
-Enter ends the input where a command is complete (or cannot become one); otherwise it begins another line.
+Enter ends the input if a command is complete (or cannot become one); otherwise it begins another line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[A-Za-z0-9_:]+")
 
 
 def terminal_lines(rows: Rows) -> Callable[[], str | None]:
-    """Gives the lines that the user types; None when the input is closed (ctrl-D)."""
+    """Returns a function that reads the next typed line; None after ctrl-D."""
     session = prompt_session(rows)
     waiting: Iterator[str] = iter(())
 
@@ -53,7 +53,7 @@ def terminal_lines(rows: Rows) -> Callable[[], str | None]:
 
 
 def is_complete(text: str) -> bool:
-    """True unless the text ends inside a command that could still go on."""
+    """True unless the text ends inside a command."""
     lines = iter(f"{text}\n".splitlines(keepends=True))
     scanner = Scanner(lambda: next(lines, None))
     try:
@@ -67,7 +67,7 @@ def is_complete(text: str) -> bool:
 
 
 def prompt_session(rows: Rows) -> PromptSession[str]:
-    """What asks for a command: keys, completion and history."""
+    """Returns a prompt with key bindings, completion and history."""
 
     def completer() -> WordCompleter:
         text = session.default_buffer.document.text_before_cursor
@@ -90,7 +90,7 @@ def prompt_session(rows: Rows) -> PromptSession[str]:
 
 
 def kept_history() -> History:
-    """What was typed in earlier calls; nothing where the user's state directory cannot be written."""
+    """Returns the history of earlier calls, empty if the user's state directory cannot be written."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     folder = Path(base) / "tidelog"
     try:
