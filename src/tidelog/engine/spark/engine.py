@@ -84,7 +84,7 @@ from tidelog.rules.schema.storable import know_functions, unstorable_column
 from tidelog.rules.schema.stored import stored_rows
 
 KEEP_EPOCHS = 8
-"""For how many epochs the files of an epoch stay after it, by default."""
+"""The number of epochs that the files of an epoch stay after it, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class SparkEngine:
         self._cancellation = Cancellation(self._spark)
         self._tell: ProgressCallback | None = None
         self._take(program)
-        self._chooser = self._new_chooser(self._plans)  # a request that cannot be is an error here
+        self._chooser = self._new_chooser(self._plans)  # raises for an impossible request
 
     def _take(self, program: RuleProgram) -> None:
         """Takes the rules of a program for the epochs to come."""
@@ -303,7 +303,7 @@ class SparkEngine:
         if self._base is None or not layer:
             return None
         if self._rules is None or self._rules.layer.document() != layer:
-            # Rules are told apart as objects, so whoever changes them must have those that this engine has.
+            # Rules are compared as objects, so a change of them must be of those that this engine has.
             self._rules = self._base.with_layer(Layer.of_document(layer))
         return self._rules
 

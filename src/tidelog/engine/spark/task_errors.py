@@ -69,7 +69,7 @@ def spark_errors() -> Iterator[None]:
             help=None,
         ) from error
     except UnboundLocalError as error:
-        # PySpark hides an interrupt that comes while it opens the socket of a result: it closes what is not there yet.
+        # PySpark hides an interrupt while it opens the socket of a result: it closes a socket that is not there yet.
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
         raise

@@ -26,7 +26,7 @@ from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.stored import stored_rows
 
 DRIVER_ROWS = 1_000_000
-"""Relations with at most so many rows are looked at in the driver."""
+"""Relations with at most so many rows are checked in the driver."""
 
 FEW_KEYS = 1000
 """Up to so many inserted rows, only the rows with their keys are read."""
@@ -54,7 +54,7 @@ def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Change
         inserted = pa.concat_tables([table for weight, table in changes if weight > 0])
         new_keys = pc.unique(inserted["c0"])
         has_nan = pa.types.is_floating(new_keys.type) and pc.any(pc.is_nan(new_keys)).as_py()
-        # The statistics of Parquet leave NaN out, so a condition would pass over files that have it.
+        # The statistics of Parquet omit NaN, so a condition would skip files that have it.
         where = None if has_nan else pc.field("c0").isin(new_keys)
     rows = read_rows(directory, relation, stored, where=where)
     keys = _keys(relation)
@@ -102,7 +102,7 @@ def _error(
         try:
             shown.append(shown_row(row, queries.rule_of(relation.name, row)))
         except UsageError:
-            # What its rules read is too much for the driver.
+            # Its rules read too many rows for the driver.
             shown.append(str(row))
     queries.release()
     return two_values(relation, shown[0], shown[1])

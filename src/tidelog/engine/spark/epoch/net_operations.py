@@ -179,7 +179,7 @@ def _refuse_bad(target: Target, files: Sequence[str]) -> None:
     bad = target.attempt.directory.largest(files, _BAD)
     if bad is None:
         return
-    number, is_value, value = bad.partition(":")  # a null leaves nothing behind the number
+    number, is_value, value = bad.partition(":")  # a null has nothing after the number
     column = target.relation.columns[int(number)]
     raise DataError(
         f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "

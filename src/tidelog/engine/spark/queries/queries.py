@@ -89,7 +89,7 @@ class SparkQueries:
             self._kept[1].close()
             self._kept = None
 
-    # What is needed
+    # The rows that a query needs
 
     def _below(self, relations: Iterable[str]) -> frozenset[str]:
         """Returns the relations and all relations below them."""
@@ -145,7 +145,7 @@ class SparkQueries:
     def _equal(self, relation: str, column: int, value: Any) -> pc.Expression:
         return may_have(self._program.relations[relation], column, value, self._program.functions.definitions)
 
-    # What is loaded
+    # The rows that are loaded
 
     def _holding(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
         """Returns an engine with the rows of these relations: all if they are few, else those of the filters."""

@@ -36,7 +36,7 @@ _MANIFEST = re.compile(r"manifest-(\d{12})\.json")
 _EPOCH = re.compile(r"epoch-(\d+)")
 _DRAFT = "draft."
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
-# Hadoop's names of schemes, which Spark needs, and what pyarrow calls the same store.
+# Hadoop's names of schemes, which Spark needs, and pyarrow's names of the same stores.
 SAME_STORE = {"s3a": "s3", "s3n": "s3"}
 _OBJECT_STORES = (pafs.S3FileSystem, pafs.GcsFileSystem)
 

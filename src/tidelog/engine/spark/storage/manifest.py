@@ -19,7 +19,7 @@ from tidelog.engine.storage_errors import damaged, other_format
 FORMAT = 3
 
 Waiting = Mapping[str, tuple[Changed | None, ...]]
-"""For each delayed relation what it gets, in the order of the epochs."""
+"""The changes to come of each delayed relation, in the order of the epochs."""
 
 
 @dataclass(frozen=True, slots=True)

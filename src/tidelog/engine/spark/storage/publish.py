@@ -72,7 +72,7 @@ class Published:
         if not self.is_new:
             self.publish(self.manifest, (), ())
         elif not self.directory.is_local:
-            return  # two that begin at the same time cannot know of one another
+            return  # two writers that begin at the same time cannot know of one another
         for epoch in self.directory.epochs():
             self.directory.sweep(epoch, keep=self.manifest.named)
         self.directory.sweep_manifests(keep=self.manifest.version)

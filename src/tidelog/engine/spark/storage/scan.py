@@ -26,7 +26,7 @@ def scan_rows(
     buckets = stored.buckets if stored is not None else ()
     base = scan_files(spark, directory, relation, [name for bucket in buckets for name in bucket.base])
     if relation.weighted:
-        # What is in the delta is gone from the base, whatever its weight.
+        # A row of the delta replaces that of the base, whatever its weight.
         base = base.filter(f.col(TOTAL) > 0)
     deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
     values = [f"c{i}" for i in range(len(relation.columns))]
@@ -35,8 +35,8 @@ def scan_rows(
         return base.select(*wanted)
     delta = scan_files(spark, directory, relation, deltas)
     live = delta.filter(f.col(TOTAL) > 0).select(*wanted)
-    # A bucket's rows are its own, so the deltas of all buckets lie over the bases of all; and the one row that a
-    # relation without columns may have is in the delta or gone.
+    # Buckets share no rows, so all deltas are merged with all bases at once. The one row of a relation without columns
+    # is in the delta or deleted.
     rest = base.join(delta, values, "left_anti").select(*wanted) if values else None
     return live if rest is None else rest.unionByName(live)
 

@@ -36,7 +36,7 @@ TOTAL = "_total"
 NUMBERS = ("_rank", "_count", TOTAL)
 
 DELTA_SHARE = 0.2
-"""A delta larger than this part of its base is made part of it."""
+"""A delta larger than this part of its base is merged into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _read_files(
 def _read_file(directory: StateDirectory, name: str, empty: pa.Table, where: pc.Expression | None) -> pa.Table:
     try:
         return directory.read(name, empty.column_names, where).cast(empty.schema)
-    except pa.ArrowNotImplementedError:  # one of those types cannot be compared with the one that is right
+    except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
         return directory.read(name, empty.column_names).cast(empty.schema).filter(where)
 
 

@@ -161,7 +161,7 @@ class Bootstrap:
         new, met = int(ranked), met or 0
         if self.is_whole:
             new, met = new - self.row_count, met - self.instances
-        # What a row of the last round has met, one of this round may.
+        # A row of this round may meet as many instances as one of the last round.
         self.expected = max(new, met * new // max(self.batch, 1))
         self.batch = new
         self.row_count += new

@@ -19,7 +19,7 @@ from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.rules.ir import Atom, Negative, Positive, Rule, Stratum, Variable
 
 SMALL_DELTA = 20_000
-"""Events of at most this many rows are sent to every task, which spares the shuffle of what they are joined with."""
+"""Events of at most this many rows are sent to every task, which spares the shuffle of the other side."""
 
 
 @dataclass(frozen=True, slots=True)

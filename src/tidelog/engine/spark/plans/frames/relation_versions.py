@@ -83,5 +83,5 @@ class RelationVersions:
 
     def _without(self, rows: Any, others: Any) -> Any:
         values = [f"c{i}" for i in range(len(self.relation.columns))]
-        # The one row that a relation without columns may have cannot both come and go.
+        # The one row of a relation without columns cannot be both inserted and deleted.
         return rows.join(others, values, "left_anti") if values else rows

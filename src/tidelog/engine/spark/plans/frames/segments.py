@@ -16,7 +16,7 @@ from typing import Any
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
 
 FAN = 4
-"""So many segments of one size become one."""
+"""The number of segments of one size that become one."""
 
 _WHOLE = -1
 """The size of a segment that was made of all others, and stays until the end."""

@@ -48,7 +48,7 @@ from tidelog.maintain.switch import Meter, Switch, Touched
 from tidelog.rules.ir import Relation, Stratum
 
 USUAL_ROUNDS = 5
-"""The rounds of a Bootstrap that nobody saw."""
+"""Assumed rounds of a Bootstrap, until one has run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def run_frames(
     except EvaluationError as error:
         if kept is None or error.code != Code.SPARK_JOB_FAILED:
             raise
-    # What Spark kept may be lost with an executor; the files are not.
+    # A cached state may be lost with an executor; the files are not.
     frames.states.forget(stratum.relations)
     return _run(FramesStratum(attempt, segment, relations, inputs, None, frames.strategy), frames)
 

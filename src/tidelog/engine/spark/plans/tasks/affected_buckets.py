@@ -26,7 +26,7 @@ from tidelog.rules.ir import Atom, Constant, Rule, Variable
 from tidelog.values import Definitions
 
 EXAMINED_ROWS = 100_000
-"""Changes of more rows are not looked at one by one: they meet every bucket."""
+"""Larger changes are not examined: they meet every bucket."""
 
 Filters = Callable[[str], Mapping[int, KeyFilter]]
 """The filters in a file."""

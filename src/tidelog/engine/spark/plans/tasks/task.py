@@ -214,7 +214,7 @@ def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | No
         meet(engine)
     engine.spent = job.spent
     if kept is not None and bucket in job.missed:
-        # These changes do nothing to the bucket's rows, but its engine has to have them below it.
+        # These changes do not change the bucket's rows, but its engine needs them in the relations below.
         operations = [each for missed in job.missed[bucket].changes for each in below.changes(missed)] + operations
     if kept is None and is_touched:
         own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
@@ -241,7 +241,7 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
     for name in job.segment.relations:
         old = job.old_bucket(name, bucket)
         if old is None or name in replaced:
-            # Cut otherwise until now, or every number is new: nothing of the old files is of use.
+            # Cut otherwise until now, or every number is new: the old files are of no use.
             table = _whole(job, name, engine)
             written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
         else:
@@ -265,7 +265,7 @@ def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) ->
     outcome = engine.open()
     seen = [_passing(job, engine)]
     if job.epoch > 0 and any(_passes(job, name) for name in job.segment.relations):
-        # What passes in an epoch is what its change does, so the state before it has to be there first.
+        # Streams and inspected rows are of the epoch's change, so the state before it is derived first.
         engine.commit(below.facts(job.old, {}))
         outcome = engine.step(below.changes(job.changed))
         seen = [_passing(job, engine)]

@@ -31,7 +31,7 @@ from tidelog.engine.spark.strategies.circuit.words import Words, facts_inside, f
 from tidelog.rules.ir import Relation, Rule, Stratum
 
 UNITS = 64
-"""So many rows let rewrites pass, so that they stay spread over all tasks."""
+"""The number of unit facts: enough to keep passing rewrites spread over all tasks."""
 
 SMALL_FACTS = 50_000
 """Facts of at most this many rows, counted once for each order, are sent to every task."""
@@ -113,7 +113,7 @@ class Circuit:
             if is_passed:
                 facts = facts.unionByName(self._units(rows))
                 salt = f"cast(pmod(xxhash64({', '.join(slots)}), {UNITS}) as {word})"
-                # What passes may have come through a negation, with a key of its own.
+                # A passing rewrite may have a key, from a negation.
                 none = f"cast({self._words.filler!r} as {word})"
                 passing = zip(keys, [salt, *(none for _ in keys[1:])], strict=True)
                 own = [f"if(number = {UNIT}, {other}, {key}) as {key}" for key, other in passing]
@@ -135,7 +135,7 @@ class Circuit:
         return run_steps(after, steps, self._words, schema)
 
     def _gatekept(self, rewrites: Any, rows: RuleRows, table: Any, depth: int) -> Any:
-        """Returns each rewrite with every direction that leads on from its prefix, and the key of what it looks for."""
+        """Returns each rewrite with every direction that leads on from its prefix, and the key of its facts."""
         ways = table.filter(f"row = {int(Row.DIRECTION)} and depth = {depth}")
         slots = [f"s{i}" for i in range(rows.slots)]
         named = ["kind", "target", "number", *(f"b{i}" for i in range(rows.slots))]
@@ -150,7 +150,7 @@ class Circuit:
         signals = table.filter(f"row = {int(Row.SIGNAL)}").withColumnRenamed("origin", "prefix")
         met = rewrites.join(signals.hint("broadcast"), "prefix")
         heads = _picked(rows.slots, rows.terms, "h")
-        # No rule at hand may have the widest head.
+        # The widest head may belong to none of these rules.
         width = max(len(places) for places in self._packed.places.values())
         heads += [f"cast(null as {self._words.type}) as h{i}" for i in range(rows.terms, width)]
         named = met.selectExpr(f"cast(target as long) as {MEMBER}", f"level as {LEVEL}", *heads)

@@ -40,7 +40,7 @@ from tidelog.rules.ir import Negative, Positive, Rule
 from tidelog.types import Type
 
 UNIT = 0
-"""The order of the facts that let everything pass."""
+"""The order of the unit facts, by which any rewrite passes."""
 
 
 class Side(IntEnum):
@@ -220,7 +220,7 @@ class RuleRows:
         self.slots = max(self.slots, len(body))
 
     def _prefix(self, depth: int, origin: int, layer: _Layer) -> int:
-        # Functions are compiled for each rule, so what they make is nobody else's.
+        # Functions are compiled for each rule, so no other rule shares their prefix.
         own = object() if layer.steps else None
         known = (origin, layer.kind, layer.order, layer.keys, layer.binds, own)
         if known not in self._prefixes:

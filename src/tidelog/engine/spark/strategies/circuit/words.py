@@ -99,7 +99,7 @@ def facts_inside(packed: PackedRows, words: Words, width: int) -> list[str]:
             if i < len(places):
                 owners.setdefault(places[i], []).append(packed.members[name])
         ways = {slot: words.of_column(slot, packed.types[slot]) for slot in owners}
-        if len(ways) == 1:  # what a shorter row has there is never looked at
+        if len(ways) == 1:  # the slot of a shorter row is never read
             values += ways.values()
         else:
             cases = "".join(f" when {_is_one_of(owners[slot])} then {way}" for slot, way in ways.items())
