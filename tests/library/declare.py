@@ -98,7 +98,7 @@ _BASIC = (
 
 
 def context(*types: TypeDefinition, functions: Mapping[str, Callable[..., Any]] | None = None) -> ExternContext:
-    """A context that knows the basic types of the library and the given ones, and functions by their names."""
+    """Returns a context with the basic types of the library, the given ones, and functions by their names."""
     table = {each.name: each for each in (*_BASIC, *types)}
     known = functions or {}
     return ExternContext(Definitions(table, LIBRARY_TYPES), table, lambda name, _: known[name])

@@ -19,12 +19,12 @@ def checked(text: str) -> TypedProgram:
 
 
 def compiled(text: str) -> CompiledFunctions:
-    """The functions of a program."""
+    """Returns the functions of a program."""
     program = checked(text)
     return compile_functions(program.functions, Definitions(program.types, LIBRARY_TYPES), library_externs())
 
 
 def value(expression: str, type_: str, imports: str = "", more: str = "") -> Any:
-    """What an expression of the type is, in a program with these imports and declarations."""
+    """Returns the value of an expression of the type, in a program with these imports and declarations."""
     lines = "\n".join(f"import {name}" for name in imports.split())
     return compiled(f"{lines}\n{more}\nfunction main(): {type_} {{ {expression} }}\n").function("main")()

@@ -1,5 +1,5 @@
 """The standard library: modules of the language (`NAME.dl`), and Python for their extern functions (`NAME.py`).
 
-What the language can say, a `.dl` file says. The rest is a Python function with the name that the `.dl` file declares,
-in the Python module of the same path, marked by `@extern`. `externs.py` finds it by its qualified name.
+An extern function is a Python function with the name that the `.dl` file declares, in the Python module of the same
+path, marked by `@extern`. `_runtime/registry.py` finds it by its qualified name.
 """

@@ -1,4 +1,4 @@
-"""The extern functions of `allocate`: a search for free numbers that goes round once."""
+"""The extern functions of `allocate`: a cyclic search for free numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def allocate_with_hint(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
 
 
 def _free(taken: Container[int], start: int, low: int, high: int) -> Iterator[int]:
-    """Returns the numbers from `low` to `high` that are not taken, beginning behind `start` and going round once."""
+    """Yields the free numbers from `low` to `high`, cyclically, beginning after `start`."""
     _check(low, high)
     for _ in range(high - low + 1):
         start = _behind(start, low, high)
@@ -68,7 +68,7 @@ def _behind(number: int, low: int, high: int) -> int:
 
 
 def _largest(taken: Set, low: int, high: int) -> int:
-    """Returns the largest number that is taken; the upper end where there is none, or where it lies outside."""
+    """Returns the largest taken number; the upper end if there is none, or if it is outside the range."""
     largest: int = taken[len(taken) - 1] if len(taken) else high
     return largest if low <= largest <= high else high
 

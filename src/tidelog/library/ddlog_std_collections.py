@@ -1,6 +1,6 @@
 """The extern functions of `ddlog_std` on vectors, maps, sets and groups.
 
-What has a `mut` parameter returns its result and the new collection.
+A function with a `mut` parameter returns its result and the new collection.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def parse_dec_i64(s: str) -> Struct:
 
 
 def _within(s: str, pattern: re.Pattern[str], low: int, end: int) -> Struct:
-    """Returns the number that a text is, where it is not less than `low` and less than `end`."""
+    """Returns the number that a text denotes, if it is at least `low` and less than `end`."""
     found = pattern.fullmatch(s)
     number = int(found[1]) * (-1 if s.startswith("-") else 1) if found else end
     return Some(number) if low <= number < end else NONE

@@ -1,4 +1,4 @@
-"""The extern functions of `debug`, and who is told of events. Nobody listens by default."""
+"""The extern functions of `debug`, and the listener for their events. There is none by default."""
 
 from __future__ import annotations
 

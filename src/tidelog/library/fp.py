@@ -1,6 +1,6 @@
-"""Floating-point functions, as IEEE 754 has them: no exceptions, but infinities and NaN.
+"""Floating-point functions as in IEEE 754: infinities and NaN instead of exceptions.
 
-Those for `float` compute in double precision and round once more at the end, except where that would be seen.
+Those for `float` compute in double precision and round once more at the end, unless that gives another result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Rounding = Callable[[float], float]
 
 
 def _pair(name: str, function: Callable[..., float]) -> tuple[Callable[..., float], Callable[..., float]]:
-    """The function for `float` and the one for `double`; the name, without its ending, is what they are pickled by."""
+    """Returns the functions for `float` and for `double`; pickle finds them by the name with its ending."""
 
     def narrow(*arguments: float) -> float:
         return single(function(*arguments))
@@ -45,7 +45,7 @@ def _pair(name: str, function: Callable[..., float]) -> tuple[Callable[..., floa
 def _guarded(
     function: Callable[..., float], overflow: Callable[..., float] = lambda *_: math.inf
 ) -> Callable[..., float]:
-    """A function of `math` that answers where it would raise: NaN outside its domain, and what `overflow` says."""
+    """Returns a function of `math` without exceptions: NaN outside its domain, and `overflow` on overflow."""
 
     def answer(*arguments: float) -> float:
         try:
@@ -59,7 +59,7 @@ def _guarded(
 
 
 def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
-    """Rounding to a whole number; what is not finite stays."""
+    """Returns a rounding function that leaves infinities and NaN as they are."""
     return lambda x: float(function(x)) if math.isfinite(x) else x
 
 
@@ -198,7 +198,7 @@ def mul_add_d(a: float, b: float, c: float) -> float:
 
 
 def _whole_power(x: float, exponent: int, rounded: _Rounding) -> float:
-    """By repeated squaring, rounding after each product, as compiled code does it."""
+    """Computes a power by repeated squaring, rounding after each product, as compiled code does."""
     result, factor, left = 1.0, x, abs(exponent)
     while left:
         if left & 1:
@@ -224,7 +224,7 @@ def _nearest(exact: Fraction) -> float:
 def _single_of(near: float, exact: Fraction | Decimal) -> float:
     """Returns the `float` nearest to an exact number, given the double nearest to it.
 
-    Rounding twice goes wrong where the double lies in the middle of two `float`s and the exact number does not.
+    Rounding twice is wrong if the double is in the middle of two `float`s and the exact number is not.
     """
     below, above = single(math.nextafter(near, -math.inf)), single(math.nextafter(near, math.inf))
     if below == above or not math.isfinite(near):

@@ -1,7 +1,7 @@
 """The transformers of `graph`: whole relations in, whole relations out.
 
-Nodes are values with an order. What is returned depends on the set of edges only, not on how they come. Nothing
-recurses: a path may have any length.
+Nodes are values with an order. The result depends only on the set of edges, not on their order. No function recurses: a
+path may have any length.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _neighbours(pairs: Iterable[tuple[Any, Any]]) -> _Graph:
 
 
 def _reached(graph: _Graph, start: Any, known: dict[Any, Any]) -> Iterator[Any]:
-    """Returns the start and all nodes that can be reached from it without passing through a known one."""
+    """Yields the start and all nodes that can be reached from it without passing through a known one."""
     seen, waiting = {start}, [start]
     while waiting:
         node = waiting.pop()
@@ -79,7 +79,7 @@ def _reached(graph: _Graph, start: Any, known: dict[Any, Any]) -> Iterator[Any]:
 
 
 def _finished(graph: _Graph) -> Iterator[Any]:
-    """All nodes that have an edge from them or to them, each after all that a depth-first search finds below it."""
+    """Yields all nodes of the graph in the postorder of a depth-first search."""
     seen: set[Any] = set()
     for root in graph:
         if root in seen:

@@ -1,4 +1,4 @@
-"""The extern functions of `hashset`. A set is a `SizedSet`, whose items are in their order."""
+"""The extern functions of `hashset`. A set is a `SizedSet`, whose items are sorted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The extern functions of `intern`: an interned text is the text itself.
 
-Its number is its place in a table of the process: in the next run it may be another, so it should not be stored.
+Its number is its index in a table of the process. It may differ in the next run, so it should not be stored.
 """
 
 from __future__ import annotations

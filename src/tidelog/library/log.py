@@ -1,7 +1,7 @@
-"""The extern function of `log`, and who decides what becomes of messages.
+"""The extern function of `log`, and the callbacks for its messages.
 
-Modules have a level and a callback each; those without have the default ones; without any, messages are dropped. The
-settings hold for the process.
+A module has its own level and callback, or the default ones; without any, messages are dropped. The settings hold for
+the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def log(module: int, level: int, message: str) -> tuple[()]:
 
 
 def set_callback(module: int, callback: Callback | None, level: int) -> None:
-    """Messages of the module up to this level go to the callback; None takes the module's own setting away."""
+    """Sends messages of the module up to this level to the callback; None removes the module's own setting."""
     if callback is None:
         _modules.pop(module, None)
     else:
@@ -33,6 +33,6 @@ def set_callback(module: int, callback: Callback | None, level: int) -> None:
 
 
 def set_default_callback(callback: Callback | None, level: int) -> None:
-    """The same for all modules without a setting of their own; None drops their messages."""
+    """Sends messages of all modules without their own setting to the callback; None drops them."""
     global _default
     _default = None if callback is None else (callback, level)

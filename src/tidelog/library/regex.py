@@ -61,7 +61,7 @@ def regex_set_match(patterns: Vec, text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern that came from outside (a record, a default value) may be bad as well; it matches nothing."""
+    """Compiles a pattern; an invalid one (from a record or a default value) matches nothing."""
     try:
         return re.compile(translate(pattern))
     except (BadPatternError, re.error, RecursionError, OverflowError):
@@ -80,7 +80,7 @@ def _problem(pattern: str) -> str | None:
 
 
 def _all_matches(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    """Matches that do not overlap; an empty one right behind another is none."""
+    """Yields the matches that do not overlap, without empty ones directly after another."""
     last = -1
     for found in pattern.finditer(text):
         if found.end() > found.start() or found.start() != last:

@@ -1,4 +1,4 @@
-"""The extern functions of `time`. Values are the texts of `time_moment.py`."""
+"""The extern functions of `time`. Values are the texts of `_time/moment.py`."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _wrong_group(wanted: int, found: int, group: int) -> str:
 
 
 def _problem(text: str, size: int) -> str | None:
-    """What is first wrong with 32 digits in one group, or in five with hyphens between."""
+    """Describes the first error in 32 digits, in one group or in five with hyphens between."""
     digits = group = at = 0
     for char in text:
         if digits >= 32 and group != 4:

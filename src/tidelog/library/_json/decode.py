@@ -1,7 +1,7 @@
 """A tree of JSON → a value of a type.
 
-Errors read as serde's do. One without a place gets that of the innermost object or array around it that was read from
-the text; what was read ahead (a union with a tag, flattened fields) no longer has any.
+Errors have the words of serde. An error without a position gets that of the innermost object or array around it that
+was read from the text; nodes that were read ahead (a union with a tag, flattened fields) have none.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class Decoder:
         raise JsonError(f"missing field `{field.name}`", None)
 
     def _flattened(self, field: FieldForm, others: list[Entry]) -> Any:
-        """A field whose own fields stand among the other entries of the object; it takes those that it knows."""
+        """Returns a field whose own fields are among the other entries of the object, and takes those."""
         type_ = field.type
         with _forgotten():
             if isinstance(type_, NamedType) and type_.name == "ddlog_std::Option":
@@ -318,7 +318,7 @@ def _float(width: int, node: Node) -> float:
 
 
 def _wrong_kind(node: Node, expected: str) -> NoReturn:
-    """Something of another kind than the type wants: a reader stands behind it, but before an object or array."""
+    """Raises the error for a node of the wrong kind; its position is after the node, but before an object or array."""
     match node.kind:
         case "null":
             found = "null"
@@ -357,7 +357,7 @@ def _variant(shape: TypeForm, name: str, place: int | None) -> int:
 
 
 def _may_be_missing(type_: Type) -> bool:
-    """True for an Option, also inside of what has the same form as what is inside."""
+    """True for an Option, and for types with the JSON form of an Option."""
     match type_:
         case NamedType("ddlog_std::Option"):
             return True
@@ -377,7 +377,7 @@ def _made(variant: VariantForm, index: int, values: Sequence[Any]) -> Struct:
 
 @contextmanager
 def _placed(place: int | None) -> Iterator[None]:
-    """Gives a place to an error that has none."""
+    """Adds a position to an error that has none."""
     try:
         yield
     except JsonError as error:
@@ -388,7 +388,7 @@ def _placed(place: int | None) -> Iterator[None]:
 
 @contextmanager
 def _forgotten() -> Iterator[None]:
-    """Takes the place from an error: what was read ahead has none."""
+    """Removes the position of an error: nodes that were read ahead have none."""
     try:
         yield
     except JsonError as error:

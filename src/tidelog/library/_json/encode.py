@@ -1,6 +1,6 @@
 """A value of a type → JSON text, or a tree of JSON.
 
-Structs keep the order of their fields, maps that of their keys. A map whose keys have no text is refused.
+Structs keep the order of their fields, maps that of their keys. A map whose keys have no text form is refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Encoder:
         self._context = context
 
     def tree(self, type_: Type, value: Any) -> Node:
-        """Returns the tree of a value, without places; raises JsonError for a map with keys that have no text."""
+        """Returns the tree of a value, without positions; raises JsonError for a map whose keys have no text form."""
         match type_:
             case BoolType():
                 return Node("bool", value)

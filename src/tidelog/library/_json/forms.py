@@ -1,7 +1,7 @@
-"""A declared type → the form of its values in JSON: names, and what the attributes say about them.
+"""A declared type → the form of its values in JSON: names and attributes.
 
 Attributes are written `#[rust = "serde(…)"]`, on types, constructors and fields: `rename`, `rename_all`, `alias`,
-`tag`, `flatten`, `default`, `with`, `skip_serializing_if`; others change nothing.
+`tag`, `flatten`, `default`, `with`, `skip_serializing_if`; others are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SETTING = re.compile(r'([a-z_]+)\s*(?:=\s*"((?:[^"\\]|\\.)*)")?')
 
 @dataclass(frozen=True, slots=True)
 class FieldForm:
-    """A field. `key` names the function that gives the key of an item, where a map is an array of its values."""
+    """A field. `key` names the function from an item to its key, for a map that is an array of its values."""
 
     name: str
     aliases: tuple[str, ...]
@@ -99,7 +99,7 @@ def _field(
 
 
 def _settings(attributes: Iterable[Attribute]) -> dict[str, str]:
-    """What stands between the parentheses of `serde(…)`, by name; a setting without a value has an empty one."""
+    """Returns the settings in `serde(…)` by name; a setting without a value has an empty one."""
     texts = (str(each.value).strip() for each in attributes if each.name == "rust")
     return {
         name: value.replace('\\"', '"').replace("\\\\", "\\")

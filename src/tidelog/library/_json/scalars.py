@@ -1,4 +1,4 @@
-"""Numbers and booleans as JSON sees them: their names in errors, their text, and numbers written as strings."""
+"""Numbers and booleans in JSON: their names in errors, their text, and numbers written as strings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN = {64: (16, -5), 32: (13, -6)}
 
 
 def native(type_: BitType | SignedType) -> BitType | SignedType | None:
-    """Returns the machine type that holds an integer type; None for what is wider than all of them."""
+    """Returns the machine type that holds an integer type; None for a wider one."""
     width = next((bits for bits in _NATIVE if type_.width <= bits), None)
     return None if width is None else type(type_)(width)
 
@@ -32,7 +32,7 @@ def integer_name(type_: BitType | SignedType) -> str:
 
 
 def float_json(value: float, width: int) -> str:
-    """The shortest text that reads as the same number, always with a fraction or an exponent; `null` if not finite."""
+    """Returns the shortest text of the number, always with a fraction or an exponent; `null` if it is not finite."""
     if not math.isfinite(value):
         return "null"
     if value == 0:
@@ -54,7 +54,7 @@ def float_json(value: float, width: int) -> str:
 
 
 def parse_scalar(type_: Type, text: str) -> Any:
-    """Returns the value that a text is; raises JsonError without a place."""
+    """Returns the value of a text; raises JsonError without a position."""
     match type_:
         case StringType():
             return text

@@ -1,7 +1,7 @@
-"""JSON text → a tree whose nodes know where they stand.
+"""JSON text → a tree whose nodes have positions.
 
-Errors are worded and placed as serde_json does it: a line, and a column in bytes that counts what has been read, with
-or without the character that is in the way. A tree can also be made without text (`place` is None then).
+Errors have the words and positions of serde_json: a line, and a column in bytes that counts the text read so far, with
+or without the offending character. A tree can also be made without text (`place` is None then).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORDS = {"n": ("null", "null", None), "t": ("true", "bool", True), "f": ("false
 
 
 class JsonError(Exception):
-    """What is wrong, and behind which character of the text; `place` is None until someone knows."""
+    """An error, and the offset after the text read so far; `place` is None until it is known."""
 
     def __init__(self, message: str, place: int | None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of an array; `after` is where a reader stands that gives up behind it."""
+    """An item of an array; `after` is the position of an error after it."""
 
     node: Node
     after: int | None = None
@@ -62,7 +62,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An attribute of an object; `colon` and `after` are where a reader stands that gives up at the key or behind."""
+    """An attribute of an object; `colon` and `after` are the positions of errors at the key and after the entry."""
 
     key: str
     node: Node
@@ -117,11 +117,11 @@ class _Reader:
         self.at = found.end()
 
     def fail(self, message: str) -> NoReturn:
-        """The last character that was read is in the way."""
+        """Raises an error at the last character that was read."""
         raise JsonError(message, self.at)
 
     def fail_at(self, message: str) -> NoReturn:
-        """The next character is in the way."""
+        """Raises an error at the next character."""
         raise JsonError(message, min(self.at + 1, len(self._text)))
 
     def _array(self, start: int, depth: int) -> Node:

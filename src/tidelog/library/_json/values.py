@@ -30,7 +30,7 @@ SMALLEST_INTEGER, LARGEST_INTEGER = -(1 << 63), (1 << 64) - 1
 
 
 def json_value(node: Node) -> Struct:
-    """Returns the value of a tree; of two equal keys the later counts."""
+    """Returns the value of a tree; of two equal keys the later one counts."""
     match node.kind:
         case "null":
             return JsonNull()
@@ -49,7 +49,7 @@ def json_value(node: Node) -> Struct:
 
 
 def json_tree(value: Any) -> Node:
-    """The tree of a value, without places; a number that is not finite is null, one that is too large is cut off."""
+    """Returns the tree of a value, without positions; numbers that are not finite are null, too large ones are cut."""
     kind: type[Struct] = type(value)
     if kind is JsonBool:
         return Node("bool", value.b)

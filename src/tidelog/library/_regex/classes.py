@@ -1,4 +1,4 @@
-"""Sets of characters, as sorted ranges of code points: what a class of a regular expression stands for.
+"""Classes of a regular expression as sets of characters: sorted ranges of code points.
 
 A range is a pair of code points, both included; ranges of a set neither overlap nor touch.
 """
@@ -84,7 +84,7 @@ def symmetric_difference(left: Ranges, right: Ranges) -> Ranges:
 
 
 def in_any_case(ranges: Ranges) -> Ranges:
-    """Returns the characters, and those that differ from them by case only."""
+    """Returns the characters, and those that differ from them only by case."""
     found = [
         (other, other)
         for code, others in _case_variants().items()
@@ -95,7 +95,7 @@ def in_any_case(ranges: Ranges) -> Ranges:
 
 
 def letters_digits(name: str, *, unicode: bool) -> Ranges:
-    """The class `\\d`, `\\s` or `\\w`."""
+    r"""Returns the class `\d`, `\s` or `\w`."""
     if not unicode:
         return POSIX[{"d": "digit", "s": "space", "w": "word"}[name]]
     match name:
@@ -108,14 +108,14 @@ def letters_digits(name: str, *, unicode: bool) -> Ranges:
 
 
 def category(name: str) -> Ranges:
-    """Returns the characters of a general category by its short name: `Lu`, or `L` for all that begin so."""
+    """Returns the characters of a general category by its short name: `Lu`, or `L` for all that begin with it."""
     if name == "LC":
         return union(*(category(each) for each in ("Lu", "Ll", "Lt")))
     return union(*(ranges for own, ranges in _categories().items() if own.startswith(name)))
 
 
 def property_named(name: str) -> Ranges | None:
-    """What `\\p{name}` stands for: a general category or one of a few properties; None for everything else."""
+    r"""Returns the characters of `\p{name}`: a general category or one of a few properties; None for other names."""
     plain = "".join(char for char in name.lower() if char not in " _-")
     for prefix in ("gc=", "generalcategory="):
         plain = plain.removeprefix(prefix)
@@ -157,7 +157,7 @@ def _word() -> Ranges:
 
 @cache
 def _case_variants() -> dict[int, tuple[int, ...]]:
-    """For every character with a case, the others that are the same but for case."""
+    """Returns, for every character with a case, the others that differ only by case."""
     same: dict[str, list[int]] = {}
     for code in range(_LAST_CASED + 1):
         folded = chr(code).casefold()

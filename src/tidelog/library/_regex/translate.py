@@ -1,9 +1,9 @@
-"""Regular expressions of Rust's `regex` crate → patterns of Python's `re` that find the same matches.
+r"""Regular expressions of Rust's `regex` crate → patterns of Python's `re` with the same matches.
 
 Both find the leftmost match and prefer earlier alternatives, so only the notation differs: classes can be combined and
-negated, `\\pL` names a category, flags may be set anywhere, `$` is the very end, a repetition may be repeated. All of
-this is resolved here: what comes out has no flags and only plain classes. Look-around and references back do not exist
-and are refused, as everything else that Rust refuses.
+negated, `\pL` names a category, flags may be set anywhere, `$` is the very end, a repetition may be repeated. The
+translation resolves all of this: its result has no flags and only plain classes. Look-around and back-references are
+refused, like everything else that Rust refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LARGEST_COUNT = 2**32 - 2
 
 
 class BadPatternError(Exception):
-    """What is wrong with a pattern, with the pattern and a caret, as Rust says it."""
+    """An error in a pattern, with the pattern and a caret, in Rust's words."""
 
     def __init__(self, pattern: str, at: int, message: str) -> None:
         if "\n" in pattern:
@@ -63,7 +63,7 @@ class _Translation:
     # Groups
 
     def _alternatives(self) -> str:
-        """Up to a closing parenthesis or the end."""
+        """Translates up to a closing parenthesis or the end."""
         branches, parts = [], list[str]()
         while (char := self._peek()) not in ("", ")"):
             if char == "|":
@@ -134,7 +134,7 @@ class _Translation:
         self._at = end + 1
 
     def _set_flags(self) -> bool:
-        """Reads flags; True where they stand alone, as in `(?i)`."""
+        """Reads flags; True if they stand alone, as in `(?i)`."""
         start, value, seen = self._at, True, set[str]()
         while (char := self._take()) not in (")", ":"):
             if char == "-" and value:
@@ -193,7 +193,7 @@ class _Translation:
         return classes.python_class(classes.in_any_case(own) if self._flags.i else own)
 
     def _escape(self) -> str:
-        """What stands behind a backslash outside of a class."""
+        """Translates the text after a backslash outside of a class."""
         match self._peek():
             case "A":
                 self._at += 1
@@ -210,7 +210,7 @@ class _Translation:
                 return classes.python_class(self._in_case(self._escaped_set()))
 
     def _escaped_set(self) -> Ranges:
-        """Returns the characters that an escape stands for, in a class or outside."""
+        """Returns the characters of an escape, in a class or outside."""
         start = self._at - 1
         char = self._take()
         if char in _CONTROL:
@@ -332,7 +332,7 @@ class _Translation:
         return ((ord(char), ord(char)),)
 
     def _posix(self) -> Ranges | None:
-        """Returns the class of `[:name:]`, the first `[` of which has been read; None where it is something else."""
+        """Returns the class of `[:name:]`, whose first `[` has been read; None for any other text."""
         end = self._pattern.find(":]", self._at)
         if self._peek() != ":" or end < 0:
             return None
@@ -358,7 +358,7 @@ class _Translation:
         return char
 
     def _skips_blanks(self) -> bool:
-        """Where blanks and comments do not count, goes behind them; True if there were any."""
+        """Skips blanks and comments if the flag `x` is set; True if there were any."""
         start = self._at
         while self._flags.x and (char := self._peek()):
             if char == "#":

@@ -12,7 +12,7 @@ from tidelog.values.text import debug_text, record_text
 
 @total_ordering
 class AnyValue:
-    """Immutable. `definitions` are those of the program that the type belongs to; they are not part of the value."""
+    """Immutable. `definitions` are those of the type's program; they are not part of the value."""
 
     __slots__ = ("definitions", "type", "value")
 
@@ -54,5 +54,5 @@ def default_any() -> AnyValue:
 
 
 def refuse_any(value: Any) -> AnyValue:
-    """Text does not say the type of a value."""
+    """Raises an error: text does not have the type of a value."""
     raise ValueError("a value of type ddlog_std::Any cannot be read")

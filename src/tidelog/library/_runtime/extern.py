@@ -1,8 +1,8 @@
-"""What marks a Python function as an extern function of the library, and what such a function may ask for.
+"""The marks of extern functions of the library, and the context that such a function may need.
 
 An extern function takes the values of its arguments in their order and returns a value. One with `mut` parameters
 returns a tuple: its result, and then the new value of each `mut` parameter; nothing is ever changed in place. `()` is
-the empty tuple. What cannot be (a text cut inside a character) is a ValueError, which ends the epoch.
+the empty tuple. An impossible request (a text cut inside a character) is a ValueError, which ends the epoch.
 
     @extern
     def string_len(s): ...                       called as  string_len(s)
@@ -33,7 +33,7 @@ _MARK = "__tidelog_extern__"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What an extern function is given before its arguments: nothing, or the context and types."""
+    """The arguments of an extern function before its own: nothing, or the context and types."""
 
     types: bool = False
     transformer: bool = False
@@ -48,7 +48,7 @@ def extern(*, needs_types: bool) -> Callable[[Function], Function]: ...
 
 
 def extern(function: Function | None = None, *, needs_types: bool = False) -> Function | Callable[[Function], Function]:
-    """Marks an extern function, and says what it needs."""
+    """Marks an extern function, and notes its needs."""
     needs = Needs(types=needs_types)
 
     def mark(function: Function) -> Function:
@@ -65,17 +65,17 @@ def transformer(function: Function) -> Function:
 
 
 def needs(function: object) -> Needs | None:
-    """What a marked function needs; None for everything that is not marked."""
+    """Returns the needs of a marked function; None for anything else."""
     found = getattr(function, _MARK, None)
     return found if isinstance(found, Needs) else None
 
 
 class ExternContext:
-    """The program that an extern function runs in.
+    """The program of an extern function.
 
-    `definitions` says how values of its types are made and taken apart, `types` has the attributes of the types, and
-    `function` gives a function of the program, ready to be called, by its qualified name and the types of its
-    parameters. `kept` is for what extern functions derive from types once.
+    `definitions` makes values of its types and takes them apart, `types` has the attributes of the types, and
+    `function` returns a function of the program, ready to be called, by its qualified name and the types of its
+    parameters. `kept` caches data that extern functions derive from types.
     """
 
     def __init__(

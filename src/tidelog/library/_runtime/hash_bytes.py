@@ -1,9 +1,9 @@
-"""A value → the bytes that stand for it in a hash, by its type.
+"""A value → its bytes for hashing, by its type.
 
 Numbers are little-endian in the width that holds them, text is UTF-8 and a byte 255, a sequence is its length and its
-items, a value of a union is the place of its constructor and its fields, and an interned value is the hash of what is
-inside. Equal values have equal bytes, on every machine; the bytes are those of the reference implementation wherever
-that does not hash addresses or hash tables, so that hashes can be compared with its own.
+items, a value of a union is the index of its constructor and its fields, and an interned value is the hash of the value
+inside. Equal values have equal bytes, on every machine; the bytes are those of the reference implementation, except
+where that hashes addresses or hash tables, so that hashes can be compared with its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NATIVE = (8, 16, 32, 64, 128)
 
 
 def hash_bytes(context: ExternContext, type_: Type, value: Any) -> bytes:
-    """What is hashed for a value; a ValueError for a function, which has nothing to hash."""
+    """Returns the bytes to hash for a value; raises ValueError for a function, which cannot be hashed."""
     match type_:
         case BoolType():
             return b"\1" if value else b"\0"
@@ -111,7 +111,7 @@ def _digits(value: int) -> bytes:
 
 
 def _float_word(value: float, width: int) -> int:
-    """Sign, exponent and mantissa in one word; the mantissa of a `float` keeps its 24 bits."""
+    """Returns sign, exponent and mantissa in one word; the mantissa of a `float` keeps its 24 bits."""
     if value != value:
         return 0x7FF8000000000000
     if not value:

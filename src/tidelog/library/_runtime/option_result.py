@@ -1,4 +1,4 @@
-"""`Option` and `Result` in Python: what extern functions return where there may be no answer.
+"""`Option` and `Result` in Python, for extern functions that may have no answer.
 
 The classes are those of the types in `ddlog_std.dl`, which every program has.
 """

@@ -1,7 +1,7 @@
 """The library's extern functions and transformers by their qualified names: `ddlog_std::vec_push`, `net::ipv4::…`.
 
-A Python module is imported when a function of it is first asked for. Only what is marked as extern can be had; a name
-from a program never reaches anything else.
+A Python module is imported by the first lookup of one of its functions. Only functions marked as extern are found; a
+name from a program never reaches anything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PARTS = {"ddlog_std": ("ddlog_std", "ddlog_std_strings", "ddlog_std_collections
 
 
 def library_externs() -> Mapping[str, Callable[..., Any]]:
-    """All of them; looking one up is cheap, going through all imports every module."""
+    """Returns all extern functions by name; a lookup imports one module, iteration imports all."""
     return _Externs()
 
 
@@ -54,7 +54,7 @@ class _Externs(Mapping[str, Callable[..., Any]]):
 
 @cache
 def _python_modules() -> frozenset[str]:
-    """Returns the modules that have a Python side."""
+    """Returns the modules that have a Python file."""
     return frozenset(
         name for name in library_modules() if DIRECTORY.joinpath(*name.split("::")).with_suffix(".py").is_file()
     )
@@ -66,5 +66,5 @@ def _parts(module: str) -> Iterator[ModuleType]:
 
 
 def _belongs(value: object, part: ModuleType) -> bool:
-    """True for an extern function that was defined there, and not only imported."""
+    """True for an extern function that the module defines, and does not only import."""
     return needs(value) is not None and getattr(value, "__module__", None) == part.__name__

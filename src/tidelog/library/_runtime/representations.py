@@ -1,4 +1,4 @@
-"""How the library's extern types are held, for text, bytes and default values: see `values/externs.py`.
+"""Representations of the library's extern types, for text, bytes and default values: see `values/externs.py`.
 
 Most are numbers or texts that only their own functions understand, and print as such.
 """
@@ -39,7 +39,7 @@ def _held_as(inner: Callable[[], Type]) -> ExternType:
 
 
 def _text(make: Callable[[str], str], default: Callable[[], str]) -> ExternType:
-    """A type whose values are texts, though not all texts are values; `make` raises ValueError for the others."""
+    """Returns a type whose values are texts; `make` raises ValueError for a text that is no value."""
     return ExternType(ExternKind.OTHER, _string, make, _itself, default)
 
 

@@ -1,7 +1,7 @@
-"""Days of the Gregorian calendar, in both directions and without end.
+"""Days of the Gregorian calendar, in both directions and without limits.
 
-Python's own dates begin with the year 1; these do not begin. Day 0 is 1 January 1970. A date is (year, month, day); the
-year before 1 is 0, the one before that -1.
+Python's own dates begin with the year 1. Day 0 is 1 January 1970. A date is (year, month, day); the year before 1 is 0,
+the one before that -1.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 
 def ordinal_of(days: int) -> int:
-    """Returns the day of its year, from 1."""
+    """Returns the day of the year, from 1."""
     return days - days_of(date_of(days)[0], 1, 1) + 1
 
 
 def weekday_of(days: int) -> int:
-    """Monday is 0."""
+    """Returns the day of the week; Monday is 0."""
     return (days + 3) % 7
 
 
 def iso_week_of(days: int) -> tuple[int, int]:
-    """Returns the ISO year and week: a week belongs to the year that its Thursday is in."""
+    """Returns the ISO year and week: a week belongs to the year of its Thursday."""
     thursday = days - weekday_of(days) + 3
     return date_of(thursday)[0], (ordinal_of(thursday) - 1) // 7 + 1
 
 
 def from_iso_week(year: int, week: int, weekday: int) -> int | None:
-    """Returns the number of the day, or None where the year has no such week."""
+    """Returns the number of the day, or None if the year has no such week."""
     fourth = days_of(year, 1, 4)
     days = fourth - weekday_of(fourth) + 7 * (week - 1) + weekday
     return days if week >= 1 and iso_week_of(days) == (year, week) else None

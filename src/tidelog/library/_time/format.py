@@ -36,19 +36,19 @@ _FRACTIONS = (".f", ".3f", ".6f", ".9f", "3f", "6f", "9f", ":z", "#z")
 
 
 class BadFormatError(Exception):
-    """The format has something in it that means nothing."""
+    """An invalid item in a format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`kind` is what stands behind the percent, or `literal`, or `blank`; `text` is the literal, or the padding."""
+    """`kind` is the text after the percent sign, or `literal`, or `blank`; `text` is the literal, or the padding."""
 
     kind: str
     text: str = ""
 
 
 def items_of(text: str) -> Iterator[Item]:
-    """Returns the items of a format; raises BadFormatError when it comes to what is none."""
+    """Yields the items of a format; raises BadFormatError at an invalid one."""
     at = 0
     while at < len(text):
         if text[at] != "%":
@@ -80,7 +80,7 @@ def items_of(text: str) -> Iterator[Item]:
 
 
 def format_moment(moment: Moment, text: str) -> str:
-    """Returns the text of a moment; raises BadFormatError where the format is bad or asks for what is not known."""
+    """Returns the text of a moment; raises BadFormatError for an invalid format, or a part that the moment lacks."""
     return "".join(_item_text(item, moment) for item in items_of(text))
 
 
@@ -143,7 +143,7 @@ def _day_text(item: Item, moment: Moment) -> str:
 
 
 def _whole_text(kind: str, moment: Moment) -> str:
-    """What needs a date and a time."""
+    """Returns the text of an item that needs a date and a time."""
     if moment.days is None or moment.nanoseconds is None or (kind == "+" and moment.offset is None):
         raise BadFormatError
     if kind == "s":

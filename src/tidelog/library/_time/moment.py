@@ -1,10 +1,10 @@
-"""What is known of a moment: a day, a time of day, an offset; and the texts that stand for values of those types.
+"""A moment: a day, a time of day, an offset, as far as known; and the texts that represent values of those types.
 
     Time          10:11:12.103104105
     Date          2001-07-08
     TzDateTime    2001-07-08T10:11:12.103104105+02:00        with the seconds of the offset, if it has any
 
-Texts of one type are ordered as what they stand for, within the years 0 to 9999 (and one offset).
+Texts of one type have the order of their moments, within the years 0 to 9999 (and one offset).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ZONED = re.compile(r"(.+)T(\d\d:\d\d:\d\d)(?:\.(\d{3}|\d{6}|\d{9}))?([+-])(\d\d
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """`days` since 1970, `nanoseconds` since midnight, `offset` to the east in seconds; None for what is not known."""
+    """`days` since 1970, `nanoseconds` since midnight, `offset` to the east in seconds; None for an unknown part."""
 
     days: int | None = None
     nanoseconds: int | None = None
     offset: int | None = None
 
     def shifted(self, seconds: int) -> Moment:
-        """Date and time so many seconds later."""
+        """Returns the date and time so many seconds later."""
         assert self.days is not None
         assert self.nanoseconds is not None
         more, nanoseconds = divmod(self.nanoseconds + seconds * _SECOND, _DAY)
@@ -64,7 +64,7 @@ def date_text(moment: Moment) -> str:
 
 
 def fraction_text(nanosecond: int) -> str:
-    """Returns a point and 3, 6 or 9 digits; nothing where there is no fraction."""
+    """Returns a point and 3, 6 or 9 digits; an empty text without a fraction."""
     if nanosecond % 1_000_000 == 0:
         return f".{nanosecond // 1_000_000:03}" if nanosecond else ""
     return f".{nanosecond // 1_000:06}" if nanosecond % 1_000 == 0 else f".{nanosecond:09}"
@@ -83,7 +83,7 @@ def zoned_text(moment: Moment) -> str:
 
 
 def rfc3339_text(moment: Moment) -> str:
-    """Date, time and offset as others read them: the seconds of an offset are left out."""
+    """Returns date, time and offset in RFC 3339, without the seconds of the offset."""
     assert moment.offset is not None
     hour, minute, second, nanosecond = moment.clock
     clock = f"{hour:02}:{minute:02}:{second:02}{fraction_text(nanosecond)}"
@@ -91,7 +91,7 @@ def rfc3339_text(moment: Moment) -> str:
 
 
 def read_time(text: str) -> Moment:
-    """Returns the time of day that a value stands for; raises ValueError for another text."""
+    """Returns the time of day of a value; raises ValueError for another text."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a time")
@@ -102,7 +102,7 @@ def read_time(text: str) -> Moment:
 
 
 def read_date(text: str) -> Moment:
-    """Returns the day that a value stands for; raises ValueError for another text."""
+    """Returns the day of a value; raises ValueError for another text."""
     found = _DATE.fullmatch(text)
     if found is not None:
         year, month, day = map(int, found.groups())
@@ -113,7 +113,7 @@ def read_date(text: str) -> Moment:
 
 
 def read_zoned(text: str) -> Moment:
-    """Returns the date, time and offset that a value stands for; raises ValueError for another text."""
+    """Returns the date, time and offset of a value; raises ValueError for another text."""
     found = _ZONED.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a date and time with an offset")

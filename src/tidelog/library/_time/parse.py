@@ -1,7 +1,7 @@
 """Text with a format → a moment.
 
-Items are read one after the other into fields; then the fields must say one moment and not contradict each other. The
-errors are worded as those of the chrono crate.
+Items are read one after the other into fields; then the fields must determine one moment without contradictions. Errors
+have the words of the chrono crate.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _RFC_2822 = re.compile(
 
 
 class BadTextError(Exception):
-    """Why a text does not say a moment."""
+    """The reason why a text is no moment."""
 
 
 def parse_moment(text: str, format_: str, *, date: bool, time: bool, offset: bool = False) -> Moment:
-    """Returns the moment that a text says, with the parts that are asked for; raises BadTextError."""
+    """Returns the moment of a text, with the requested parts; raises BadTextError."""
     reader = _Reader(text)
     try:
         for item in items_of(format_):
@@ -60,7 +60,7 @@ def parse_moment(text: str, format_: str, *, date: bool, time: bool, offset: boo
 
 @dataclass(slots=True)
 class _Fields:
-    """What was read, by the letters of the items; `half` is 0 for AM; `offset` is in seconds."""
+    """The fields read so far, by the letters of the items; `half` is 0 for AM; `offset` is in seconds."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     weekday: int | None = None
@@ -149,7 +149,7 @@ class _Reader:
         return self._text[start : self.at]
 
     def _name(self, names: tuple[str, ...]) -> int:
-        """Returns a name in short or in full."""
+        """Returns the index of a name, short or in full."""
         index = self._choice(tuple(name[:3].lower() for name in names))
         rest = names[index][3:].lower()
         if self._text[self.at : self.at + len(rest)].lower() == rest:
@@ -268,7 +268,7 @@ def _nanoseconds(fields: _Fields) -> int:
 
 
 def parse_rfc3339(text: str) -> Moment:
-    """`2003-07-01T10:52:37.5+02:00`; raises BadTextError."""
+    """Reads `2003-07-01T10:52:37.5+02:00`; raises BadTextError."""
     found = _RFC_3339.fullmatch(text)
     if found is None:
         raise BadTextError(INVALID if text else TOO_SHORT)
@@ -277,7 +277,7 @@ def parse_rfc3339(text: str) -> Moment:
 
 
 def parse_rfc2822(text: str) -> Moment:
-    """`Tue, 1 Jul 2003 10:52:37 +0200`, where the day of the week and the seconds may be missing; BadTextError."""
+    """Reads `Tue, 1 Jul 2003 10:52:37 +0200`; the weekday and the seconds may be missing; raises BadTextError."""
     found = _RFC_2822.fullmatch(text)
     if found is None:
         raise BadTextError(INVALID if text else TOO_SHORT)
@@ -299,7 +299,7 @@ def parse_rfc2822(text: str) -> Moment:
 
 
 def _full_year(text: str) -> int:
-    """Two digits are from 1950 to 2049, three are years since 1900."""
+    """Returns the year: two digits are from 1950 to 2049, three are years since 1900."""
     year = int(text)
     if len(text) == 2:
         return year + (2000 if year < 50 else 1900)

@@ -1,7 +1,6 @@
 """URL text → its normal form by the WHATWG standard, and the normal form → its parts.
 
-The package `ada-url` parses. It says only that a text is no URL; the reason, in the words of Rust's `url` crate, is
-found here.
+The package `ada-url` parses. It gives no reason for an error; this module finds it, in the words of Rust's `url` crate.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ _FORBIDDEN_IN_DOMAINS = re.compile(r"[\0-\x20#/:<>?@\[\\\]^|%\x7f]")
 
 
 class BadUrlError(ValueError):
-    """Why a text is no URL."""
+    """The reason why a text is no URL."""
 
 
 class Url(NamedTuple):
-    """The parts of a URL, percent-encoded; `host` is None where there is no authority."""
+    """The parts of a URL, percent-encoded; `host` is None without an authority."""
 
     scheme: str
     username: str
@@ -80,7 +79,7 @@ def url_parts(url: str) -> Url:
 
 
 def _problem(text: str, base: str | None) -> str:
-    """Returns why a text that does not parse is no URL."""
+    """Returns the reason why a text that does not parse is no URL."""
     text = re.sub(r"[\t\n\r]", "", text.strip(_AROUND))
     if found := _SCHEME.match(text):
         scheme, text = found[1].lower(), text[found.end() :]
