@@ -37,7 +37,7 @@ def not_a_database(place: Place, what: str, help: str | None = None) -> UsageErr
 def other_engine(place: Place, engine: str) -> UsageError:
     """Makes the error for reading a database of another engine; only a writer converts it."""
     return UsageError(
-        f"the database {place} is one of the engine {engine!r}, and can only be read with that",
+        f"the database {place} belongs to the engine {engine!r}, and only that engine can read it",
         code=Code.UNUSABLE_DIRECTORY,
         help=f"read it with `engine={engine!r}`; opened without `read_only`, it is converted to the requested engine",
     )

@@ -121,7 +121,7 @@ def _plain_fitter(type_: Type) -> Fitter:
             raise UnfitError(value, type_)
         return found
 
-    # What nearly all values are is told at a glance.
+    # Nearly all values take the first branch.
     match type_:
         case BitType() | SignedType():
             low, high = integer_range(type_)

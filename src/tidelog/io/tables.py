@@ -60,7 +60,7 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
             return None
         return _from_foreign(lambda: pa.table(rows), rows)
     if hasattr(rows, "to_arrow") and hasattr(rows, "columns"):
-        # An older frame of polars, or one like it; a relation of ours has no `columns`, and goes by position.
+        # An older frame of polars, or one like it; a relation of ours has no `columns`, and is read by position.
         return _from_foreign(rows.to_arrow, rows)
     if hasattr(rows, "__dataframe__"):
         from pyarrow.interchange import from_dataframe
@@ -185,7 +185,7 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
 
     target = arrow_type(declared.type)
     if not len(column):
-        # Where there are no values their type is anyone's guess: pandas makes such a column float or object.
+        # Where there are no values their type is arbitrary: pandas makes such a column float or object.
         return pa.chunked_array([], target)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

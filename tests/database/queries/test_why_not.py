@@ -43,7 +43,7 @@ def test_a_condition_that_fails_is_named_with_its_values() -> None:
 
 def test_a_value_that_comes_out_differently_is_named_with_both() -> None:
     text = "input relation A(x: u8)\noutput relation B(x: u8, y: u8)\nB(x, x + 1) :- A(x)."
-    assert reasons(text, "B", (2, 9), A=[(2,)]) == ["`x + 1` is 3, and the row wants 9"]
+    assert reasons(text, "B", (2, 9), A=[(2,)]) == ["`x + 1` is 3, and the row has 9"]
 
 
 def test_what_stands_before_a_group_is_looked_into() -> None:
@@ -54,7 +54,7 @@ def test_what_stands_before_a_group_is_looked_into() -> None:
     """
     assert reasons(text, "N", (1, 1), A=[(1, 2)]) == ["`v > 3 (v = 2)` does not hold    with k = 1"]
     assert reasons(text, "N", (1, 1), A=[(2, 9)]) == ["there is no A(1, v)"]
-    assert reasons(text, "N", (2, 5), A=[(2, 9)]) == ["`v.group_by(k).count_distinct()` is 1, and the row wants 5"]
+    assert reasons(text, "N", (2, 5), A=[(2, 9)]) == ["`v.group_by(k).count_distinct()` is 1, and the row has 5"]
 
 
 def test_a_rule_with_another_head_says_so() -> None:
@@ -101,7 +101,7 @@ def test_values_that_no_row_has_can_be_asked_for() -> None:
     text = 'input relation A(x: string)\noutput relation B(x: string)\nB(x ++ "!") :- A(x).'
     with opened(text, A=[("a",)]) as db:
         assert [each.reason for each in db.why_not("B", ("b!",)).obstacles] == [
-            '`x ++ "!"` is "a!", and the row wants "b!"'
+            '`x ++ "!"` is "a!", and the row has "b!"'
         ]
         assert db.explain("B", ("a!",)).height == 1
 

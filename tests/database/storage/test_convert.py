@@ -305,7 +305,7 @@ def test_a_reader_whose_database_was_converted_is_told_to_which_engine(engine: s
     with open_(REACH, engine, tmp_path, read_only=True) as reader:
         with open_(REACH, OTHER[engine], tmp_path) as database:
             insert(database, "Edge", ("d", "e"))
-        with pytest.raises(tidelog.UsageError, match=f"is one of the engine '{OTHER[engine]}'") as caught:
+        with pytest.raises(tidelog.UsageError, match=f"belongs to the engine '{OTHER[engine]}'") as caught:
             reader.refresh()
         assert caught.value.code == "E706"
 

@@ -129,7 +129,7 @@ def test_what_comes_with_rules_is_written_to_in_the_next_transaction() -> None:
     with loaded() as db:
         with db.transaction() as tx:
             tx.add_rules("input relation More(x: string)")
-            with pytest.raises(tidelog.TransactionError, match="comes with the rules of this very transaction"):
+            with pytest.raises(tidelog.TransactionError, match="is declared by the rules of this same transaction"):
                 tx.insert("More", [("x",)])
         with db.transaction() as tx:
             tx.insert("More", [("x",)])

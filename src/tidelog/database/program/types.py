@@ -6,7 +6,7 @@
     program.types.None_()                a name that Python reserves has an underscore behind it
 
 A class is called with the fields, in order or by name, and its values have the fields as attributes; `isinstance` and
-`match` tell the constructors of a union apart. What the fields hold is checked when a value is inserted. The fields of
+`match` tell the constructors of a union apart. The values of fields are checked when a value is inserted. The fields of
 a type that can hold itself must be hashable, so no lists and dicts there: a dict for the whole value may have them.
 """
 

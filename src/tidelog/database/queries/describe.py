@@ -91,7 +91,7 @@ class Describer:
             case Group(atom):
                 return f"group of {self._atom(atom, atom.relation, values)}"
             case Transform(name):
-                return f"what the transformer `{name}` makes"
+                return f"result of the transformer `{name}`"
 
     def _positive(self, atom: Atom, values: Mapping[str, Any]) -> str:
         kind = hidden_kind(self._program, atom.relation)

@@ -139,7 +139,7 @@ def row_not_there(program: RuleProgram, relation: str, row: Row) -> UsageError:
     text = Describer(program).row(relation, row)
     help = "`why_not` says what is missing"
     if program.relations[relation].kind is Kind.STREAM:
-        help = "a stream keeps no rows after the epoch that brings them"
+        help = "a stream keeps no rows after their epoch"
     return UsageError(f"there is no row {text} to explain", code=Code.NO_SUCH_ROW, help=help)
 
 

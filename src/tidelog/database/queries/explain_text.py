@@ -18,7 +18,7 @@ _ORIGINS = {
     "fact": "fact of the program",
     "transformer": "",
     "delayed": "from an earlier epoch",
-    "stream": "brought by the stream in the last epoch",
+    "stream": "inserted into the stream in the last epoch",
     "circle": "only supports itself: recursion with groups reached a fixpoint that contains it",
 }
 
@@ -37,8 +37,7 @@ def tree_text(explanation: Explanation, max_depth: int, max_lines: int) -> str:
 
 def _lines(explanation: Explanation, uses: Counter[int | None], max_depth: int) -> Iterator[str]:
     shown: set[int] = set()
-    # What is still to be written, the next one last: a premise (None for the root), its indent, its depth, whether it
-    # is the last of its step.
+    # A stack of premises (None for the root), each with its indent, its depth, and whether it is the last of its step.
     pending: list[tuple[Premise | None, str, int, bool]] = [(None, "", 0, True)]
     while pending:
         premise, indent, depth, is_last = pending.pop()

@@ -113,12 +113,12 @@ def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, p
 def _note(program: RuleProgram, relation: str, has_rules: bool) -> str | None:
     declared = program.relations[relation]
     if declared.kind is Kind.STREAM:
-        return "a stream keeps no rows after the epoch that brings them"
+        return "a stream keeps no rows after their epoch"
     if declared.role is Role.INPUT:
         return (
             "no transaction has inserted it"
             if not has_rules
-            else "no transaction has inserted it, and no rule gives it"
+            else "no transaction has inserted it, and no rule derives it"
         )
     return None if has_rules else f"no rule derives `{relation}`"
 
@@ -164,7 +164,7 @@ def _reason(literal: Literal, text: str, attempt: FailedMatch, describe: Describ
         case Assign(variable) if variable.name in attempt.instead and variable.name in attempt.values:
             name, type_ = variable.name, variable.type
             found, wanted = (describe.value(each[name], type_) for each in (attempt.instead, attempt.values))
-            return f"`{one_line(literal.expression.span)}` is {found}, and the row wants {wanted}"
+            return f"`{one_line(literal.expression.span)}` is {found}, and the row has {wanted}"
         case Unfold():
             said = f"no part of it fits: `{text}`"
         case Transform(name):

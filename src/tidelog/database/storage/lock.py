@@ -34,7 +34,7 @@ class WriterLock:
         _held.add(self)
 
     def __del__(self) -> None:
-        # A database that nobody holds any more, and nobody has closed, must not keep others out.
+        # A database that was dropped without being closed must not lock others out.
         self.release()
 
     def release(self) -> None:

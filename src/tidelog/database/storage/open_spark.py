@@ -26,7 +26,7 @@ from tidelog.rules.rule_changes.rule_set import Layer
 from tidelog.rules.schema.storable import unstorable_column
 
 LOCAL_STRATEGIES = ("counting", "elastic-paper")
-"""Strategies that tasks of Spark cannot run by."""
+"""Strategies that tasks of Spark cannot run."""
 
 
 def open_on_spark(
@@ -173,13 +173,13 @@ def _check_keep_epochs(number: object) -> None:
 def _refuse(asked: Maintenance) -> None:
     if asked.threads is not None:
         raise UsageError(
-            "the Spark engine takes no `threads`: a task of Spark has one",
+            "the Spark engine takes no `threads`: a task of Spark has one thread",
             code=Code.NOT_YET,
-            help="set how many tasks run at a time in the session, for example with the master `local[4]`",
+            help="set the number of concurrent tasks in the session, for example with the master `local[4]`",
         )
     if asked.strategy in LOCAL_STRATEGIES:
         raise UsageError(
-            f"the strategy {asked.strategy!r} is to compare with, on the local engine alone",
+            f"the strategy {asked.strategy!r} is for comparison, on the local engine only",
             code=Code.NOT_YET,
             help=f"on Spark there are {', '.join(repr(each) for each in STRATEGIES if each not in LOCAL_STRATEGIES)}",
         )

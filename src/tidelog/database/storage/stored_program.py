@@ -66,7 +66,7 @@ class StoredProgram:
             f"the program differs from the one that the database {directory} was made with:\n{difference}",
             code=Code.DIFFERENT_PROGRAM,
             help="`tidelog.open(path)` opens the database with the stored program; "
-            "`program.open(path=path, migrate=True)` keeps its facts and derives everything else anew",
+            "`program.open(path=path, migrate=True)` keeps its facts and derives everything else from scratch",
         )
 
     def _difference(self, given: StoredProgram) -> Iterator[str]:

@@ -196,7 +196,7 @@ class Transaction:
         else:
             self.rollback()
 
-    # What came of it
+    # Results
 
     @property
     def changes(self) -> Changes:
@@ -234,7 +234,7 @@ class Transaction:
         relation = self._input(name, verb)
         if relation.kind in refused:
             raise TransactionError(
-                f"cannot {verb} `{name}`: it is a {relation.kind.value}, whose rows are gone after the commit anyway",
+                f"cannot {verb} `{name}`: it is a {relation.kind.value}, whose rows are deleted after the commit",
                 code=Code.STREAM_WRITE,
             )
         found = self._writes.get(name)
@@ -277,7 +277,7 @@ class Transaction:
         relation = self._locked.relations.get(name)
         if relation is None and self._rules is not None and name in declared(self._rules.rules):
             raise TransactionError(
-                f"cannot {verb} `{name}`: it comes with the rules of this very transaction",
+                f"cannot {verb} `{name}`: it is declared by the rules of this same transaction",
                 code=Code.WRITE_TO_UNKNOWN_RELATION,
                 help="commit, and write to it in the next transaction",
             )

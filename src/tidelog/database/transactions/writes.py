@@ -79,7 +79,7 @@ class PlainWrites:
         return self._operations
 
     def committed(self) -> None:
-        pass  # the engine has it all
+        pass  # the engine has the facts
 
     def _add(self, sign: int, rows: Any) -> None:
         # Outside the lock: the rows may be a generator that reads this very database.
@@ -186,9 +186,9 @@ class KeyedWrites:
         before = self._given
         touched = before.keys() | self._now.keys() if self._cleared else self._now.keys()
         changed = [(before.get(key), self._now.get(key)) for key in touched]
-        gone = [old for old, new in changed if old is not None and old != new]
-        come = [new for old, new in changed if new is not None and old != new]
-        return _operations(self._locked, self._relation.name, {-1: gone, +1: come})
+        deleted = [old for old, new in changed if old is not None and old != new]
+        inserted = [new for old, new in changed if new is not None and old != new]
+        return _operations(self._locked, self._relation.name, {-1: deleted, +1: inserted})
 
     def committed(self) -> None:
         if self._cleared:
@@ -212,7 +212,7 @@ class KeyedWrites:
 
 
 class WeightedWrites:
-    """Every insert of a row adds 1 to its weight, every delete takes 1 away, also below zero."""
+    """Every insert of a row adds 1 to its weight, every delete subtracts 1, also below zero."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
         self._locked = locked
