@@ -193,7 +193,7 @@ def test_what_waits_for_the_next_wave_can_be_too_much_at_once() -> None:
     meter, clock = running(budget=5.0)
     clock.now = 0.01
     assert not meter.goes_on(Progress(5_000, 0, batch=0, waiting=600_000, rows=MANY))
-    assert meter.why == "what is to come would cost more, after 5000 rule instances"
+    assert meter.why == "the rest would cost more, after 5000 rule instances"
 
 
 def test_both_phases_count_and_preparing_them_does_not() -> None:

@@ -71,7 +71,7 @@ def read_only(place: Place) -> TransactionError:
 
 def not_storable(relation: Relation, column: Column) -> UsageError:
     return UsageError(
-        f"the values of `{relation.name}.{column.name}`, of type `{column.type}`, cannot be kept on disk",
+        f"the values of `{relation.name}.{column.name}`, of type `{column.type}`, cannot be stored on disk",
         code=Code.NOT_STORABLE,
         help="open the database in memory, without `path`",
     )

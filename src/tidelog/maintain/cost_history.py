@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from math import exp, log
 
 Event = tuple[str, int]
-"""The relation of a row, and +1 if it comes, -1 if it leaves."""
+"""The relation of a row, and +1 if it is inserted, -1 if it is deleted."""
 
 _KEPT = 5
 # Below this many instances the clock measures the call, not the work.

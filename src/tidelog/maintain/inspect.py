@@ -10,7 +10,7 @@ from tidelog.types import NamedType
 from tidelog.values import Definitions
 
 Inspected = tuple[tuple[Any, ...], int, int]
-"""A row, what its weight has changed by, and the round in which it was derived."""
+"""A row, the change of its weight, and the round in which it was derived."""
 
 
 def show_changes(inspection: Inspection, changes: Iterable[Inspected], epoch: int, definitions: Definitions) -> None:

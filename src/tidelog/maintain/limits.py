@@ -22,7 +22,7 @@ NO_LIMIT = 1 << 40
 
 EVERY_SECONDS = 0.02
 Running = Rule | Callable[[], Rule | None] | None
-"""The rule that is running, or what finds it out when somebody wants to know."""
+"""The rule that is running, or a function that returns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Watch:
     the seconds so far that do not count, such as those in which kernels were loaded.
     """
 
-    def __init__(self, limits: Limits, interrupt: CancellationCheck) -> None:
+    def __init__(self, limits: Limits, cancellation: CancellationCheck) -> None:
         self.limits = limits
-        self._interrupt = interrupt
+        self._cancellation = cancellation
         self.on_round: Callable[[int], None] | None = None
         self.stratum: tuple[str, ...] = ()
         self.written: Callable[[Rule], Rule] = _itself
@@ -103,7 +103,7 @@ class Watch:
     def look(self, rule: Running = None) -> None:
         """Raises if the deadline has passed or the epoch was cancelled."""
         try:
-            self._interrupt.check()
+            self._cancellation.check()
         except KeyboardInterrupt as interrupt:
             if where := self._where(rule):
                 interrupt.add_note(f"interrupted{where}; the last commit is intact")

@@ -152,7 +152,7 @@ class Meter:
         spent = self._spent(work)
         soon, later = self._to_come(now)
         if spent / work * soon > self._decision.bootstrap:
-            self.why = f"what is to come would cost more, after {work} rule instances"
+            self.why = f"the rest would cost more, after {work} rule instances"
             return False
         # Deep recursion in thin waves stays cheap, and the time spent on it is lost anyway.
         is_thin = now.wave >= THIN_WAVES and now.batch * THIN_WAVES < now.rows

@@ -61,7 +61,7 @@ def test_rounds_that_never_rest_are_an_error_and_nothing_changes() -> None:
         output relation Out(x: u32)
         Out(x) :- Odd(x).
     """)
-    with pytest.raises(EvaluationError, match="never come to rest") as caught:
+    with pytest.raises(EvaluationError, match="never reach a fixed point") as caught:
         restless.commit({"Start": [(1,)]})
     assert caught.value.code == "E604"
     assert restless.rows("Out") == {}

@@ -1,8 +1,8 @@
 """Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
 Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
-values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until `reclaim` finds
-that nothing uses it any more; then another value gets it. A value contains the values inside it, not their ids.
+values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until
+`reclaim_values` frees it; then another value gets it. A value contains the values inside it, not their ids.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class Matcher:
     def _step(self, step: Step | LeapfrogStep) -> _Ways:
         match step:
             case LeapfrogStep():
-                assert self._leapfrog is not None, "nobody else plans runs"
+                assert self._leapfrog is not None, "only queries plan leapfrog steps"
                 run = self._leapfrog.ways(step, self._bound)
                 return lambda words, _: run(words)
             case Join(atom, _, keys):

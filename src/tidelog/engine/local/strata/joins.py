@@ -339,7 +339,7 @@ class LocalStratum:
             self.plans.commit_rules(self.stratum.rules)
 
     def roll_back(self) -> None:
-        """Undoes the changes of this epoch to the stratum (its facts stay, for another try)."""
+        """Rolls back the changes of this epoch to the stratum; its facts stay, for another try."""
         if self.replaced:
             for relation, old in self.replaced.items():
                 self.catalog.restore(relation, old)

@@ -192,7 +192,7 @@ class RoundsStratum(MaterializedStratum):
     def _restless(self, rounds: int) -> EvaluationError:
         names = ", ".join(f"`{name}`" for name in self._visible)
         return EvaluationError(
-            f"the rounds of {names} never come to rest: after {rounds} rounds they repeat; the last commit is intact",
+            f"{names} never reach a fixed point: after {rounds} rounds they repeat; the last commit is intact",
             code=Code.NO_FIXPOINT,
-            help="a group inside the recursion takes back what it was made of; make the recursion only add rows",
+            help="a group inside the recursion deletes rows that it was made of; make the recursion only add rows",
         )

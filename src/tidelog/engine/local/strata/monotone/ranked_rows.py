@@ -94,7 +94,7 @@ class RankedRows:
         self.batch = {}
 
     def roll_back(self) -> None:
-        """Undoes the changes of the epoch."""
+        """Rolls back the changes of the epoch."""
         for row, old in self._noted.items():
             if row in self.ranks:
                 self._remove(row)
@@ -133,7 +133,7 @@ class RankedRows:
 
 
 WAS, STAYS, IS = range(3)
-"""The rows of before the epoch, those that are there before and after it, and those of after it."""
+"""The rows before the epoch, those present both before and after it, and the rows after it."""
 
 
 class RowsBelow:

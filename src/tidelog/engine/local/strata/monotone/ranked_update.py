@@ -130,7 +130,7 @@ class Improving:
             rows.commit()
 
     def roll_back(self) -> None:
-        """Undoes the changes of the epoch."""
+        """Rolls back the changes of the epoch."""
         self._top = self._noted_top
         self._dying, self._coming, self._dead = {}, {}, []
         for waiting in self._waiting.values():

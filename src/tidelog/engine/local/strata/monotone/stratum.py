@@ -36,7 +36,7 @@ UPDATED = "its values are monotone: incremental update"
 RETRACTED = "much is retracted: full recompute"
 TOO_LONG = "an update needs more rounds than `max_rounds` allows: full recompute"
 SURPASSED = "many values were surpassed: full recompute"
-OVER = "a sum may run over the end of its type"
+OVER = "a sum may overflow its type"
 # How many surpassed rows there may be for each visible one, beyond those that a full recompute leaves.
 SURPASSED_SHARE = 2
 FEW_SURPASSED = 1000

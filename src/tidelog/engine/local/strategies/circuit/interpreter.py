@@ -44,7 +44,7 @@ from tidelog.rules.ir import Rule
 from tidelog.types import Type
 
 PAIRS = 1 << 16
-"""So many pairs of a rewrite and a fact are looked at in one go."""
+"""The number of pairs of a rewrite and a fact that are matched at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Fresh:
 
 
 FactsOf = Callable[[Order], Words]
-"""The rows (rank, columns) of a relation that are there when a rule comes."""
+"""Returns the rows (rank, columns) of a relation that are present when a rule is added."""
 _Pending = list[list[Rewrites]]
 
 

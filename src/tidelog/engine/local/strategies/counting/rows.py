@@ -61,7 +61,7 @@ class Counts:
         self._shrink()
 
     def roll_back(self) -> None:
-        """Undoes the changes since the last commit, and removes the events that were waiting."""
+        """Rolls back the changes since the last commit, and removes the waiting events."""
         c.roll_back(self.line)
         self._buckets.array.fill(0)
         self.line[c.EVENT_COUNT] = self.line[c.EVENT_FREE_COUNT] = 0

@@ -35,9 +35,9 @@ from tidelog.rules.ir import Rule
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
 REDISCOVERS = 2
 WAVES = {p.DELETED: (k.RETRACT, 0), p.INSERTED: (k.INSERT, 0), p.REDISCOVERED: (k.RETRACT, 1)}
-# The meaning of stamps in joins of these waves: GONE is seen after the delta of DELETED, NEW before that of INSERTED,
+# Stamps as the joins of these waves see them: MISSING is seen after the delta of DELETED, NEW before that of INSERTED,
 # ROUND after that of REDISCOVERED, and HIDDEN never.
-GONE, NEW, ROUND, HIDDEN = -1, 1, -2, k.PENDING
+MISSING, NEW, ROUND, HIDDEN = -1, 1, -2, k.PENDING
 NO_ROUND = -1
 
 
@@ -74,7 +74,7 @@ class Rounds:
         """The iterations of the touched rows in the new epoch, as far as they are known."""
         return self._new.array[: int(self._store.line[k.LOG_COUNT])]
 
-    def is_any_gone(self, round_: int) -> bool:
+    def is_any_missing(self, round_: int) -> bool:
         """True if a row from before a round has not been derived again so far."""
         return bool(np.any((self.old < round_) & (self.new == p.NEVER)))
 
@@ -147,7 +147,7 @@ class PaperStratum(LocalStratum):
             self._round += 1
             self._join(p.DELETED)
             self._join(p.INSERTED)
-            if any(self._rounds(store).is_any_gone(self._round) for store in self.stores()):
+            if any(self._rounds(store).is_any_missing(self._round) for store in self.stores()):
                 self._rediscover()
             if not self._decide_round():
                 break
@@ -223,9 +223,9 @@ class PaperStratum(LocalStratum):
             rounds = self._rounds(store)
             old, new = rounds.old < self._round, rounds.new != p.NEVER
             if term == p.DELETED:
-                stamps = np.where(rounds.old == p.NEVER, HIDDEN, np.where(old & ~new, GONE, 0))
+                stamps = np.where(rounds.old == p.NEVER, HIDDEN, np.where(old & ~new, MISSING, 0))
                 self._show(store, stamps, rounds.old)
-                self._make_batch(store, store.touched_lines()[stamps == GONE])
+                self._make_batch(store, store.touched_lines()[stamps == MISSING])
             else:
                 stamps = np.where(~new, HIDDEN, np.where(old, 0, NEW))
                 self._show(store, stamps, rounds.new)
@@ -337,7 +337,7 @@ class PaperStratum(LocalStratum):
             p.log_unreached(self.catalog.S, rounds.line, store.relation, late)
         store.line[k.BATCH_COUNT] = 0
         lines, is_there = store.touched_lines(), rounds.new != p.NEVER
-        self._show(store, np.where(is_there, 0, GONE), np.where(is_there, rounds.new, 0))
+        self._show(store, np.where(is_there, 0, MISSING), np.where(is_there, rounds.new, 0))
         before = store.logged_totals()
         after = store.counts_of(lines)
         store.set_numbers(lines, after, after)
