@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, old: str, new: str, said: str) ->
         ('"out/reach"', '"feed/epochs"', "`[outputs.Reach]` and `[changes.Edge]` have paths of which", 13),
         ('"feed"', '"state/feeds"', "`state` and `[changes.Edge]` have paths of which one", 3),
         ("[inputs.Edge]", '[quarantine]\npath = "data"\n[inputs.Edge]', "`[quarantine]` and `[inputs.Edge]`", 5),
-        ('"out/loop"', '"FOLDER"', "would take the place of the folder that has the program", 16),
+        ('"out/loop"', '"FOLDER"', "would replace the folder of the program", 16),
     ],
 )
 def test_what_is_written_to_has_a_folder_of_its_own(

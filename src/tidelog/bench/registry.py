@@ -160,7 +160,7 @@ BENCHMARKS = (
         (
             "commits of one row: in memory, and with either durability",
             "a CSV file, compared with Arrow's reader alone",
-            "opening, up to the first look-up, and the first change after it",
+            "opening, up to the first lookup, and the first change after it",
         ),
         _suite("durable"),
     ),

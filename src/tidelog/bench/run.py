@@ -91,7 +91,7 @@ def _check_data(data: Path | None) -> None:
     if data is None:
         return
     if not data.is_dir():
-        raise UsageError(f"the data folder {data} is not there", code=Code.NO_BENCHMARK_DATA)
+        raise UsageError(f"the data folder {data} does not exist", code=Code.NO_BENCHMARK_DATA)
     if not any((data / name).exists() for name in DATA_FILES):
         raise UsageError(
             f"the data folder {data} has none of {', '.join(DATA_FILES)}",

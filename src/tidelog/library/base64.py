@@ -27,7 +27,7 @@ def decode(text: str) -> Struct:
 
 
 def _problem(data: bytes) -> str | None:
-    """Describes the error: a byte outside the alphabet, padding inside or missing, or bits left over."""
+    """Describes the error: a byte outside the alphabet, misplaced padding, a wrong length, or bits left over."""
     if len(data) % 4 == 1:
         last = len(data) - 1
         return "Invalid length" if data[last] in _VALUES or data[last] == _PAD else _invalid(data, last)

@@ -25,7 +25,7 @@ _LITERAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _Rounding = Callable[[float], float]
 
 
-# What both widths share. `width` rounds to the width and makes the number canonical.
+# Shared by both widths. `width` rounds to the width and makes the number canonical.
 
 
 def _pair(name: str, function: Callable[..., float]) -> tuple[Callable[..., float], Callable[..., float]]:

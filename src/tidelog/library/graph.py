@@ -23,7 +23,7 @@ def SCC(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # n
     pairs = _pairs(edges, source, target)
     forward, backward = _neighbours(pairs), _neighbours((end, start) for start, end in pairs)
     component: dict[Any, Any] = {}
-    # Kosaraju: in the reverse order of finishing, what leads back to a node and has no component yet is its component.
+    # Kosaraju: in reverse postorder, the nodes that lead to a node and have no component yet are its component.
     for root in reversed(list(_finished(forward))):
         if root not in component:
             members = list(_reached(backward, root, component))
@@ -37,7 +37,7 @@ def ConnectedComponents(edges: Iterable[Any], source: _End, target: _End) -> tup
     pairs = _pairs(edges, source, target)
     forward = _neighbours(pairs)
     label: dict[Any, Any] = {}
-    # From the smallest upwards, so whoever is reached first is reached by the smallest.
+    # From the smallest upwards, so that a node is reached first from the smallest.
     for node in sorted({end for _, end in pairs}):
         if node not in label:
             label |= dict.fromkeys(list(_reached(forward, node, label)), node)

@@ -12,7 +12,7 @@ from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 
-# What a bad pattern becomes: one that matches nothing.
+# A pattern that matches nothing, for invalid ones.
 _NEVER = "a^"
 
 

@@ -47,7 +47,7 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
         if not misplaced and output.is_snapshot and relations[output.relation].kind is Kind.STREAM:
             yield diagnostic(
                 Code.BAD_SETTING,
-                f"the stream `{output.relation}` has no snapshot: its rows are gone after the epoch",
+                f"the stream `{output.relation}` has no snapshot: its rows exist only during their epoch",
                 spans.of_value(("outputs", output.relation, "mode")),
                 "cannot be",
                 help='use `mode = "changes"`',
@@ -73,7 +73,7 @@ def _overlaps(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
             if output.is_snapshot and output.place.path and is_inside(str(file.resolve()), output.place.path):
                 yield diagnostic(
                     Code.BAD_SETTING,
-                    f"the snapshot of `{output.relation}` would take the place of the folder that has the {what}",
+                    f"the snapshot of `{output.relation}` would replace the folder of the {what}",
                     spans.of_value(("outputs", output.relation, "path")),
                     "a folder of its own is wanted here",
                 )
@@ -90,7 +90,7 @@ def _overlap(name: Name, path: str, other: Name, used: str, spans: TomlSpans) ->
         f"{here} and {there} {how}",
         spans.of_value(name if name == ("state",) else (*name, "path")),
         "a folder of its own is wanted here",
-        help="what is written to needs a folder apart from those of the inputs, the feeds and the other outputs",
+        help="the state and every output need a folder apart from the inputs, the feeds and the other outputs",
     )
 
 
@@ -150,7 +150,7 @@ def _reserved(name: Name, relation: Relation, spans: TomlSpans) -> Iterator[Diag
         if column.name in RESERVED:
             yield diagnostic(
                 Code.RESERVED_COLUMN,
-                f"`{relation.name}` has a column `{column.name}`, which a change table has for itself",
+                f"`{relation.name}` has a column `{column.name}`, which is reserved in change tables",
                 spans.of_name(name),
                 "its changes do not fit in a table",
                 help='use `mode = "snapshot"`, or rename the column',

@@ -147,7 +147,7 @@ class OperationReader:
         order = order_of(value)
         if order is None:
             raise DataError(
-                f"{record.place}: `{quoted(value)}` says nothing about the order, in the column `{name}`"
+                f"{record.place}: `{quoted(value)}` is no order, in the column `{name}`"
                 if value is not None
                 else f"{record.place}: the column `{name}`, for the order, is missing",
                 code=Code.BAD_OPERATION,

@@ -222,7 +222,7 @@ class _Reader:
             return default
         return value or default
 
-    # What is wrong
+    # Errors
 
     def _refuse_unknown(self, name: Name, table: Mapping[str, Any], known: Sequence[str]) -> None:
         for key, value in table.items():

@@ -134,7 +134,7 @@ def _refuse(key: Any, last: list[FeedOperation], relation: Relation, on_bad: Cal
         if each.verb is not Verb.DELETE:
             error = DataError(
                 f"{each.record.place}: the key {quoted(key)} of `{relation.name}` has another row in the same batch,"
-                " and nothing says which is the later",
+                " and the feed does not say which is later",
                 code=Code.CONFLICTING_ROWS,
                 help="name a column with `order = ...` in the feed, such as a time or a number that grows",
             )

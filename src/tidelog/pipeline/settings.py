@@ -13,7 +13,7 @@ from pathlib import Path
 from tidelog.pipeline.addresses import on_this_machine
 
 FILE_FORMATS = ("csv", "json", "jsonl", "parquet", "tsv", "facts")
-"""What the local engine reads and writes; `json` is JSON Lines there, as it is on Spark."""
+"""The formats of the local engine; `json` is JSON Lines there, as it is on Spark."""
 
 FILES_PER_BATCH = "maxFilesPerTrigger"
 

@@ -93,7 +93,7 @@ Record = Scalar | Serialized | TupleRecord | ArrayRecord | StructRecord
 def _listed(before: str, items: tuple[Record, ...], after: str) -> str:
     shown: list[str] = []
     for item in items:
-        # What lies deeper is not even looked at: records may be nested a thousandfold.
+        # Deeper records are not visited: records may be nested a thousand levels deep.
         shown.append(str(item) if isinstance(item, Scalar) else "...")
         if sum(map(len, shown)) > _LONGEST:
             shown.append("...")

@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _IN_STRING = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
-# A string, a comment, or one other character; what is unfinished goes on in the next line.
+# A string, a comment, or one other character; an unfinished one continues in the next line.
 _CODE = re.compile(
     r"""
     "(?:[^"\\]|\\.)*" | \[\|.*?\|\] | //[^\n]* | /\*.*?\*/

@@ -252,7 +252,7 @@ class Shell:
         with error_at(place):
             self._writer().clear(relation.name)
 
-    # What is printed
+    # Output
 
     def _note(self, changes: Changes) -> None:
         """Keeps data for `dump` that the database does not have: which relations changed, the rows of streams."""

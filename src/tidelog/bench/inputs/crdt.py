@@ -76,7 +76,7 @@ def text_size(dataset: Dataset) -> int:
     inserts, removes = (
         zip(*(column.to_pylist() for column in dataset.tables[name].columns)) for name in dataset.tables
     )
-    gone = set(removes)
+    removed = set(removes)
     children: dict[Name, list[Name]] = {}
     for counter, node, after_counter, after_node in inserts:
         children.setdefault((after_counter, after_node), []).append((counter, node))
@@ -88,7 +88,7 @@ def text_size(dataset: Dataset) -> int:
         here = 0
         while waiting:
             name = waiting.pop()
-            here += name not in gone
+            here += name not in removed
             waiting += sorted(children.get(name, ()))
         shown += max(0, here - 1)
     return shown

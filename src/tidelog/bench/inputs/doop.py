@@ -45,7 +45,7 @@ FILES: dict[str, tuple[str, int, dict[str, int]]] = {
     "Component": ("ComponentType", 2, {"array": 0, "class": 1}),
 }
 _NUMBERS = ("index",)
-# What a generated method does; what stands twice is done twice as often.
+# Statements of a generated method; one that is listed twice is generated twice as often.
 _ACTIONS = (
     *("New", "New", "New", "New array", "Move", "Move", "Cast", "Load", "Store", "LoadElement", "StoreElement"),
     *("LoadStatic", "StoreStatic", "Virtual", "Virtual", "Special", "Static"),

@@ -105,7 +105,7 @@ def _opening(settings: Settings, out: Outcome, place: Path) -> None:
             updates.append(_timed(partial(_insert, db, "Edge", [(2 * 10**6 + attempt, 0)])))
     out.checks.append(require_equal(f"{group}: answers", answers, [expected] * settings.repeat))
     update = Case(group, "the first change after it", tuple(updates))
-    out.cases += [bootstrap, Case(group, "open, and the first look-up", tuple(opening)), update]
+    out.cases += [bootstrap, Case(group, "open, and the first lookup", tuple(opening)), update]
     out.ratios.append(Ratio(group, "the first change / Bootstrap", update.median / bootstrap.median))
 
 

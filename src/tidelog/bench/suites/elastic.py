@@ -79,7 +79,7 @@ def _workload(
     epochs = epochs_of(data.tables[relation])
     passes: dict[str, list[Pass]] = {way: [] for way in WAYS}
     for turn in range(settings.repeat):
-        # Each way goes first in its turn: what the first one still pays for, the others find.
+        # Each strategy is first in its turn, because the first one pays for loading and memory.
         for way, strategy in _rotated(list(WAYS.items()), turn):
             settings.say(f"{data.name}: 13 epochs, {way}, {turn + 1}")
             with peak_memory(out.memory_mb, f"{data.name}, {way}"):

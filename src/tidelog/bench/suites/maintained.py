@@ -18,7 +18,7 @@ from tidelog.bench.machine import peak_memory
 from tidelog.bench.measure import Case, Outcome, Ratio, Subject, Tables, one_by_one, require_equal, take, warm
 from tidelog.bench.references.peers import beside
 
-# Recomputing what an update gave is a check that costs a Bootstrap; above this many seconds the undo has to do.
+# Checking an update by a recompute costs a Bootstrap; above this many seconds only the undo is checked.
 _RECHECK_SECONDS = 30.0
 
 
@@ -114,8 +114,8 @@ class Maintained:
 def without(tables: Tables, part: Tables) -> dict[str, pa.Table]:
     """Returns the tables without the rows of the part."""
     rest = dict(tables)
-    for name, gone in part.items():
-        rest[name] = tables[name].join(gone, keys=tables[name].column_names, join_type="left anti")
+    for name, rows in part.items():
+        rest[name] = tables[name].join(rows, keys=tables[name].column_names, join_type="left anti")
     return rest
 
 

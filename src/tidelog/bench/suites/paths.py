@@ -34,7 +34,7 @@ def paths(settings: Settings) -> Outcome:
     warm("paths", data.tables)
     settings.say(f"{data.name}: incremental update")
     updated = _delete(data, lines, places, "elastic", settings, out)
-    settings.say(f"{data.name}: derived from nothing")
+    settings.say(f"{data.name}: full recompute")
     recomputed = _delete(data, lines, places[: settings.pick(2, 5, 5)], "recompute", settings, out)
     out.checks.append(require_equal("nodes that are reached", updated.rows, len(distances)))
     out.ratios.append(ratio_of(data.name, "an edge of the tree deleted: recompute / update", recomputed, updated))

@@ -201,7 +201,7 @@ def _through_frames(
         compiled.open(engine="spark", spark=session, plans={relation: "frames"}) as remote,
     ):
         seconds = {}
-        for title, changed, sign in (("first epoch", tables, 1), ("few rows leave", {name: few}, -1)):
+        for title, changed, sign in (("first epoch", tables, 1), ("few rows deleted", {name: few}, -1)):
             _change(local, changed, sign)
             seconds[title] = _timed(remote, changed, sign, session, out, group)
             expected, found = _sorted(local, relation), _sorted(remote, relation)

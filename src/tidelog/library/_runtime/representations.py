@@ -43,7 +43,7 @@ def _text(make: Callable[[str], str], default: Callable[[], str]) -> ExternType:
     return ExternType(ExternKind.OTHER, _string, make, _itself, default)
 
 
-# What makes values is in the modules of the types, which are imported when a program has values of them.
+# Values are made by the modules of the types, which are imported when a program has such values.
 
 
 def _regex(pattern: str) -> str:

@@ -17,12 +17,12 @@ MONTHS = (
 )  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-# What stands for several others.
+# Items that abbreviate several others.
 _COMPOSED = {
     "D": "%m/%d/%y", "x": "%m/%d/%y", "F": "%Y-%m-%d", "v": "%e-%b-%Y", "R": "%H:%M", "T": "%H:%M:%S",
     "X": "%H:%M:%S", "r": "%I:%M:%S %p", "c": "%a %b %e %H:%M:%S %Y",
 }  # fmt: skip
-# Numbers: how many digits, and what fills them up.
+# Numbers: the number of digits, and the padding.
 NUMBERS = {
     "Y": (4, "0"), "C": (2, "0"), "y": (2, "0"), "G": (4, "0"), "g": (2, "0"), "m": (2, "0"), "d": (2, "0"),
     "e": (2, " "), "j": (3, "0"), "w": (1, ""), "u": (1, ""), "U": (2, "0"), "W": (2, "0"), "V": (2, "0"),

@@ -43,7 +43,7 @@ class LocalFeeds:
             )
         if last is not None and last >= self._log.next:
             raise UsageError(
-                f"the state has batch {last}, but the log in {self._folder} knows of {self._log.next} batches",
+                f"the state has batch {last}, but the log in {self._folder} has {self._log.next} batches",
                 code=Code.OTHER_FEEDS,
                 help="give the pipeline a new `state`; the log of batches and the database belong together",
             )

@@ -52,7 +52,7 @@ def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: Ru
         except DataError as error:
             if error.code != Code.UNREADABLE_FILE or not bad.skip:
                 raise
-            others.append(path)  # perhaps a quote is broken; to insert rows of a set again does nothing
+            others.append(path)  # perhaps a broken quote; inserting rows of a set again has no effect
             continue
         bad.add_all(here)
         count += rows + here.count
@@ -79,7 +79,7 @@ def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
     except csv.Error:
         return "header" not in place.options
     except (OSError, EOFError, zlib.error):
-        return True  # whoever reads it will say so
+        return True  # its reader will report the error
     # That is what `tidelog.io` takes for a header.
     return has_header(cells, place, declared) == (sorted(cells) == sorted(declared))
 

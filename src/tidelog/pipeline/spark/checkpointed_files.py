@@ -21,13 +21,13 @@ def missing_files(log: Folder) -> list[str]:
         return []
     last = max(numbers)
     begin, end = _steps(log, last - 1), _steps(log, last)
-    gone = []
+    missing = []
     for source, until in end.items():
         planned = {
             path for step, path in _files(log / "sources" / str(source)) if begin.get(source, -1) < step <= until
         }
-        gone += [path for path in sorted(map(shown_place, planned)) if not _is_there(path)]
-    return gone
+        missing += [path for path in sorted(map(shown_place, planned)) if not _is_there(path)]
+    return missing
 
 
 def _numbers(folder: Folder) -> set[int]:
@@ -39,7 +39,7 @@ def _steps(log: Folder, batch: int) -> dict[int, int]:
     found = {}
     lines = (log.read_text(f"offsets/{batch}") or "").splitlines()[2:]
     for source, line in enumerate(lines):
-        with suppress(ValueError, TypeError, KeyError):  # other sources have other words
+        with suppress(ValueError, TypeError, KeyError):  # other sources have other formats
             found[source] = int(json.loads(line)["logOffset"])
     return found
 

@@ -38,7 +38,7 @@ from tidelog.rules.ir import Kind, Relation
 from tidelog.values import Definitions
 
 _ONE_FILE = 100_000
-"""So many rows go to one file: the time of a small epoch is that of its jobs."""
+"""At most so many rows go to one file, because the jobs of a small epoch dominate its time."""
 
 _MARKER = "_epoch"
 
