@@ -46,7 +46,7 @@ def test_a_relation_shows_its_first_rows_in_value_order(db: tidelog.Database) ->
     assert cells(html) == [["name: string"], *([f"h{number:03d}"] for number in range(20))]
 
 
-def test_a_delta_shows_what_came_and_what_went(db: tidelog.Database) -> None:
+def test_a_delta_shows_inserted_and_deleted_rows(db: tidelog.Database) -> None:
     with db.transaction() as tx:
         tx.insert("Edge", [("a", "b")])
     with db.transaction() as tx:

@@ -13,7 +13,7 @@ def touch(folder: Path, *names: str) -> None:
         (folder / name).touch()
 
 
-def test_each_file_goes_to_the_relation_whose_name_it_bears(tmp_path: Path) -> None:
+def test_each_file_belongs_to_the_relation_of_its_name(tmp_path: Path) -> None:
     touch(tmp_path, "B.tsv.gz", "A.csv", "C.parquet", "D.facts")
     found = find_fact_files(tmp_path, ["D", "C", "B", "A", "Absent"])
     assert {name: path.name for name, path in found.files.items()} == {

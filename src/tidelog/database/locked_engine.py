@@ -203,7 +203,7 @@ class LockedEngine:
                     self.take_rules(stored)
 
     def close(self) -> None:
-        """Frees what the engine holds; a second call does nothing."""
+        """Frees the state of the engine; a second call does nothing."""
         with self.lock:
             engine, self._engine = self._engine, None
             self._given = {}

@@ -45,7 +45,7 @@ Batch: TypeAlias = pa.Table | list[Row]
 """Rows in the form that is cheapest for an engine: a table of a plain relation, else a list of rows."""
 
 WORTH_A_TABLE = 1000
-"""So many rows of a plain relation go through Arrow faster than through Python, even if it has to be loaded first."""
+"""From this number of rows on, Arrow is faster than Python for a plain relation, even if it has to be loaded first."""
 
 _ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a pandas or polars DataFrame"
 

@@ -31,7 +31,7 @@ from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 
 Place = Callable[[int], str]
-"""Says where a row (counted from 0 within the data) stands: `row 3`, `edge.parquet: row 17`."""
+"""Names the place of a row (counted from 0 within the data): `row 3`, `edge.parquet: row 17`."""
 
 
 def row_place(index: int) -> str:

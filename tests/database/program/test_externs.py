@@ -20,7 +20,7 @@ P(f(x)) :- R(x).
 
 
 def result(type_: str, python: Callable[..., Any]) -> Any:
-    """What the function's result becomes in a relation."""
+    """Returns the function's result as a relation has it."""
     with tidelog.compile(TEXT.replace("TYPE", type_), externs={"f": python}).open() as database:
         with database.transaction() as tx:
             tx.insert("R", [(3,)])

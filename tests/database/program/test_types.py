@@ -35,7 +35,7 @@ def test_a_constructor_is_found_by_attribute_path_and_by_qualified_name(program:
     assert "net::base::Host" in list(types)
 
 
-def test_values_of_the_classes_go_in_and_come_out(program: tidelog.Program) -> None:
+def test_values_of_the_classes_are_inserted_and_returned(program: tidelog.Program) -> None:
     types = program.types
     with program.open() as db:
         with db.transaction() as tx:

@@ -70,7 +70,7 @@ def test_an_unknown_relation_brings_the_one_that_was_meant(db: tidelog.Database)
 
 
 def test_readers_in_other_threads_see_whole_epochs(db: tidelog.Database) -> None:
-    """Every epoch replaces the chain by one of another length; a reader must never see a mixture."""
+    """Replaces the chain by one of another length in every epoch; a reader must never see a mixture."""
     names = "abcdef"
     seen: list[tuple[object, ...]] = []
     stop = threading.Event()

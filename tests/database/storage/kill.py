@@ -46,13 +46,13 @@ Made = tuple[Case, tidelog.Program]
 
 @lru_cache(maxsize=1)
 def case_of(seed: int) -> Made:
-    """The program and the history of a run, which both processes make from the seed, and the program compiled."""
+    """Makes the program and the history of a run from the seed, in both processes, and compiles the program."""
     case = random_language_case(random.Random(f"kill {seed}"), FEATURES[seed % len(FEATURES)])
     return case, tidelog.compile(written(case.program))
 
 
 def transaction_of(case: Case, number: int) -> Transaction:
-    """The transactions go on forever: the history again and again."""
+    """Repeats the history without end."""
     return case.history[number % len(case.history)]
 
 
@@ -154,7 +154,7 @@ class Server:
 
 @contextmanager
 def server(module: str = "tests.database.storage.kill") -> Iterator[Server]:
-    """A process of a module that serves when it is asked to by `--serve`."""
+    """Starts a process of a module that serves with `--serve`."""
     made = Server(module)
     try:
         yield made
@@ -172,7 +172,7 @@ class Past:
         self._last_epoch = [0]  # after so many transactions
 
     def epoch_after(self, transactions: int) -> int:
-        """The number of the last epoch after so many transactions."""
+        """Returns the number of the last epoch after so many transactions."""
         while len(self._last_epoch) <= transactions:
             transaction = transaction_of(self._case, len(self._last_epoch) - 1)
             before, self._facts = self._facts, weigh_facts(self._case.program, self._facts, transaction)

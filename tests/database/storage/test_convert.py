@@ -313,7 +313,7 @@ def test_a_reader_whose_database_was_converted_is_told_to_which_engine(engine: s
 def test_after_opening_again_a_change_of_rules_touches_its_stratum_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rules that stay are those that the engine has."""
+    """Rules that stay are recognised as those of the engine."""
     with open_(REACH, "auto", tmp_path) as database:
         insert(database, "Edge", *EDGES)
         with database.transaction() as tx:

@@ -31,7 +31,7 @@ EDGES = [(f"n{number}", f"n{number + 1}") for number in range(12)]
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A database with two checkpoints and entries behind each of them, as its process left it when it was killed."""
+    """Makes a database with two checkpoints and entries behind each of them, as a killed process leaves it."""
     directory, killed = tmp_path / "db", tmp_path / "killed"
     with tidelog.compile(REACH).open(path=directory, durability="os") as db:
         for number, edge in enumerate(EDGES):
@@ -208,7 +208,7 @@ def _checksum(data: bytes) -> int:
 
 @contextmanager
 def failing(times: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The journal refuses so many entries."""
+    """Lets the journal refuse so many entries."""
     left = [times]
     insert_part: Callable[..., None] = Journal._insert
 
@@ -223,7 +223,7 @@ def failing(times: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_a_commit_that_cannot_be_written_is_undone_and_the_database_goes_on(
+def test_a_commit_that_cannot_be_written_is_rolled_back_and_the_database_works_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tidelog.compile(REACH).open(path=tmp_path) as db:

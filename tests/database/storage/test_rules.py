@@ -27,7 +27,7 @@ EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]
 
 
 def made(path: Path) -> tidelog.Database:
-    """A database with facts, and with rules that came and went."""
+    """Makes a database with facts, and with rules that were added and removed."""
     db = tidelog.compile(GRAPH).open(path=path)
     with db.transaction() as tx:
         tx.insert("Edge", EDGES)
@@ -119,7 +119,7 @@ def test_a_migration_takes_the_rules_of_the_program_that_is_given(tmp_path: Path
         assert len(db.rules()) == 2
 
 
-def test_facts_of_a_relation_that_came_with_rules_need_a_place(tmp_path: Path) -> None:
+def test_facts_of_a_relation_declared_by_added_rules_need_a_place(tmp_path: Path) -> None:
     made(tmp_path).close()
     with pytest.raises(tidelog.UsageError, match="`Hidden`"):
         tidelog.compile(f"{GRAPH}{STEP}").open(path=tmp_path, migrate=True)

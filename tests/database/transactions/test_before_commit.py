@@ -1,4 +1,4 @@
-"""A function that is called just before a commit counts: it sees the changes, and can still undo them."""
+"""A function that is called just before a commit: it sees the changes, and can still roll them back."""
 
 from __future__ import annotations
 

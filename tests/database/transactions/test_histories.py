@@ -62,7 +62,7 @@ def plain(name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def wanted(view: View, name: str) -> dict[tuple[Any, ...], int]:
-    """The rows of an output with their weights: the facts of the input, and what the program says itself."""
+    """Returns the rows of an output with their weights: the facts of the input, and those of the program."""
     weights = Counter({place: weight for place, weight in view[name].items() if weight})
     weights.update(DERIVED[name])
     rows = {CANONICAL[name][place]: weight for place, weight in weights.items() if weight}

@@ -182,7 +182,7 @@ CALLS = st.one_of(
 
 
 def apply_to_dict(view: dict[str, int], verb: str, name: str, port: int) -> bool:
-    """The call on a dictionary; False, and no change, where it must be refused."""
+    """Applies the call to a dictionary; False, and no change, where it must be refused."""
     match verb:
         case "insert" if name in view:
             return False
@@ -259,7 +259,7 @@ def test_an_interrupt_during_the_commit_leaves_it_whole_or_undone(
     assert len(tx.changes["Up"]) == 1
 
 
-def test_an_interrupt_that_comes_when_the_epoch_stands_already_does_not_part_it_from_its_keys(
+def test_an_interrupt_after_the_point_of_no_return_keeps_the_epoch_and_its_keys_together(
     db: tidelog.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = db._locked._engine

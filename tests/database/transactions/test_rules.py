@@ -34,7 +34,7 @@ def loaded(**options: Any) -> tidelog.Database:
 
 
 def change(db: tidelog.Database, *, add: str = "", remove: str = "") -> dict[str, tuple[Rows, Rows]]:
-    """The changes of a transaction that only changes rules."""
+    """Returns the changes of a transaction that only changes rules."""
     with db.transaction() as tx:
         if add:
             tx.add_rules(add)
@@ -44,7 +44,7 @@ def change(db: tidelog.Database, *, add: str = "", remove: str = "") -> dict[str
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_rule_that_comes_and_goes_changes_what_is_above_it_too(strategy: str) -> None:
+def test_adding_and_removing_a_rule_changes_the_relations_above_it_too(strategy: str) -> None:
     with loaded(strategy=strategy) as db:
         longer = [("a", "c"), ("a", "d"), ("b", "d")]
         assert change(db, add=STEP) == {"Reach": (longer, []), "Far": (longer, [])}
@@ -106,7 +106,7 @@ def test_facts_of_an_input_relation_outlast_its_rules() -> None:
         assert db.relation("Edge").rows() == EDGES
 
 
-def test_relations_types_and_functions_come_with_rules() -> None:
+def test_added_rules_declare_relations_types_and_functions() -> None:
     with loaded() as db:
         text = """
             typedef Name = Short{text: string} | Long{text: string, size: u64}
@@ -125,7 +125,7 @@ def test_relations_types_and_functions_come_with_rules() -> None:
         assert db.query("Named(Short{x}), not Edge(x, _)").rows == []
 
 
-def test_what_comes_with_rules_is_written_to_in_the_next_transaction() -> None:
+def test_a_relation_declared_by_added_rules_is_written_to_in_the_next_transaction() -> None:
     with loaded() as db:
         with db.transaction() as tx:
             tx.add_rules("input relation More(x: string)")
@@ -225,7 +225,7 @@ def test_a_rule_written_twice_counts_once() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "counting"])
-def test_groups_come_and_go_with_their_rules(strategy: str) -> None:
+def test_groups_are_inserted_and_deleted_with_their_rules(strategy: str) -> None:
     with loaded(strategy=strategy) as db:
         rule = "Count(x, g.count_distinct()) :- Reach(x, y), var g = y.group_by(x)."
         added = change(db, add=f"output relation Count(x: string, n: u64)\n{rule}")
@@ -253,8 +253,8 @@ def test_weights_follow_rules() -> None:
         assert db.relation("M").rows() == [(1,), (2,)]
 
 
-def test_rows_of_a_multiset_leave_after_a_rule_came() -> None:
-    """What a rule that comes derives is counted once, in the weights, and not in the store as well."""
+def test_rows_of_a_multiset_are_deleted_after_a_rule_was_added() -> None:
+    """Rows of an added rule are counted once, in the weights, and not in the store as well."""
     text = "input multiset V(a: u32)\ninput relation E(a: u32)\noutput multiset S(a: u32)\nS(a) :- V(a), E(a)."
     rule = "S(a) :- V(a), not E(a)."
     with opened(text) as db:
@@ -285,7 +285,7 @@ def test_a_relation_that_becomes_recursive_forgets_its_weights() -> None:
         assert list(tx.changes["W"]) == [((2,), 3)]
 
 
-def test_rules_over_streams_see_what_comes_from_then_on() -> None:
+def test_added_rules_over_streams_see_later_rows_only() -> None:
     text = "input stream S(x: u8)\ninput relation K(x: u8)\noutput stream Out(x: u8)\nOut(x) :- S(x)."
     with opened(text) as db:
         with db.transaction() as tx:
@@ -299,7 +299,7 @@ def test_rules_over_streams_see_what_comes_from_then_on() -> None:
         assert list(tx.changes["Out"]) == [((12,), 1)]
 
 
-def test_a_delay_that_comes_with_a_rule_begins_with_the_last_commit() -> None:
+def test_the_delay_of_an_added_rule_begins_with_the_last_commit() -> None:
     text = "input relation A(x: u8)\noutput relation Was(x: u8)"
     with opened(text) as db:
         with db.transaction() as tx:

@@ -114,7 +114,7 @@ class Transaction:
         self._count += 1
 
     def clear(self, relation: str) -> None:
-        """Removes all facts of an input relation; what rules derive stays. A stream cannot be cleared."""
+        """Removes all facts of an input relation; derived rows stay. A stream cannot be cleared."""
         self._write(relation, "clear", Kind.STREAM).clear()
         self._count += 1
 
