@@ -107,7 +107,7 @@ def _schedule(rule: Rule, first: int | None) -> tuple[list[int], int]:
         done = set(order)
         ready = next((p for p in steps if _is_ready(rule.body[p], bound, done.issuperset(range(p)))), None)
         if ready is None and not waiting:
-            # A literal that may fail waits only for literals that wait for one behind it.
+            # Here a literal that may fail waits only for literals that wait for one behind it.
             ready = next(p for p in steps if _is_ready(rule.body[p], bound, True))
         if ready is not None:
             place = ready
