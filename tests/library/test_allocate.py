@@ -1,4 +1,4 @@
-"""Free numbers are searched behind the largest that is taken, once around."""
+"""Free numbers are searched cyclically, beginning after the largest taken one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors, maps, sets and groups: nothing changes in place; what is changed comes back behind the result."""
+"""Vectors, maps, sets and groups: nothing changes in place; the changed collection is returned after the result."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_sets_of_sets() -> None:
     assert c.set_nth(Set([5, 4]), 0) == Some(4)
 
 
-def test_what_a_group_becomes() -> None:
+def test_a_group_as_other_collections() -> None:
     assert c.group_to_vec(GROUP) == Vec([(1, "a"), (1, "b"), (2, "a")])
     assert c.group_to_map(GROUP) == Map([(1, "b"), (2, "a")])
     assert c.group_to_setmap(GROUP) == Map([(1, Set(["a", "b"])), (2, Set(["a"]))])

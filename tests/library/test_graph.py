@@ -1,4 +1,4 @@
-"""Transformers on graphs, against definitions that are only words."""
+"""Transformers on graphs, compared with their plain definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes are those of the reference implementation: xxHash of what Rust would hash."""
+"""Hashes are those of the reference implementation: xxHash of the bytes that Rust hashes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_hashes_agree_with_the_reference(
         (DOUBLE, 0.0, bytes(8)),
     ],
 )
-def test_what_is_hashed(type_: Type, value: Any, data: bytes) -> None:
+def test_the_hashed_bytes(type_: Type, value: Any, data: bytes) -> None:
     assert hash_bytes(CONTEXT, type_, value) == data
 
 

@@ -40,7 +40,7 @@ def test_every_form_of_a_uuid_can_be_read(text: str) -> None:
         ("01020304-1112-2122-3132-41424344", "invalid group length: expected 12, found 8 in group 4"),
     ],
 )
-def test_what_is_no_uuid(text: str, problem: str) -> None:
+def test_invalid_uuids(text: str, problem: str) -> None:
     assert uuid.parse_str(text) == Err(problem)
 
 
@@ -83,7 +83,7 @@ def test_base64_with_or_without_padding(text: str, data: list[int]) -> None:
         ("é", "Invalid byte 195 at position 0"),
     ],
 )
-def test_what_is_no_base64(text: str, problem: str) -> None:
+def test_invalid_base64(text: str, problem: str) -> None:
     assert base64.decode(text) == Err(problem)
 
 
@@ -99,7 +99,7 @@ def test_ipv4_text_round_trip(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["10.10.10.10.1", "1.2.3", "256.0.0.1", "1.2.3.4 ", "01.2.3.4", "1.2.3.4/8", ""])
-def test_what_is_no_ipv4_address(text: str) -> None:
+def test_invalid_ipv4_addresses(text: str) -> None:
     assert ipv4.ipv4_from_str(text) == Err("invalid IP address syntax")
 
 
@@ -112,7 +112,7 @@ def test_ipv6_text_round_trip(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["ffff:192.10.2.255", "1::2::3", "fe80::1%eth0", "::1/64", ""])
-def test_what_is_no_ipv6_address(text: str) -> None:
+def test_invalid_ipv6_addresses(text: str) -> None:
     assert ipv6.ipv6_from_str(text) == Err("invalid IP address syntax")
 
 

@@ -1,4 +1,4 @@
-"""JSON: the forms of all types, the attributes, and errors with their places."""
+"""JSON: the forms of all types, the attributes, and errors with their positions."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_every_type_has_a_form(type_: Type, value: Any, text: str) -> None:
     assert read(type_, text) == Ok(value)
 
 
-def test_what_is_not_finite_is_null() -> None:
+def test_infinities_and_nan_are_null() -> None:
     assert written(vec(DOUBLE), Vec([NAN, float("inf")])) == Ok("[null,null]")
 
 
@@ -253,7 +253,7 @@ def test_a_struct_may_be_an_array() -> None:
         (JSON, "[" * 200, "recursion limit exceeded at line 1 column 128"),
     ],
 )
-def test_errors_say_what_and_where(type_: Type, text: str, problem: str) -> None:
+def test_errors_have_a_reason_and_a_position(type_: Type, text: str, problem: str) -> None:
     assert read(type_, text) == Err(problem)
 
 
@@ -312,7 +312,7 @@ json_texts = st.recursive(
 
 
 @given(json_texts)
-def test_what_python_writes_comes_back_the_same(tree: Any) -> None:
+def test_text_written_by_python_reads_as_the_same_tree(tree: Any) -> None:
     text = json.dumps(tree, sort_keys=True)
     value = read(JSON, text)
     assert isinstance(value, Ok)
@@ -321,7 +321,7 @@ def test_what_python_writes_comes_back_the_same(tree: Any) -> None:
 
 
 @given(st.text(alphabet='{}[]",:0123456789.eE+-truefalsn \\u"', max_size=25))
-def test_whatever_the_text_there_is_an_answer(text: str) -> None:
+def test_any_text_has_an_answer(text: str) -> None:
     try:
         json.loads(text, parse_constant=lambda _: 1 / 0)
         good = True

@@ -1,4 +1,4 @@
-"""The modules of the library: all of them check, and what they say in the language does what it says."""
+"""The modules of the library: all of them check, and the functions written in the language work."""
 
 from __future__ import annotations
 

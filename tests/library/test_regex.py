@@ -1,4 +1,4 @@
-"""Regular expressions find what Rust's `regex` crate finds."""
+"""Regular expressions have the matches of Rust's `regex` crate."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_matches(pattern: str, text: str, matches: list[str]) -> None:
         (r"\x{110000}", 0, "hexadecimal literal is not a Unicode scalar value"),
     ],
 )
-def test_what_is_wrong_with_a_pattern(pattern: str, at: int, message: str) -> None:
+def test_errors_in_patterns(pattern: str, at: int, message: str) -> None:
     expected = f"regex parse error:\n    {pattern}\n    {' ' * at}^\nerror: {message}"
     assert regex.try_regex(pattern).err == expected  # type: ignore[attr-defined]
 

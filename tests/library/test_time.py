@@ -96,7 +96,7 @@ def test_bad_formats(format_: str) -> None:
         assert time.date_parse("2001", format_) == Err("bad or unsupported format string")
 
 
-def test_a_format_that_asks_for_what_is_not_known() -> None:
+def test_a_format_with_a_part_that_is_not_known() -> None:
     assert time.date_format(DATE, "%H") == Err("Error in format string '%H'")
     assert time.time_format(TIME, "%Y") == Err("Error in format string '%Y'")
     assert time.datetime_format(MOMENT, "%z") == Err("Error in format string '%z'")

@@ -1,4 +1,4 @@
-"""URLs are read as browsers read them."""
+"""URLs are parsed by the WHATWG standard."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_normal_form(text: str, normal: str) -> None:
         ("file://a:80/", "invalid domain character"),
     ],
 )
-def test_what_is_no_url(text: str, problem: str) -> None:
+def test_invalid_urls(text: str, problem: str) -> None:
     assert url.url_parse(text) == Err(problem)
 
 

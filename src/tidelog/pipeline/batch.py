@@ -24,7 +24,7 @@ class Batch:
 
 
 Take = Callable[[Batch], None]
-"""Applies a batch. What it raises ends the run, and the batch is delivered again by the next one."""
+"""Applies a batch. An exception ends the run, and the next run delivers the batch again."""
 
 
 class Stop:

@@ -16,7 +16,7 @@ _NOTHING_SAID = re.compile(
 )
 _CLASS = re.compile(r"(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ")
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)")
-"""The end of a trace of Python."""
+"""The last line of a Python traceback."""
 _READING = "[FAILED_READ_FILE"
 
 

@@ -14,7 +14,7 @@ from tidelog.pipeline.addresses import known_to_arrow, on_this_machine
 
 _WHOLE = "_SUCCESS"
 _MOVED = "_moved"
-"""In a folder whose files have all been copied to their place."""
+"""The marker of a folder whose files have all been copied."""
 
 
 class Folder:

@@ -35,7 +35,7 @@ _OF_ANY_FILES = frozenset(
         *("modifiedAfter", "ignoreMissingFiles", "ignoreCorruptFiles"),
     )
 )
-"""Options that are about files, whatever is in them."""
+"""Options of all file formats."""
 
 
 def table_frame(spark: Any, place: Place, columns: Sequence[str]) -> Any:
