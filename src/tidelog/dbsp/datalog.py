@@ -243,7 +243,7 @@ class Interpreter:
         return changes
 
     def work(self) -> int:
-        """Returns the rewrites that came and went in all epochs so far: what the circuit had to look at."""
+        """Returns how many rewrites were inserted and deleted in all epochs so far."""
         epochs = range(len(self._facts))
         return sum(len(self._rewrites[t][i]) for t in epochs for i in range(self._rounds + 1))
 

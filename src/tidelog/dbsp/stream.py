@@ -10,7 +10,7 @@
 A stream is a function of time that remembers what it has computed. Its values are of a group, and streams of a group
 are a group themselves; so a stream of streams is nothing new: the outer moments are epochs, the inner ones rounds.
 
-An operator takes streams to a stream and is causal: what it gives at a moment depends on what came until then. To lift
+An operator takes streams to a stream and is causal: what it gives at a moment depends on the values until then. To lift
 a function is to apply it at every moment; an operator, being a function of streams, is lifted in the same way.
 
 Values of the past are kept, so that circuits can be written as equations; this is for reading, testing and trying out.

@@ -174,7 +174,7 @@ class ZSet:
         return ZSet.from_words(self.words[kept], np.ones(int(kept.sum()), dtype=np.int64))
 
     def signs(self) -> ZSet:
-        """Every weight as 1 or -1 (the paper's *todiff*).
+        """Returns every weight as 1 or -1 (the paper's *todiff*).
 
         >>> ZSet({("a",): 3, ("b",): -2}).signs()
         ZSet({('a',): 1, ('b',): -1})

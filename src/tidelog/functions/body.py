@@ -145,7 +145,7 @@ class Body:
         return apart, value
 
     def block_of(self, head: str, lines: list[tuple[int, str]], name: str, value: Value) -> None:
-        """Writes `head` and below it the lines that came `apart`, and the assignment of their value."""
+        """Writes `head` and below it the lines that were written `apart`, and the assignment of their value."""
         self.write(head)
         self._piece.lines += lines
         self._piece.lines.append((self._piece.indent + 1, f"{name} = {value.text}"))

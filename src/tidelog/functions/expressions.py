@@ -350,7 +350,7 @@ class Expressions(Body, ABC):
     # Places
 
     def set_place(self, place: typed.Place, new: str) -> None:
-        """Assigns a part of a variable: the values around the part are made anew."""
+        """Assigns a part of a variable: the values around the part are built again."""
         name = self.name(place.variable.name)
         if not place.steps:
             self.assign(name, new)

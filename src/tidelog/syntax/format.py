@@ -1,6 +1,6 @@
 """A program's text → the same program, laid out in the standard way, with its comments: `tidelog fmt`.
 
-The text is parsed and written anew (`write`); what `Page` says of comments and habits is all that the old layout still
+The text is parsed and written again (`write`); what `Page` says of comments and habits is all that the old layout still
 decides. The result is a fixed point: formatted again, it stays as it is. It is returned only if it has the same tree
 and the same comments as the source.
 """

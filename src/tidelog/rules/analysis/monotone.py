@@ -274,7 +274,7 @@ class _Search:
             )
 
     def _order(self, rules: list[Rule]) -> dict[str, frozenset[int]]:
-        """Returns the columns of costs, each relation after those that it reads; groups, which begin anew, are left
+        """Returns the columns of costs, each relation after those that it reads; groups, which start over, are left
         out."""
         with_costs = {name for name, columns in self._costs.items() if columns and name not in self._groups}
         sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(with_costs, ()))

@@ -87,15 +87,15 @@ def shared_groups(program: RuleProgram) -> RuleProgram:
         for level in chain:
             place = _place(level, kept, order)
             places |= {each.rule.head.relation: place for each in level.groups}
-    gone = {name for name, each in stands_for.items() if each.rule.head.relation != name}
-    gone |= {_members(made_by[name]) for name in stands_for} - {*members}
-    if not gone:
+    dropped = {name for name, each in stands_for.items() if each.rule.head.relation != name}
+    dropped |= {_members(made_by[name]) for name in stands_for} - {*members}
+    if not dropped:
         return program
-    changed_relations = {name: relation for name, relation in relations.items() if name not in gone}
+    changed_relations = {name: relation for name, relation in relations.items() if name not in dropped}
     changed = []
     for rule in rules:
         name = rule.head.relation
-        if name in gone:
+        if name in dropped:
             continue
         if name in stands_for:
             rule = _grouping(stands_for[name], places[name], program.functions)

@@ -45,13 +45,13 @@ def relower(
         lowering.add_named("singleton", singleton.the_fact(source.relations[singleton.NAME]))
     relations, new = lowering.finish()
     functions.require_for(*expressions_of(new))
-    gone = [rule for rule in rules.rules if rule.id in removed]
+    dropped = [rule for rule in rules.rules if rule.id in removed]
     before = tuple([rule for rule in rules.rules if rule.id not in removed])
     relations, new = with_aggregates(relations, new, functions, before)
     kept = (*before, *new)
     inspections = (*rules.inspections, *lowering.inspections)
     alive: Collection[str] = relations.keys()
-    if any(relation.role is Role.HIDDEN for relation in _changed(relations, rules.relations, gone)):
+    if any(relation.role is Role.HIDDEN for relation in _changed(relations, rules.relations, dropped)):
         alive = _alive(relations, kept, [index.relation for index in rules.indexes.values()])
     if len(alive) < len(relations):
         relations = {name: relation for name, relation in relations.items() if name in alive}
@@ -59,7 +59,7 @@ def relower(
     changed = RuleProgram(
         relations,
         kept,
-        restratify(rules.strata, relations, kept, new, gone),
+        restratify(rules.strata, relations, kept, new, dropped),
         functions,
         rules.indexes,
         tuple(feed for feed in lowering.feeds.values() if feed.relation in alive),
@@ -77,10 +77,10 @@ def _functions(rules: RuleProgram, source: program.TypedProgram) -> CompiledFunc
     return functions.grown(more, functions.definitions.extended(types) if types else functions.definitions)
 
 
-def _changed(after: Mapping[str, Relation], before: Mapping[str, Relation], gone: Sequence[Rule]) -> list[Relation]:
-    """Returns the relations that are new, and those that rules read which are gone."""
+def _changed(after: Mapping[str, Relation], before: Mapping[str, Relation], dropped: Sequence[Rule]) -> list[Relation]:
+    """Returns the relations that are new, and those that removed rules read."""
     new = [relation for name, relation in after.items() if name not in before] if len(after) > len(before) else []
-    return [*new, *(before[atom.relation] for rule in gone for atom in rule.atoms)]
+    return [*new, *(before[atom.relation] for rule in dropped for atom in rule.atoms)]
 
 
 def _alive(relations: Mapping[str, Relation], rules: Sequence[Rule], indexed: Sequence[str]) -> set[str]:
