@@ -6,7 +6,7 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: slow help setup demo test lint types unit soak fuzz bench fmt clean
+.PHONY: slow help setup demo test lint types unit soak fuzz bench index fmt clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,9 @@ bench: $(SET_UP) ## The checker on 4,000 lines; closure, CRDT and the elastic wo
 	@$(PYTHON) -m tidelog.bench.front_end
 	@$(PYTHON) -m tidelog.cli.main bench run closure crdt elastic $(ARGS)
 	@$(PYTHON) -m tidelog.cli.main bench run spark
+
+index: ## The list of all files in ARCHITECTURE.md, from the first sentence of each module
+	@python3 scripts/file_index.py
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .
