@@ -2,7 +2,7 @@
 
 A mark has the hash of the row's key above the hash of the whole row, 32 bits each. Sorted by it, the rows of a key are
 a run, and a row is a place in that run: both are found by binary search in one array. Different rows may share a mark,
-so whoever searches compares the words as well; nothing here takes a hash for the row.
+so a search compares the words as well: no hash stands for its row.
 """
 
 from __future__ import annotations

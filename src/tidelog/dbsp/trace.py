@@ -7,7 +7,7 @@ shares the batches that the delta did not touch. Whoever wants to take an epoch 
     old = Trace.empty(2)
     new = old.add(keys, rows, weights)      old is as it was
 
-Keys are given as hashes, by whoever knows what the key of a row is; rows that are found must be compared.
+The caller gives keys as hashes, and compares the rows that are found.
 """
 
 from __future__ import annotations

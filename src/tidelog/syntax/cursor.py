@@ -188,7 +188,7 @@ class Cursor:
     def enter(self) -> None:
         """Counts one level of nesting, and fails past the limit: the parser's own stack is finite.
 
-        After a Failure the count is wrong; whoever catches it puts it back.
+        After a Failure the count is wrong; the handler restores it.
         """
         if self.nesting >= MAX_NESTING:
             self.too_deep(self.span(self.token), MAX_NESTING)

@@ -270,7 +270,7 @@ class _Uses:
     def _kept(
         self, kind: AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
     ) -> typed.Expression:
-        """Returns the variable of an aggregate, which is shared with whoever asks for the same."""
+        """Returns the variable of an aggregate; equal aggregates share one variable."""
         value = _value_type(self._group.variable.type)
         parameter, of = _applied(function, value)
         if of is not None:

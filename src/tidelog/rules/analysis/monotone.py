@@ -67,7 +67,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class WatchedSum:
-    """`cost` plus the addends, all variables of one rule; whoever runs it sees to it that the type has room."""
+    """`cost` plus the addends, all variables of one rule; the caller makes sure that the type has room."""
 
     cost: Variable
     addends: tuple[Variable, ...]

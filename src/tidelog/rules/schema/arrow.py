@@ -77,8 +77,7 @@ def is_plain_relation(relation: Relation) -> bool:
 
 
 def with_plain_columns(relation: Relation) -> Relation:
-    """Returns the relation with `plain_type` of its columns: an `istring` is a `string` to whoever reads or writes
-    it."""
+    """Returns the relation with `plain_type` of its columns: users read and write an `istring` as a `string`."""
     if not any(isinstance(column.type, NamedType) and column.type.name in _WRAPPERS for column in relation.columns):
         return relation
     columns = tuple(Column(column.name, plain_type(column.type)) for column in relation.columns)
