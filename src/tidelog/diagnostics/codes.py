@@ -133,6 +133,7 @@ class Code(StrEnum):
     DEADLINE_PASSED = "E607"
     CANCELLED = "E608"
     TWO_VALUES = "E609"
+    WEIGHT_TOO_LARGE = "E610"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"

@@ -40,6 +40,7 @@ from tidelog.database.storage import checkpoint_policy
 
 ROOT = Path(__file__).parents[3]
 LONGEST = 0.12
+LARGEST_WEIGHT = (1 << 63) - 1
 
 Made = tuple[Case, tidelog.Program]
 
@@ -99,6 +100,14 @@ def say(text: str) -> None:
 # The killer
 
 
+class ChildFailedError(Exception):
+    """A transaction raised an error in the child."""
+
+    def __init__(self, line: str, number: int) -> None:
+        super().__init__(f"transaction {number} {line}")
+        self.number = number
+
+
 class Server:
     """The process that forks; its children are killed from here."""
 
@@ -116,18 +125,23 @@ class Server:
     def run(self, seed: int, number: int, directory: Path, seconds: float, *, after_a_commit: bool) -> int:
         """Lets a child write from transaction `number` on, and kills it; the number of the next transaction.
 
-        The time counts from the child's start or, if asked, from its first commit.
+        The time counts from the child's start or, if asked, from its first commit. Raises ChildFailedError.
         """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{seed} {number} {directory}\n".encode())
         self._process.stdin.flush()
         child = int(self._line().removeprefix("child "))
+        failed = ""
         if after_a_commit:
-            number = self._done(self._line())
+            line = self._line()
+            failed, number = (line, number) if line.startswith("failed ") else ("", self._done(line))
         time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
         while (line := self._line()) != "dead":
-            number = self._done(line)
+            failed, number = (line, number) if line.startswith("failed ") else (failed, self._done(line))
+        if failed:
+            raise ChildFailedError(failed, number)
         return number
 
     def close(self) -> None:
@@ -181,6 +195,11 @@ class Past:
             self._last_epoch.append(len(self.epochs) - 1)
         return self._last_epoch[transactions]
 
+    def has_too_large_weight(self, transactions: int) -> bool:
+        """True if a weight does not fit into 64 bits after so many transactions, so that the last one must fail."""
+        weights = self.epochs[self.epoch_after(transactions)].values()
+        return any(abs(weight) > LARGEST_WEIGHT for bag in weights for weight in bag.values())
+
 
 def survives_kills(server: Server, seed: int, kills: int, seen: Counter[str] | None = None) -> None:
     """Kills the writer of one database so many times; after each the database is as the oracle has it."""
@@ -192,9 +211,14 @@ def survives_kills(server: Server, seed: int, kills: int, seen: Counter[str] | N
         number = 0
         for kill in range(kills):
             before = number
-            number = server.run(
-                seed, number, directory, chance.random() * LONGEST, after_a_commit=chance.random() < 0.8
-            )
+            try:
+                number = server.run(
+                    seed, number, directory, chance.random() * LONGEST, after_a_commit=chance.random() < 0.8
+                )
+            except ChildFailedError as failed:
+                if past.has_too_large_weight(failed.number + 1):
+                    raise TooLargeError from failed
+                raise
             was_checkpointing = any(directory.glob("*.partial"))
             replay = DurableReplay(case.program, directory, program)
             replay.open()

@@ -49,6 +49,20 @@ def test_weights_multiply_along_a_join() -> None:
     assert run.commit({"A": [(1, 2)]}, {"B": [(2, 3)] * 2}) == {"C": {(1, 3): -3}}
 
 
+def test_a_weight_beyond_64_bits_is_an_error_and_the_last_commit_stays() -> None:
+    run = Running("""
+        input multiset M(x: u32)
+        output multiset Product(x: u32)
+        Product(x) :- M(x), M(x), M(x), M(x), M(x), M(x), M(x).
+    """)
+    assert run.commit({"M": [(1,)] * 511})["Product"] == {(1,): 511**7}
+    with pytest.raises(EvaluationError, match="weight of \\(1,\\) in `Product` does not fit into 64 bits") as raised:
+        run.commit({"M": [(1,)]})
+    assert raised.value.code == "E610"
+    assert run.rows("Product") == {(1,): 511**7}
+    assert run.commit(delete={"M": [(1,)] * 510})["Product"] == {(1,): 1 - 511**7}
+
+
 def test_a_weight_may_fall_below_zero_and_the_row_is_not_there() -> None:
     run = Running(COUNTS)
     assert run.commit(delete={"M": [(5,)]}) == {"All": {(5,): -1}}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Tables, add_weight, bag_to_words, words_to_bag
 from tidelog.engine.local.strata.group_by import Grouping
@@ -17,6 +18,8 @@ from tidelog.engine.local.strata.row_interpreter import Interpreter, Run, delta_
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Atom, Kind, Role, Rule
+
+LARGEST_WEIGHT = (1 << 63) - 1
 
 
 class WeightedStratum(MaterializedStratum):
@@ -138,7 +141,10 @@ class WeightedStratum(MaterializedStratum):
         return self.program.relations[atom.relation].kind is Kind.STREAM
 
     def _held(self) -> Facts:
-        """Returns the inserted and deleted rows, for the store; a stream has none."""
+        """Returns the inserted and deleted rows, for the store; a stream has none. Raises if a weight is too large."""
+        for row, change in self.table.delta.items():
+            if max(abs(change), abs(self.table.weight(row, new=True))) > LARGEST_WEIGHT:
+                raise self._too_large(row)
         if self.table.is_stream:
             return {}
         if self.is_new:
@@ -152,6 +158,14 @@ class WeightedStratum(MaterializedStratum):
         columns = len(self.relation.columns)
         rows = (self.rows_to_words(inserted, columns), self.rows_to_words(deleted, columns))
         return {self.numbers[self.relation.name]: rows}
+
+    def _too_large(self, row: Row) -> EvaluationError:
+        (shown,) = self.values.words_to_rows(self.rows_to_words([row], len(row)), self.relation)
+        return EvaluationError(
+            f"the weight of {shown} in `{self.relation.name}` does not fit into 64 bits; the last commit is intact",
+            code="E610",
+            help="a relation declared without `multiset` counts each row once",
+        )
 
 
 class LatestStratum(WeightedStratum):
