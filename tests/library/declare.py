@@ -1,13 +1,15 @@
-"""Types and a context for tests of extern functions, without a program."""
+"""Types and a context for tests of extern functions, and those functions by module, without a program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from tidelog.check.program import Attribute, Constructor, Field, TypeDefinition
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.library._runtime.extern import ExternContext
+from tidelog.library._runtime.registry import library_externs
 from tidelog.library._runtime.representations import LIBRARY_TYPES
 from tidelog.types import BOOL, DOUBLE, S128, STRING, NamedType, Type, TypeVariable
 from tidelog.values.definitions import Definitions
@@ -102,3 +104,9 @@ def context(*types: TypeDefinition, functions: Mapping[str, Callable[..., Any]] 
     table = {each.name: each for each in (*_BASIC, *types)}
     known = functions or {}
     return ExternContext(Definitions(table, LIBRARY_TYPES), table, lambda name, _: known[name])
+
+
+def externs_of(module: str) -> SimpleNamespace:
+    """Returns the extern functions of a module as attributes."""
+    found = {name.rpartition("::") for name in library_externs()}
+    return SimpleNamespace(**{name: library_externs()[f"{own}::{name}"] for own, _, name in found if own == module})

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.library.declare import context
-from tidelog.library import ddlog_std_collections as c
-from tidelog.library import group, hashset, tinyset
+from tests.library.declare import context, externs_of
+from tidelog.library import group
 from tidelog.library import map as map_module
-from tidelog.library import set as set_module
-from tidelog.library import vec as vec_module
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.types import BIGINT, DOUBLE, FLOAT, S8, STRING, U8, Type
 from tidelog.values.floats import NAN, single
@@ -20,6 +17,8 @@ from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet
 from tidelog.values.vec import Vec
 
+c, hashset, tinyset = externs_of("ddlog_std"), externs_of("hashset"), externs_of("tinyset")
+set_module, vec_module = externs_of("set"), externs_of("vec")
 GROUP = Group("key", [((1, "a"), 2), ((1, "b"), 1), ((2, "a"), 1)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.diagnostics.spans import Source
-from tidelog.library._runtime.extern import needs
+from tidelog.library._runtime.extern import needs_types
 from tidelog.library._runtime.registry import DIRECTORY, library_externs, library_modules
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
@@ -36,7 +36,7 @@ def test_extern_functions_take_their_declared_parameters() -> None:
         for item in declarations(module):
             if isinstance(item, ast.FunctionDeclaration) and item.body is None:
                 function = externs[f"{module}::{item.name.text}"]
-                before = 1 + len(_type_variables(item)) if _needs_types(function) else 0
+                before = 1 + len(_type_variables(item)) if needs_types(function) else 0
                 code = getattr(function, "__code__", None)
                 if code is not None and not code.co_flags & 0x04:
                     assert code.co_argcount == before + len(item.parameters), item.name.text
@@ -69,11 +69,6 @@ def test_no_two_extern_functions_of_a_module_share_a_name() -> None:
 def test_other_names_are_not_found(name: str) -> None:
     with pytest.raises(KeyError):
         library_externs()[name]
-
-
-def _needs_types(function: object) -> bool:
-    found = needs(function)
-    return found is not None and found.types
 
 
 def _type_variables(item: ast.FunctionDeclaration) -> set[str]:

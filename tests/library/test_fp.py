@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.library import fp
+from tests.library.declare import externs_of
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.library._runtime.registry import library_externs
 from tidelog.values.floats import NAN, float_text, single
 
 INF = math.inf
+fp = externs_of("fp")
 
 
 @pytest.mark.parametrize(

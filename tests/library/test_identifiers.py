@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.library import base64, uuid
+from tests.library.declare import externs_of
+from tidelog.library import base64
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.library.net import ipv4, ipv6
 from tidelog.values.vec import Vec
 
+uuid = externs_of("uuid")
 NUMBER = 0x0436430C2B02624C2032570501212B57
 TEXT = "0436430c-2b02-624c-2032-570501212b57"
 
@@ -50,7 +52,7 @@ def test_little_endian_turns_all_bytes_around() -> None:
 
 
 def test_a_name_in_a_namespace() -> None:
-    namespace = uuid.parse_str("5a5e7dd9-e3fb-49bb-b263-9bab25c95841").res  # type: ignore[attr-defined]
+    namespace = uuid.parse_str("5a5e7dd9-e3fb-49bb-b263-9bab25c95841").res
     name = Vec(b"namespace=nsA And podSelector=")
     assert uuid.to_hyphenated_lower(uuid.new_v5(namespace, name)) == "add8dd4c-920c-5c39-9386-a0c2ca6903fa"
 

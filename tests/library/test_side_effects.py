@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.library.declare import context, vec
-from tidelog.library import debug, intern, log
+from tests.library.declare import context, externs_of, vec
+from tidelog.library import debug, log
 from tidelog.library import print as print_module
 from tidelog.types import STRING, U8, U64
 from tidelog.values.group import Group
@@ -66,6 +66,7 @@ def test_a_group_of_inputs_is_split() -> None:
 
 
 def test_interned_text_has_a_number_of_its_own() -> None:
+    intern = externs_of("intern")
     first, second = intern.string_intern("unseen 1"), intern.string_intern("unseen 2")
     assert intern.istring_ord(second) == intern.istring_ord(first) + 1
     assert intern.istring_ord(intern.string_intern("unseen 1")) == intern.istring_ord(first)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.library import ddlog_std_strings as s
+from tests.library.declare import externs_of
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.vec import Vec
+
+s = externs_of("ddlog_std")
 
 
 def test_length_counts_bytes() -> None:

@@ -11,14 +11,14 @@ arguments; `needed` says which variables those are. Most functions need none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidelog.check.program import Function
 from tidelog.check.typed import Call, Closure, Expression, FunctionValue, Var, walk
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.library._runtime.extern import Needs, needs
+from tidelog.library._runtime.extern import needs_types
 from tidelog.types import Type, TypeVariable, parts
 from tidelog.values.definitions import substitute
 
@@ -29,7 +29,7 @@ IDENTITIES = frozenset(("ddlog_std::ref_new", "ddlog_std::deref", "internment::i
 class Signature:
     """What a caller has to know. `mutable` are the places of `mut` parameters; `needed` the variables it is passed.
 
-    `needs` says what else an extern function is given; None for the others.
+    `needs_types` is true for an extern function that is given the context and all types of its variables.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Signature:
     parameters: tuple[Type, ...]
     mutable: tuple[int, ...]
     needed: tuple[str, ...]
-    needs: Needs | None
+    needs_types: bool
     side_effects: bool
 
     def passed(self, type_arguments: Sequence[Type]) -> tuple[Type, ...]:
@@ -179,12 +179,8 @@ class Callees:
             )
 
     def _sign(self, functions: dict[str, Function]) -> None:
-        needed: dict[str, set[str]] = {}
         for id_, function in functions.items():
-            own = needs(self.extern(function)) if function.is_extern else None
-            everything = own is not None and own.types
-            needed[id_] = set(function.type_parameters) if everything else set()
-            self.signatures[id_] = _signature(function, own, needed[id_])
+            self.signatures[id_] = self._first_signature(function)
         # What a function needs grows with what those need that it calls, until nothing grows any more.
         changed = True
         while changed:
@@ -192,26 +188,30 @@ class Callees:
             for id_, function in functions.items():
                 if function.body is None:
                     continue
-                now = self.needed_by(function.body) & set(function.type_parameters)
-                effects = any(self.signatures[called].side_effects for called in self.called(function.body))
-                old = self.signatures[id_]
-                new = _signature(function, None, now, effects)
+                old, needed = self.signatures[id_], self.needed_by(function.body)
+                new = replace(
+                    old,
+                    needed=tuple(name for name in old.type_parameters if name in needed),
+                    side_effects=old.side_effects
+                    or any(self.signatures[called].side_effects for called in self.called(function.body)),
+                )
                 if new != old:
                     self.signatures[id_] = new
                     changed = True
 
-
-def _signature(function: Function, needs: Needs | None, needed: set[str], effects: bool = False) -> Signature:
-    return Signature(
-        function.id,
-        function.name,
-        function.type_parameters,
-        tuple(parameter.type for parameter in function.parameters),
-        _mutable(function),
-        tuple(name for name in function.type_parameters if name in needed),
-        needs,
-        effects or _has_effects(function),
-    )
+    def _first_signature(self, function: Function) -> Signature:
+        """Returns the signature of a function as if it called no other."""
+        types = function.is_extern and needs_types(self.extern(function))
+        return Signature(
+            function.id,
+            function.name,
+            function.type_parameters,
+            tuple(parameter.type for parameter in function.parameters),
+            _mutable(function),
+            function.type_parameters if types else (),
+            types,
+            _has_effects(function),
+        )
 
 
 def _mutable(function: Function) -> tuple[int, ...]:

@@ -108,9 +108,8 @@ class CompiledFunctions:
         found = self._functions.get(id_)
         if found is not None:
             return found
-        needs = self.callees.signatures[id_].needs
         python = self._externs[id_]
-        return partial(python, self.context) if needs is not None and needs.types else python
+        return partial(python, self.context) if self.callees.signatures[id_].needs_types else python
 
     def function_code(self, key: Key) -> FunctionCode:
         """Returns the code of function values that come from this program."""
@@ -161,7 +160,7 @@ class CompiledFunctions:
 
     def _compile(self, ids: Iterable[str]) -> None:
         functions = self.callees.reach(ids)
-        if any(self._asks_for_types(function) for function in functions):
+        if any(self.callees.signatures[function.id].needs_types for function in functions):
             functions += self.callees.reach(self._named_by_attributes())
         for function in functions:
             if function.is_extern:
@@ -182,10 +181,6 @@ class CompiledFunctions:
         scope = self.build(unit)
         for id_, name in unit.functions:
             self._functions[id_] = scope[name]
-
-    def _asks_for_types(self, function: Function) -> bool:
-        needs = self.callees.signatures[function.id].needs
-        return needs is not None and needs.types
 
     def _named_by_attributes(self) -> list[str]:
         """Returns the functions that extern functions may find by their names, because an attribute of a field has

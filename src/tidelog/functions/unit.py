@@ -82,7 +82,7 @@ class UnitWriter:
 
     def before_arguments(self, signature: Signature) -> tuple[str, ...]:
         """Returns the arguments of a call that come before types and values."""
-        return (self.link(ContextLink()),) if signature.needs is not None and signature.needs.types else ()
+        return (self.link(ContextLink()),) if signature.needs_types else ()
 
     def type_name(self, type_: Type) -> str:
         return self.link(TypeLink(type_))

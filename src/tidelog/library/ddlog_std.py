@@ -7,11 +7,12 @@ from typing import Any
 from xxhash import xxh32_intdigest, xxh64_intdigest
 
 from tidelog.library._runtime.any_value import AnyValue
-from tidelog.library._runtime.extern import ExternContext, extern
+from tidelog.library._runtime.extern import ExternContext, Externs, extern
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.types import BigIntType, BitType, SignedType, Type, wrap
 from tidelog.values.default import default_value
+from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 from tidelog.values.text import debug_text, plain_text
 from tidelog.values.vec import Vec
@@ -76,16 +77,6 @@ def from_any(context: ExternContext, type_: Type, value: AnyValue) -> Struct:
     return Some(value.value) if value.type == type_ else NONE
 
 
-@extern
-def ref_new(value: Any) -> Any:
-    return value
-
-
-@extern
-def deref(value: Any) -> Any:
-    return value
-
-
 # Values as text
 
 
@@ -109,3 +100,6 @@ def hex(context: ExternContext, type_: Type, value: int) -> str:
             return f"{value & (1 << native) - 1:x}"
         case _:
             raise ValueError(f"hex() wants an integer, not a value of type {type_}")
+
+
+EXTERNS: Externs = {"ref_new": itself, "deref": itself}

@@ -6,9 +6,10 @@ A function with a `mut` parameter returns its result and the new collection.
 from __future__ import annotations
 
 from itertools import chain, repeat
+from operator import contains
 from typing import Any
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Some, at
 from tidelog.values.group import Group
 from tidelog.values.maps import Map
@@ -23,28 +24,8 @@ _Unit = tuple[()]
 
 
 @extern
-def vec_empty() -> Vec:
-    return Vec()
-
-
-@extern
 def vec_with_length(size: int, value: Any) -> Vec:
     return Vec(repeat(value, size))
-
-
-@extern
-def vec_len(v: Vec) -> int:
-    return len(v)
-
-
-@extern
-def vec_nth(v: Vec, n: int) -> Struct:
-    return at(v, n)
-
-
-@extern
-def vec_contains(v: Vec, value: Any) -> bool:
-    return value in v
 
 
 @extern
@@ -102,27 +83,7 @@ def vec_unzip(v: Vec) -> tuple[Vec, Vec]:
     return Vec(left for left, _ in v), Vec(right for _, right in v)
 
 
-@extern
-def vec_to_set(v: Vec) -> Set:
-    return Set(v)
-
-
-@extern
-def vec_to_map(v: Vec) -> Map:
-    return Map(v)
-
-
 # Maps
-
-
-@extern
-def map_empty() -> Map:
-    return Map()
-
-
-@extern
-def map_size(m: Map) -> int:
-    return len(m)
 
 
 @extern
@@ -133,11 +94,6 @@ def map_get(m: Map, key: Any) -> Struct:
 
 
 @extern
-def map_contains_key(m: Map, key: Any) -> bool:
-    return key in m
-
-
-@extern
 def map_insert(m: Map, key: Any, value: Any) -> tuple[_Unit, Map]:
     return (), m.insert(key, value)
 
@@ -145,11 +101,6 @@ def map_insert(m: Map, key: Any, value: Any) -> tuple[_Unit, Map]:
 @extern
 def map_remove(m: Map, key: Any) -> tuple[Struct, Map]:
     return map_get(m, key), m.remove(key)
-
-
-@extern
-def map_union(left: Map, right: Map) -> Map:
-    return left.union(right)
 
 
 @extern
@@ -176,28 +127,8 @@ def map_nth_value(m: Map, n: int) -> Struct:
 
 
 @extern
-def set_empty() -> Set:
-    return Set()
-
-
-@extern
 def set_singleton(value: Any) -> Set:
     return Set((value,))
-
-
-@extern
-def set_size(s: Set) -> int:
-    return len(s)
-
-
-@extern
-def set_contains(s: Set, value: Any) -> bool:
-    return value in s
-
-
-@extern
-def set_nth(s: Set, n: int) -> Struct:
-    return at(s, n)
 
 
 @extern
@@ -206,28 +137,8 @@ def set_insert(s: Set, value: Any) -> tuple[_Unit, Set]:
 
 
 @extern
-def set_to_vec(s: Set) -> Vec:
-    return Vec(s)
-
-
-@extern
-def set_union(left: Set, right: Set) -> Set:
-    return left.union(right)
-
-
-@extern
 def set_unions(sets: Vec) -> Set:
     return Set(chain.from_iterable(sets))
-
-
-@extern
-def set_intersection(left: Set, right: Set) -> Set:
-    return left.intersection(right)
-
-
-@extern
-def set_difference(left: Set, right: Set) -> Set:
-    return left.difference(right)
 
 
 # Groups
@@ -236,11 +147,6 @@ def set_difference(left: Set, right: Set) -> Set:
 @extern
 def group_key(g: Group) -> Any:
     return g.key
-
-
-@extern
-def group_count_distinct(g: Group) -> int:
-    return len(g)
 
 
 @extern
@@ -291,6 +197,25 @@ def group_set_unions(g: Group) -> Set:
     return Set(chain.from_iterable(g.values))
 
 
-@extern
-def group_setref_unions(g: Group) -> Set:
-    return Set(chain.from_iterable(g.values))
+EXTERNS: Externs = {
+    "vec_empty": Vec,
+    "vec_len": len,
+    "vec_nth": at,
+    "vec_contains": contains,
+    "vec_to_set": Set,
+    "vec_to_map": Map,
+    "map_empty": Map,
+    "map_size": len,
+    "map_contains_key": contains,
+    "map_union": Map.union,
+    "set_empty": Set,
+    "set_size": len,
+    "set_nth": at,
+    "set_contains": contains,
+    "set_to_vec": Vec,
+    "set_union": Set.union,
+    "set_intersection": Set.intersection,
+    "set_difference": Set.difference,
+    "group_count_distinct": len,
+    "group_setref_unions": group_set_unions,
+}

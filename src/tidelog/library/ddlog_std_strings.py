@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from operator import contains
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
@@ -17,21 +18,6 @@ _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x20
 @extern
 def string_len(s: str) -> int:
     return len(s) if s.isascii() else len(s.encode())
-
-
-@extern
-def string_contains(s: str, part: str) -> bool:
-    return part in s
-
-
-@extern
-def string_starts_with(s: str, prefix: str) -> bool:
-    return s.startswith(prefix)
-
-
-@extern
-def string_ends_with(s: str, suffix: str) -> bool:
-    return s.endswith(suffix)
 
 
 @extern
@@ -57,23 +43,8 @@ def string_split(s: str, separator: str) -> Vec:
 
 
 @extern
-def string_replace(s: str, old: str, new: str) -> str:
-    return s.replace(old, new)
-
-
-@extern
 def string_trim(s: str) -> str:
     return s.strip(_WHITE_SPACE)
-
-
-@extern
-def string_to_lowercase(s: str) -> str:
-    return s.lower()
-
-
-@extern
-def string_to_uppercase(s: str) -> str:
-    return s.upper()
 
 
 @extern
@@ -125,3 +96,13 @@ def _within(s: str, pattern: re.Pattern[str], low: int, end: int) -> Struct:
     found = pattern.fullmatch(s)
     number = int(found[1]) * (-1 if s.startswith("-") else 1) if found else end
     return Some(number) if low <= number < end else NONE
+
+
+EXTERNS: Externs = {
+    "string_contains": contains,
+    "string_starts_with": str.startswith,
+    "string_ends_with": str.endswith,
+    "string_replace": str.replace,
+    "string_to_lowercase": str.lower,
+    "string_to_uppercase": str.upper,
+}

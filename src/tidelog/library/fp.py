@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.floats import NAN, double, quotient, single
 from tidelog.values.structs import Struct
@@ -245,31 +245,6 @@ def nan_f() -> float:
 
 
 @extern
-def nan_d() -> float:
-    return NAN
-
-
-@extern
-def is_nan_f(x: float) -> bool:
-    return math.isnan(x)
-
-
-@extern
-def is_nan_d(x: float) -> bool:
-    return math.isnan(x)
-
-
-@extern
-def is_infinite_f(x: float) -> bool:
-    return math.isinf(x)
-
-
-@extern
-def is_infinite_d(x: float) -> bool:
-    return math.isinf(x)
-
-
-@extern
 def is_finite_f(x: float) -> bool:
     return math.isfinite(x) and abs(x) >= _SMALLEST_SINGLE
 
@@ -281,11 +256,6 @@ def is_finite_d(x: float) -> bool:
 
 @extern
 def int_from_f(x: float) -> Struct:
-    return Some(math.trunc(x)) if math.isfinite(x) else NONE
-
-
-@extern
-def int_from_d(x: float) -> Struct:
     return Some(math.trunc(x)) if math.isfinite(x) else NONE
 
 
@@ -307,3 +277,13 @@ def _not_a_number(s: str) -> str | None:
     if not s:
         return "cannot parse float from empty string"
     return None if _LITERAL.fullmatch(s) else "invalid float literal"
+
+
+EXTERNS: Externs = {
+    "nan_d": nan_f,
+    "is_nan_f": math.isnan,
+    "is_nan_d": math.isnan,
+    "is_infinite_f": math.isinf,
+    "is_infinite_d": math.isinf,
+    "int_from_d": int_from_f,
+}

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from tidelog.library._runtime.extern import transformer
+from tidelog.library._runtime.extern import Externs, extern
 
 _End = Callable[[Any], Any]
 _Pairs = AbstractSet[tuple[Any, Any]]
 _Graph = dict[Any, list[Any]]
 
 
-@transformer
+@extern
 def SCC(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
     pairs = _pairs(edges, source, target)
     forward, backward = _neighbours(pairs), _neighbours((end, start) for start, end in pairs)
@@ -32,7 +32,7 @@ def SCC(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # n
     return (frozenset((node, component[node]) for node in on_cycle),)
 
 
-@transformer
+@extern
 def ConnectedComponents(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
     pairs = _pairs(edges, source, target)
     forward = _neighbours(pairs)
@@ -44,12 +44,7 @@ def ConnectedComponents(edges: Iterable[Any], source: _End, target: _End) -> tup
     return (frozenset(label.items()),)
 
 
-@transformer
-def ConnectedComponents64(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
-    return ConnectedComponents(edges, source, target)
-
-
-@transformer
+@extern
 def UnsafeBidirectionalEdges(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
     pairs = _pairs(edges, source, target)
     return (frozenset((start, end) for start, end in pairs if start != end and (end, start) in pairs),)
@@ -96,3 +91,6 @@ def _finished(graph: _Graph) -> Iterator[Any]:
             else:
                 path.pop()
                 yield node
+
+
+EXTERNS: Externs = {"ConnectedComponents64": ConnectedComponents}

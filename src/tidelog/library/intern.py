@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from threading import Lock
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
+from tidelog.values.externs import itself
 
 _numbers: dict[str, int] = {}
 _lock = Lock()
@@ -20,14 +21,12 @@ def string_intern(s: str) -> str:
 
 
 @extern
-def istring_str(s: str) -> str:
-    return s
-
-
-@extern
 def istring_ord(s: str) -> int:
     number = _numbers.get(s)
     if number is None:
         with _lock:
             number = _numbers.setdefault(s, len(_numbers))
     return number
+
+
+EXTERNS: Externs = {"istring_str": itself}

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tidelog.library._runtime.extern import Externs
+from tidelog.library.ddlog_std_strings import string_join
+from tidelog.values.externs import itself
 
-from tidelog.library._runtime.extern import extern
-from tidelog.values.vec import Vec
-
-
-@extern
-def intern(value: Any) -> Any:
-    return value
-
-
-@extern
-def ival(value: Any) -> Any:
-    return value
-
-
-@extern
-def istring_join(strings: Vec, separator: str) -> str:
-    return separator.join(strings)
+EXTERNS: Externs = {"intern": itself, "ival": itself, "istring_join": string_join}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import Err, Ok
 from tidelog.library._time import calendar as calendar
 from tidelog.library._time.format import WEEKDAYS, BadFormatError, format_moment
@@ -21,6 +21,7 @@ from tidelog.library._time.moment import (
     zoned_text,
 )
 from tidelog.library._time.parse import BadTextError, parse_moment, parse_rfc2822, parse_rfc3339
+from tidelog.values.externs import itself
 from tidelog.values.structs import Shape, Struct, classes
 
 (DateTime,) = classes(Shape("time::DateTime", (("time::DateTime", ("date", "time")),), False))
@@ -68,11 +69,6 @@ def time_parse(text: str, format: str) -> Struct:
 @extern
 def time_format(time: str, format: str) -> Struct:
     return _formatted(read_time(time), format)
-
-
-@extern
-def time2string(time: str) -> str:
-    return time
 
 
 # Dates
@@ -146,11 +142,6 @@ def date_parse(text: str, format: str) -> Struct:
 @extern
 def date_format(date: str, format: str) -> Struct:
     return _formatted(read_date(date), format)
-
-
-@extern
-def date2string(date: str) -> str:
-    return date
 
 
 # Dates with times
@@ -253,3 +244,6 @@ def _date_time(moment: Moment) -> Struct:
 
 def _moment(value: Any) -> Moment:
     return Moment(read_date(value.date).days, read_time(value.time).nanoseconds)
+
+
+EXTERNS: Externs = {"time2string": itself, "date2string": itself}

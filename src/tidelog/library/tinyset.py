@@ -3,73 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain
+from operator import contains, not_
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import at
+from tidelog.library.ddlog_std_collections import set_insert
+from tidelog.library.hashset import hashset_singleton, hashset_unions
 from tidelog.values.group import Group
 from tidelog.values.sets import SizedSet
-from tidelog.values.structs import Struct
-from tidelog.values.vec import Vec
-
-
-@extern
-def empty() -> SizedSet:
-    return SizedSet()
-
-
-@extern
-def singleton(value: int) -> SizedSet:
-    return SizedSet((value,))
-
-
-@extern
-def size(s: SizedSet) -> int:
-    return len(s)
-
-
-@extern
-def is_empty(s: SizedSet) -> bool:
-    return not len(s)
-
-
-@extern
-def contains(s: SizedSet, value: int) -> bool:
-    return value in s
-
-
-@extern
-def nth(s: SizedSet, n: int) -> Struct:
-    return at(s, n)
-
-
-@extern
-def insert(s: SizedSet, value: int) -> tuple[tuple[()], SizedSet]:
-    return (), s.add(value)
-
-
-@extern
-def insert_imm(s: SizedSet, value: int) -> SizedSet:
-    return s.add(value)
-
-
-@extern
-def union(left: SizedSet, right: SizedSet) -> SizedSet:
-    return left.union(right)
-
-
-@extern
-def unions(sets: Vec) -> SizedSet:
-    return SizedSet(chain.from_iterable(sets))
-
-
-@extern
-def intersection(left: SizedSet, right: SizedSet) -> SizedSet:
-    return left.intersection(right)
-
-
-@extern
-def difference(left: SizedSet, right: SizedSet) -> SizedSet:
-    return left.difference(right)
 
 
 @extern
@@ -82,6 +23,18 @@ def group_set_unions(g: Group) -> SizedSet:
     return SizedSet(chain.from_iterable(g.values))
 
 
-@extern
-def group_setref_unions(g: Group) -> SizedSet:
-    return SizedSet(chain.from_iterable(g.values))
+EXTERNS: Externs = {
+    "empty": SizedSet,
+    "singleton": hashset_singleton,
+    "size": len,
+    "is_empty": not_,
+    "nth": at,
+    "contains": contains,
+    "insert": set_insert,
+    "insert_imm": SizedSet.add,
+    "union": SizedSet.union,
+    "unions": hashset_unions,
+    "intersection": SizedSet.intersection,
+    "difference": SizedSet.difference,
+    "group_setref_unions": group_set_unions,
+}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.library._url.text import PORTS, BadUrlError, normal_url, url_parts
+from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 
 
@@ -16,11 +17,6 @@ def url_parse(text: str) -> Struct:
 @extern
 def join(url: str, other: str) -> Struct:
     return _parsed(other, url)
-
-
-@extern
-def url_to_string(url: str) -> str:
-    return url
 
 
 @extern
@@ -98,3 +94,6 @@ def _parsed(text: str, base: str | None) -> Struct:
 
 def _if_any(text: str | None) -> Struct:
     return Some(text) if text else NONE
+
+
+EXTERNS: Externs = {"url_to_string": itself}

@@ -6,8 +6,9 @@ from hashlib import sha1
 from itertools import accumulate
 from uuid import NAMESPACE_DNS, NAMESPACE_OID, NAMESPACE_URL, NAMESPACE_X500, UUID
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import Err, Ok
+from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 
@@ -49,23 +50,8 @@ def new_v5(namespace: int, name: Vec) -> int:
 
 
 @extern
-def from_u128(number: int) -> int:
-    return number
-
-
-@extern
 def from_u128_le(number: int) -> int:
-    return _reversed(number)
-
-
-@extern
-def as_u128(uuid: int) -> int:
-    return uuid
-
-
-@extern
-def to_u128_le(uuid: int) -> int:
-    return _reversed(uuid)
+    return int.from_bytes(number.to_bytes(16, "little"), "big")
 
 
 @extern
@@ -115,10 +101,6 @@ def to_urn_upper(uuid: int) -> str:
     return _URN + to_hyphenated_upper(uuid)
 
 
-def _reversed(number: int) -> int:
-    return int.from_bytes(number.to_bytes(16, "little"), "big")
-
-
 def _wrong_length(size: int) -> str:
     return f"invalid length: expected one of [36, 32], found {size}"
 
@@ -145,3 +127,6 @@ def _problem(text: str, size: int) -> str | None:
             return f"invalid character: expected {wanted}, found {char} at {at}"
         at += len(char.encode())
     return None if digits == 32 else _wrong_group(12, digits - 20, group)
+
+
+EXTERNS: Externs = {"from_u128": itself, "as_u128": itself, "to_u128_le": from_u128_le}

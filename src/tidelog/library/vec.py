@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tidelog.library._runtime.arg_min_max import arg_max, arg_min
-from tidelog.library._runtime.extern import extern
-from tidelog.values.structs import Struct
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.values.vec import Vec
 
 
@@ -16,11 +15,4 @@ def vec_sort_by(v: Vec, f: Callable[[Any], Any]) -> tuple[tuple[()], Vec]:
     return (), Vec(sorted(v, key=f))
 
 
-@extern
-def vec_arg_min(v: Vec, f: Callable[[Any], Any]) -> Struct:
-    return arg_min(v, f)
-
-
-@extern
-def vec_arg_max(v: Vec, f: Callable[[Any], Any]) -> Struct:
-    return arg_max(v, f)
+EXTERNS: Externs = {"vec_arg_min": arg_min, "vec_arg_max": arg_max}

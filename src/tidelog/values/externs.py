@@ -57,7 +57,8 @@ class ExternType:
     typed: Callable[[Type, Any, Any], Any] | None = None
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """Returns the value: what is held as its inner value needs no conversion."""
     return value
 
 
@@ -82,9 +83,9 @@ def _group_together(parts: tuple[Any, Iterable[Any]]) -> Group:
 
 
 BUILT_IN = {
-    "ddlog_std::Ref": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
-    "internment::Intern": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
-    "intern::IObj": ExternType(ExternKind.TRANSPARENT, _argument, _itself),
+    "ddlog_std::Ref": ExternType(ExternKind.TRANSPARENT, _argument, itself),
+    "internment::Intern": ExternType(ExternKind.TRANSPARENT, _argument, itself),
+    "intern::IObj": ExternType(ExternKind.TRANSPARENT, _argument, itself),
     "ddlog_std::Vec": ExternType(ExternKind.SEQUENCE, _argument, Vec),
     "ddlog_std::Set": ExternType(ExternKind.SEQUENCE, _argument, Set.of_sorted, debug_brackets=("{", ", ", "}")),
     "ddlog_std::Map": ExternType(ExternKind.SEQUENCE, _pair, Map.of_sorted, debug_brackets=("{", ", ", "}")),

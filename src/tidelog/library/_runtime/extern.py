@@ -12,14 +12,17 @@ the empty tuple. An impossible request (a text cut inside a character) is a Valu
 
 The types are those of the function's type variables, in the order in which its declaration mentions them first.
 
-A `@transformer` takes relations (any iterables of rows) and functions in the order of its inputs, and returns a tuple
-with a set of rows for each output.
+An extern function that Python or another module has already, under any name, is in the table `EXTERNS` of its module:
+
+    EXTERNS: Externs = {"vec_len": len}          called as  len(v)
+
+A transformer is marked in the same way. It takes relations (any iterables of rows) and functions in the order of its
+inputs, and returns a tuple with a set of rows for each output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from tidelog.check.program import TypeDefinition
@@ -27,16 +30,9 @@ from tidelog.types import Type
 from tidelog.values.definitions import Definitions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Externs = Mapping[str, Callable[..., Any]]
 
-_MARK = "__tidelog_extern__"
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """The arguments of an extern function before its own: nothing, or the context and types."""
-
-    types: bool = False
-    transformer: bool = False
+_MARK = "__tidelog_needs_types__"
 
 
 @overload
@@ -48,26 +44,23 @@ def extern(*, needs_types: bool) -> Callable[[Function], Function]: ...
 
 
 def extern(function: Function | None = None, *, needs_types: bool = False) -> Function | Callable[[Function], Function]:
-    """Marks an extern function, and notes its needs."""
-    needs = Needs(types=needs_types)
+    """Marks an extern function, and notes whether it is given the context and types before its arguments."""
 
     def mark(function: Function) -> Function:
-        setattr(function, _MARK, needs)
+        setattr(function, _MARK, needs_types)
         return function
 
     return mark if function is None else mark(function)
 
 
-def transformer(function: Function) -> Function:
-    """Marks an extern transformer."""
-    setattr(function, _MARK, Needs(transformer=True))
-    return function
+def is_marked(value: object) -> bool:
+    """True for a function that is marked as extern."""
+    return isinstance(getattr(value, _MARK, None), bool)
 
 
-def needs(function: object) -> Needs | None:
-    """Returns the needs of a marked function; None for anything else."""
-    found = getattr(function, _MARK, None)
-    return found if isinstance(found, Needs) else None
+def needs_types(function: object) -> bool:
+    """True for a marked function that is given the context and types before its arguments."""
+    return getattr(function, _MARK, None) is True
 
 
 class ExternContext:

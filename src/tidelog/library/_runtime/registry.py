@@ -1,7 +1,7 @@
 """The library's extern functions and transformers by their qualified names: `ddlog_std::vec_push`, `net::ipv4::…`.
 
-A Python module is imported by the first lookup of one of its functions. Only functions marked as extern are found; a
-name from a program never reaches anything else.
+A Python module is imported by the first lookup of one of its functions. Only functions that are marked as extern, or in
+the table `EXTERNS` of the module, are found; a name from a program never reaches anything else.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from tidelog.library._runtime.extern import needs
+from tidelog.library._runtime.extern import Externs, is_marked
 
 DIRECTORY = Path(__file__).parents[1]
 
@@ -21,7 +20,7 @@ DIRECTORY = Path(__file__).parents[1]
 _PARTS = {"ddlog_std": ("ddlog_std", "ddlog_std_strings", "ddlog_std_collections")}
 
 
-def library_externs() -> Mapping[str, Callable[..., Any]]:
+def library_externs() -> Externs:
     """Returns all extern functions by name; a lookup imports one module, iteration imports all."""
     return _Externs()
 
@@ -35,18 +34,12 @@ def library_modules() -> tuple[str, ...]:
 class _Externs(Mapping[str, Callable[..., Any]]):
     def __getitem__(self, name: str) -> Callable[..., Any]:
         module, _, function = name.rpartition("::")
-        if module in _python_modules():
-            for part in _parts(module):
-                found: Any = vars(part).get(function)
-                if _belongs(found, part):
-                    extern: Callable[..., Any] = found
-                    return extern
+        if module in _python_modules() and function in _functions(module):
+            return _functions(module)[function]
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        for module in sorted(_python_modules()):
-            for part in _parts(module):
-                yield from (f"{module}::{name}" for name, value in vars(part).items() if _belongs(value, part))
+        return (f"{module}::{name}" for module in sorted(_python_modules()) for name in _functions(module))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -60,11 +53,14 @@ def _python_modules() -> frozenset[str]:
     )
 
 
-def _parts(module: str) -> Iterator[ModuleType]:
+@cache
+def _functions(module: str) -> Externs:
+    """Returns the extern functions that the Python of a module defines, and does not only import, or that are in its
+    table."""
+    found: dict[str, Callable[..., Any]] = {}
     for part in _PARTS.get(module, (module,)):
-        yield import_module(f"tidelog.library.{part.replace('::', '.')}")
-
-
-def _belongs(value: object, part: ModuleType) -> bool:
-    """True for an extern function that the module defines, and does not only import."""
-    return needs(value) is not None and getattr(value, "__module__", None) == part.__name__
+        python = import_module(f"tidelog.library.{part.replace('::', '.')}")
+        own = {name: each for name, each in vars(python).items() if is_marked(each)}
+        found |= {name: each for name, each in own.items() if each.__module__ == python.__name__}
+        found |= vars(python).get("EXTERNS", {})
+    return found

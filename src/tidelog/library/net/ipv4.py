@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv4Address
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
-
-
-@extern
-def ipv4_from_u32(number: int) -> int:
-    return number
-
-
-@extern
-def ipv4_to_u32(address: int) -> int:
-    return address
 
 
 @extern
@@ -36,3 +27,6 @@ def ipv4_from_str(text: str) -> Struct:
 @extern
 def ipv4Addr2string(address: int) -> str:  # noqa: N802
     return str(IPv4Address(address))
+
+
+EXTERNS: Externs = {"ipv4_from_u32": itself, "ipv4_to_u32": itself}

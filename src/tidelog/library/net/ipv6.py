@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from tidelog.library._runtime.extern import extern
+from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
-
-
-@extern
-def ipv6_from_u128(number: int) -> int:
-    return number
-
-
-@extern
-def ipv6_to_u128(address: int) -> int:
-    return address
 
 
 @extern
@@ -59,3 +50,6 @@ def ipv6Addr2string(address: int) -> str:  # noqa: N802
     if above == 0 and low > 1:
         return f"::{IPv4Address(low)}"
     return str(IPv6Address(address))
+
+
+EXTERNS: Externs = {"ipv6_from_u128": itself, "ipv6_to_u128": itself}
