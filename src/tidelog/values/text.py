@@ -11,21 +11,11 @@ interned prints as what is inside. A writer is made once for each type, and can 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from tidelog import types
 from tidelog.deep_recursion import at_any_depth
-from tidelog.types import (
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    FunctionType,
-    NamedType,
-    SignedType,
-    StringType,
-    TupleType,
-    Type,
-)
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import float_text
@@ -35,23 +25,23 @@ from tidelog.values.quote import quote
 Writer = Callable[[Any], str]
 
 
-def record_writer(type_: Type, definitions: Definitions) -> Writer:
+def record_writer(type_: types.Type, definitions: Definitions) -> Writer:
     """`record_text` for many values of one type."""
     write = definitions.keep(_record_writer, type_)
     return lambda value: at_any_depth(write, value)
 
 
-def record_text(value: Any, type_: Type, definitions: Definitions) -> str:
+def record_text(value: Any, type_: types.Type, definitions: Definitions) -> str:
     """Returns the text of a value in the output of the command line."""
     return at_any_depth(definitions.keep(_record_writer, type_), value)
 
 
-def debug_text(value: Any, type_: Type, definitions: Definitions) -> str:
+def debug_text(value: Any, type_: types.Type, definitions: Definitions) -> str:
     """Returns the text that `to_string_debug` gives."""
     return at_any_depth(definitions.keep(_debug_writer, type_), value)
 
 
-def plain_text(value: Any, type_: Type, definitions: Definitions) -> str:
+def plain_text(value: Any, type_: types.Type, definitions: Definitions) -> str:
     """Returns the text that `to_string` and `${}` give for a value of a built-in type; a string is itself."""
     return at_any_depth(definitions.keep(_plain_writer, type_), value)
 
@@ -81,80 +71,62 @@ def integer_of_text(digits: str) -> int:
 
 def function_text(value: FunctionValue, definitions: Definitions) -> str:
     """`<closure: CODE, captured_args: VALUES>`"""
-    types = dict(zip(value.code.type_parameters, value.types))
+    meaning = dict(zip(value.code.type_parameters, value.types))
     captured = [
-        debug_text(each, substitute(type_, types), definitions)
+        debug_text(each, substitute(type_, meaning), definitions)
         for each, type_ in zip(value.captured, value.code.captured)
     ]
     arguments = captured[0] if len(captured) == 1 else f"({', '.join(captured)})"
     return f"<closure: {value.code.text}, captured_args: {arguments}>"
 
 
-def _record_writer(definitions: Definitions, type_: Type) -> Writer:
+def _plain_writer(definitions: Definitions, type_: types.Type) -> Writer:
     match type_:
-        case FunctionType():
-            return lambda value: quote(function_text(value, definitions))
-        case NamedType() if (extern := definitions.extern(type_)) is not None:
-            return _record_extern(definitions, type_, extern)
-        case NamedType():
-            return _struct_writer(definitions, type_, _record_writer, ", ", named=True)
-        case _:
-            return _simple_writer(definitions, type_, _record_writer)
-
-
-def _debug_writer(definitions: Definitions, type_: Type) -> Writer:
-    match type_:
-        case FunctionType():
-            return lambda value: function_text(value, definitions)
-        case FloatType(width):
-            return lambda value: f"OrderedFloat({_with_fraction(float_text(value, width))})"
-        case NamedType() if (extern := definitions.extern(type_)) is not None:
-            return _debug_extern(definitions, type_, extern)
-        case NamedType():
-            return _struct_writer(definitions, type_, _debug_writer, ",", named=False)
-        case _:
-            return _simple_writer(definitions, type_, _debug_writer)
-
-
-def _plain_writer(definitions: Definitions, type_: Type) -> Writer:
-    match type_:
-        case StringType():
+        case types.StringType():
             return str
-        case FunctionType():
-            return lambda value: function_text(value, definitions)
-        case NamedType(_, arguments) if (extern := definitions.extern(type_)) and extern.kind is ExternKind.TRANSPARENT:
-            return definitions.keep(_plain_writer, extern.inner(*arguments))
+        case types.FunctionType():
+            return partial(function_text, definitions=definitions)
+        case types.NamedType() if (extern := definitions.extern(type_)) and extern.kind is ExternKind.TRANSPARENT:
+            return definitions.keep(_plain_writer, extern.inner(*type_.arguments))
         case _:
             return definitions.keep(_record_writer, type_)
 
 
-def _simple_writer(definitions: Definitions, type_: Type, of: Callable[[Definitions, Type], Writer]) -> Writer:
-    """Returns the writer of a type that is written the same in records and for debugging; `of` makes those of its
-    parts."""
+def _writer(definitions: Definitions, type_: types.Type, *, debug: bool) -> Writer:
+    """Returns the writer of record text or of debug text; the two differ in few places."""
+    of = _debug_writer if debug else _record_writer
     match type_:
-        case BoolType():
+        case types.BoolType():
             return lambda value: "true" if value else "false"
-        case BitType() | SignedType() | BigIntType():
+        case types.BitType() | types.SignedType() | types.BigIntType():
             return integer_text
-        case FloatType(width):
+        case types.FloatType(width) if debug:
+            return lambda value: f"OrderedFloat({_with_fraction(float_text(value, width))})"
+        case types.FloatType(width):
             return lambda value: float_text(value, width)
-        case StringType():
+        case types.StringType():
             return quote
-        case TupleType(items):
+        case types.TupleType(items):
             writers = [definitions.keep(of, item) for item in items]
             return lambda value: f"({', '.join([write(item) for write, item in zip(writers, value)])})"
+        case types.FunctionType() if debug:
+            return lambda value: function_text(value, definitions)
+        case types.FunctionType():
+            return lambda value: quote(function_text(value, definitions))
+        case types.NamedType() if (extern := definitions.extern(type_)) is not None:
+            return _extern_writer(definitions, type_, extern, debug)
+        case types.NamedType():
+            return _struct_writer(definitions, type_, debug)
         case _:
             raise AssertionError(f"{type_} is not a type of values")
 
 
-def _struct_writer(
-    definitions: Definitions,
-    type_: NamedType,
-    of: Callable[[Definitions, Type], Writer],
-    separator: str,
-    *,
-    named: bool,
-) -> Writer:
+_record_writer = partial(_writer, debug=False)
+_debug_writer = partial(_writer, debug=True)
+
+
+def _struct_writer(definitions: Definitions, type_: types.NamedType, debug: bool) -> Writer:
+    of, separator = (_debug_writer, ",") if debug else (_record_writer, ", ")
     variants = definitions.variants(type_)
     # The writers of the fields are made when they are needed, for a type may hold itself, even with other arguments.
     # All other types are finite.
@@ -165,7 +137,7 @@ def _struct_writer(
         variant, own = variants[index], fields[index]
         if own is None:
             own = fields[index] = [
-                (f".{name} = " if named else "", position, definitions.keep(of, field))
+                ("" if debug else f".{name} = ", position, definitions.keep(of, field))
                 for position, (name, field) in enumerate(variant.fields, variant.start)
             ]
         parts = [label + part(value[position]) for label, position, part in own]
@@ -174,59 +146,30 @@ def _struct_writer(
     return write
 
 
-def _record_extern(definitions: Definitions, type_: NamedType, extern: ExternType) -> Writer:
-    if extern.record_text is not None:
-        return extern.record_text
+def _extern_writer(definitions: Definitions, type_: types.NamedType, extern: ExternType, debug: bool) -> Writer:
+    own = extern.debug_text if debug else extern.record_text
+    if own is not None:
+        return own
+    of = _debug_writer if debug else _record_writer
+    inner_type, take = extern.inner(*type_.arguments), extern.take
     if type_.name == "ddlog_std::Group":
-        return _group_writer(definitions, type_, extern, _record_writer, ".key = ", ", .vals = ")
-    inner = definitions.keep(_record_writer, extern.inner(*type_.arguments))
-    match extern.kind:
-        case ExternKind.TRANSPARENT:
-            return inner
-        case ExternKind.SEQUENCE:
-            return lambda value: f"[{', '.join(map(inner, value))}]"
-        case ExternKind.OTHER:
-            return _taking(extern, inner)
-
-
-def _debug_extern(definitions: Definitions, type_: NamedType, extern: ExternType) -> Writer:
-    if extern.debug_text is not None:
-        return extern.debug_text
-    if type_.name == "ddlog_std::Group":
-        return _group_writer(definitions, type_, extern, _debug_writer, "", ",")
-    inner_type = extern.inner(*type_.arguments)
-    inner = definitions.keep(_debug_writer, inner_type)
-    if type_.name == "ddlog_std::Map":
-        key, item = (definitions.keep(_debug_writer, argument) for argument in type_.arguments)
+        assert isinstance(inner_type, types.TupleType)
+        key, values = (definitions.keep(of, item) for item in inner_type.items)
+        start, then = ("", ",") if debug else (".key = ", ", .vals = ")
+        return lambda value: f"ddlog_std::DDlogGroup{{{start}{key(value.key)}{then}{values(value.items)}}}"
+    if debug and type_.name == "ddlog_std::Map":
+        key, item = (definitions.keep(of, argument) for argument in type_.arguments)
         return lambda value: f"{{{', '.join([f'{key(k)}: {item(v)}' for k, v in value])}}}"
-    before, between, after = extern.debug_brackets
+    inner = definitions.keep(of, inner_type)
+    before, between, after = extern.debug_brackets if debug else ("[", ", ", "]")
     match extern.kind:
         case ExternKind.TRANSPARENT:
             return inner
         case ExternKind.SEQUENCE:
             return lambda value: before + between.join(map(inner, value)) + after
         case ExternKind.OTHER:
-            return _taking(extern, inner)
-
-
-def _group_writer(
-    definitions: Definitions,
-    type_: NamedType,
-    extern: ExternType,
-    of: Callable[[Definitions, Type], Writer],
-    before_key: str,
-    before_values: str,
-) -> Writer:
-    inner = extern.inner(*type_.arguments)
-    assert isinstance(inner, TupleType)
-    key, values = (definitions.keep(of, item) for item in inner.items)
-    return lambda value: f"ddlog_std::DDlogGroup{{{before_key}{key(value.key)}{before_values}{values(value.items)}}}"
-
-
-def _taking(extern: ExternType, inner: Writer) -> Writer:
-    take = extern.take
-    assert take is not None
-    return lambda value: inner(take(value))
+            assert take is not None
+            return lambda value: inner(take(value))
 
 
 def _with_fraction(number: str) -> str:
