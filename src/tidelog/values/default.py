@@ -14,7 +14,6 @@ from tidelog.types import BoolType, FloatType, FunctionType, NamedType, StringTy
 from tidelog.values.definitions import Definitions
 from tidelog.values.externs import ExternKind
 from tidelog.values.function_value import FunctionCode, FunctionValue, Key
-from tidelog.values.structs import construct
 
 DEFAULT_FUNCTION = "default closure"
 
@@ -45,7 +44,7 @@ def _default(type_: Type, definitions: Definitions) -> Any:
         case NamedType():
             first = definitions.variants(type_)[0]
             fields = [_default(field, definitions) for _, field in first.fields]
-            return construct(first.cls, (0, *fields) if first.start else tuple(fields))
+            return first.cls(*fields)
         case _:
             return 0
 

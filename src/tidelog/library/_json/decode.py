@@ -6,31 +6,19 @@ was read from the text; nodes that were read ahead (a union with a tag, flattene
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from itertools import repeat
+from typing import Any, NoReturn, TypeVar
 
+from tidelog import types
 from tidelog.library._json.forms import FieldForm, TypeForm, VariantForm, form
 from tidelog.library._json.scalars import integer_name, native, parse_scalar
 from tidelog.library._json.text import Entry, JsonError, Node
 from tidelog.library._json.values import json_value
 from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.option_result import NONE, Some
-from tidelog.types import (
-    BIGINT,
-    S64,
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    NamedType,
-    SignedType,
-    StringType,
-    TupleType,
-    Type,
-    integer_range,
-    wrap,
-)
 from tidelog.values.default import default_value
 from tidelog.values.externs import ExternKind
 from tidelog.values.floats import double, float_text, single
@@ -38,10 +26,12 @@ from tidelog.values.group import Group
 from tidelog.values.maps import Map
 from tidelog.values.quote import quote
 from tidelog.values.sets import Set, SizedSet
-from tidelog.values.structs import Struct, construct
+from tidelog.values.structs import Struct
+
+Part = TypeVar("Part")
 
 _SEQUENCES = {"ddlog_std::Set": Set, "hashset::HashSet": SizedSet, "tinyset::Set64": SizedSet}
-_VEC = "ddlog_std::Vec"
+_INTEGER = re.compile("-?[0-9]+")
 
 
 class Decoder:
@@ -50,28 +40,28 @@ class Decoder:
     def __init__(self, context: ExternContext) -> None:
         self._context = context
 
-    def value(self, type_: Type, node: Node) -> Any:
+    def value(self, type_: types.Type, node: Node) -> Any:
         """Returns the value; raises JsonError."""
         match type_:
-            case BoolType():
+            case types.BoolType():
                 return node.value if node.kind == "bool" else _wrong_kind(node, "a boolean")
-            case BitType() | SignedType():
+            case types.BitType() | types.SignedType():
                 held = native(type_)
-                return wrap(_integer(held, node) if held else _digits(node), type_)
-            case BigIntType():
+                return types.wrap(_integer(held, node) if held else _digits(node), type_)
+            case types.BigIntType():
                 return _digits(node)
-            case FloatType(width):
+            case types.FloatType(width):
                 return _float(width, node)
-            case StringType():
+            case types.StringType():
                 return node.value if node.kind == "string" else _wrong_kind(node, "a string")
-            case TupleType(items):
+            case types.TupleType(items):
                 return self._tuple(items, node)
-            case NamedType():
+            case types.NamedType():
                 return self._named(type_, node)
             case _:
                 raise JsonError("Deserialization of closures is not implemented.", None)
 
-    def _named(self, type_: NamedType, node: Node) -> Any:
+    def _named(self, type_: types.NamedType, node: Node) -> Any:
         name, arguments = type_.name, type_.arguments
         if name == "ddlog_std::Option":
             return NONE if node.kind == "null" else Some(self.value(arguments[0], node))
@@ -83,8 +73,8 @@ class Decoder:
         if name == "ddlog_std::Map":
             return self._map(arguments[0], arguments[1], node)
         if name == "ddlog_std::Group":
-            key, values = self._group_parts(arguments, node)
-            return Group(key, values)
+            pairs = types.NamedType("ddlog_std::Vec", (types.TupleType((arguments[1], types.S64)),))
+            return Group(*self._fields((FieldForm("key", arguments[0]), FieldForm("vals", pairs)), "DDlogGroup", node))
         extern = self._context.definitions.extern(type_)
         if extern is None:
             return self._declared(form(self._context, type_), node)
@@ -98,29 +88,21 @@ class Decoder:
 
     # Sequences and maps
 
-    def _items(self, type_: Type, node: Node) -> list[Any]:
+    def _items(self, type_: types.Type, node: Node) -> list[Any]:
         if node.kind != "array":
             _wrong_kind(node, "a sequence")
-        found = []
-        for item in node.value:
-            with _placed(item.after):
-                found.append(self.value(type_, item.node))
-        return found
+        return _each(self.value, repeat(type_), node)
 
-    def _tuple(self, types: Sequence[Type], node: Node) -> tuple[Any, ...]:
-        expected = f"tuple struct tuple{len(types)}"
-        if not types:
+    def _tuple(self, items: Sequence[types.Type], node: Node) -> tuple[Any, ...]:
+        expected = f"tuple struct tuple{len(items)}"
+        if not items:
             return () if node.kind == "null" else _wrong_kind(node, "unit struct tuple0")
         if node.kind != "array":
             _wrong_kind(node, expected)
-        _check_length(node, len(types), f"{expected} with {len(types)} elements")
-        found = []
-        for type_, item in zip(types, node.value):
-            with _placed(item.after):
-                found.append(self.value(type_, item.node))
-        return tuple(found)
+        _check_length(node, len(items), f"{expected} with {len(items)} elements")
+        return tuple(_each(self.value, items, node))
 
-    def _map(self, key_type: Type, type_: Type, node: Node) -> Map:
+    def _map(self, key_type: types.Type, type_: types.Type, node: Node) -> Map:
         if node.kind != "object":
             _wrong_kind(node, "a map")
         pairs = []
@@ -129,28 +111,22 @@ class Decoder:
                 pairs.append((self._key(key_type, entry), self.value(type_, entry.node)))
         return Map(pairs)
 
-    def _key(self, type_: Type, entry: Entry) -> Any:
+    def _key(self, type_: types.Type, entry: Entry) -> Any:
         """Returns a key of a map, which JSON writes as a string; a number may be one."""
-        name = type_.name if isinstance(type_, NamedType) else ""
-        if name in ("ddlog_std::Ref", "internment::Intern", "intern::IObj") and isinstance(type_, NamedType):
-            return self._key(type_.arguments[0], entry)
-        if isinstance(type_, BitType | SignedType) and entry.key.removeprefix("-").isdecimal() and entry.key.isascii():
-            return self.value(type_, Node("int", int(entry.key[:64]), entry.key_end, entry.key_end))
-        return self.value(type_, Node("string", entry.key, entry.key_end, entry.key_end))
-
-    def _group_parts(self, arguments: Sequence[Type], node: Node) -> tuple[Any, Any]:
-        key, value = arguments
-        pairs = NamedType(_VEC, (TupleType((value, S64)),))
-        fields = (_plain_field("key", key), _plain_field("vals", pairs))
-        found = self._fields(fields, "DDlogGroup", node)
-        return found[0], found[1]
+        match type_:
+            case types.NamedType("ddlog_std::Ref" | "internment::Intern" | "intern::IObj", (inner,)):
+                return self._key(inner, entry)
+            case types.BitType() | types.SignedType() if _INTEGER.fullmatch(entry.key):
+                return self.value(type_, Node("int", int(entry.key[:64]), entry.key_end, entry.key_end))
+            case _:
+                return self.value(type_, Node("string", entry.key, entry.key_end, entry.key_end))
 
     # Structs and unions
 
     def _declared(self, shape: TypeForm, node: Node) -> Struct:
         if shape.is_struct:
             variant = shape.variants[0]
-            return _made(variant, 0, self._fields(variant.fields, f"struct {shape.name}", node))
+            return variant.cls(*self._fields(variant.fields, f"struct {shape.name}", node))
         if shape.tag is not None:
             return self._tagged(shape, shape.tag, node)
         return self._union(shape, node)
@@ -158,10 +134,10 @@ class Decoder:
     def _union(self, shape: TypeForm, node: Node) -> Struct:
         """`"Constructor"`, or `{"Constructor": {fields}}`."""
         if node.kind == "string":
-            index = _variant(shape, node.value, node.end)
-            if shape.variants[index].fields:
+            variant = _variant(shape, node.value, node.end)
+            if variant.fields:
                 raise JsonError("invalid type: unit variant, expected struct variant", node.end)
-            return _made(shape.variants[index], index, [])
+            return variant.cls()
         if node.kind != "object":
             if node.start is None:
                 _wrong_kind(node, "string or map")
@@ -171,14 +147,10 @@ class Decoder:
                 raise JsonError("invalid value: map, expected map with a single key", None)
             raise JsonError("expected value", node.value[0].after if node.value else node.start + 1)
         (entry,) = node.value
-        index = _variant(shape, entry.key, entry.key_end)
-        variant = shape.variants[index]
+        variant = _variant(shape, entry.key, entry.key_end)
         if not variant.fields:
-            if entry.node.kind != "null":
-                _wrong_kind(entry.node, "unit")
-            return _made(variant, index, [])
-        name = f"struct variant {shape.name}::{variant.name}"
-        return _made(variant, index, self._fields(variant.fields, name, entry.node))
+            return variant.cls() if entry.node.kind == "null" else _wrong_kind(entry.node, "unit")
+        return variant.cls(*self._fields(variant.fields, f"struct variant {shape.name}::{variant.name}", entry.node))
 
     def _tagged(self, shape: TypeForm, tag: str, node: Node) -> Struct:
         """`{"tag": "Constructor", fields}`"""
@@ -191,23 +163,18 @@ class Decoder:
         named = tags[0].node
         if named.kind != "string":
             _wrong_kind(named, "variant identifier")
-        index = _variant(shape, named.value, named.end)
-        variant = shape.variants[index]
+        variant = _variant(shape, named.value, named.end)
         others = [entry for entry in node.value if entry is not tags[0]]
         with _forgotten():
             name = f"struct variant {shape.name}::{variant.name}"
-            return _made(variant, index, self._fields(variant.fields, name, Node("object", others)))
+            return variant.cls(*self._fields(variant.fields, name, Node("object", others)))
 
     def _fields(self, fields: Sequence[FieldForm], name: str, node: Node) -> list[Any]:
         """Returns the values of the fields of a struct, from an object or, without flattened fields, from an array."""
         if node.kind == "array" and not any(field.flatten for field in fields):
             count = len(fields)
             _check_length(node, count, f"{name} with {count} element{'' if count == 1 else 's'}")
-            values = []
-            for field, item in zip(fields, node.value):
-                with _placed(item.after):
-                    values.append(self._field(field, item.node))
-            return values
+            return _each(self._field, fields, node)
         if node.kind != "object":
             _wrong_kind(node, name)
         found, others = self._read_fields(fields, node)
@@ -243,7 +210,7 @@ class Decoder:
             if node.kind != "string":
                 _wrong_kind(node, "a string")
             return parse_scalar(field.type, node.value)
-        if field.key is not None and isinstance(field.type, NamedType):
+        if field.key is not None and isinstance(field.type, types.NamedType):
             item_type = field.type.arguments[1]
             key = self._context.function(field.key, (item_type,))
             return Map((key(item), item) for item in self._items(item_type, node))
@@ -260,14 +227,13 @@ class Decoder:
         """Returns a field whose own fields are among the other entries of the object, and takes those."""
         type_ = field.type
         with _forgotten():
-            if isinstance(type_, NamedType) and type_.name == "ddlog_std::Option":
+            if isinstance(type_, types.NamedType) and type_.name == "ddlog_std::Option":
                 try:
-                    inner = FieldForm(field.name, (), type_.arguments[0], True, False, False, False, None)
-                    return Some(self._flattened(inner, others))
+                    return Some(self._flattened(FieldForm(field.name, type_.arguments[0], flatten=True), others))
                 except JsonError:
                     return NONE
             rest = Node("object", list(others))
-            if not isinstance(type_, NamedType) or self._context.definitions.extern(type_) is not None:
+            if not isinstance(type_, types.NamedType) or self._context.definitions.extern(type_) is not None:
                 return self.value(type_, rest)
             if type_.name.startswith("json::"):
                 return self.value(type_, rest)
@@ -289,11 +255,11 @@ class Decoder:
 # Numbers and errors
 
 
-def _integer(type_: BitType | SignedType, node: Node) -> int:
+def _integer(type_: types.BitType | types.SignedType, node: Node) -> int:
     """Returns a number in the range of a machine type."""
     if node.kind != "int":
         _wrong_kind(node, integer_name(type_))
-    low, high = integer_range(type_)
+    low, high = types.integer_range(type_)
     number: int = node.value
     if not low <= number <= high:
         raise JsonError(f"invalid value: integer `{number}`, expected {integer_name(type_)}", node.end)
@@ -305,7 +271,7 @@ def _digits(node: Node) -> int:
     if node.kind != "string":
         _wrong_kind(node, "a string")
     try:
-        number: int = parse_scalar(BIGINT, node.value)
+        number: int = parse_scalar(types.BIGINT, node.value)
     except JsonError:
         raise JsonError(f"invalid integer value: {node.value}", None) from None
     return number
@@ -347,32 +313,33 @@ def _check_length(node: Node, count: int, expected: str) -> None:
         raise JsonError("trailing characters", node.value[count].node.start + 1)
 
 
-def _variant(shape: TypeForm, name: str, place: int | None) -> int:
-    names = [variant.name for variant in shape.variants]
-    if name in names:
-        return names.index(name)
-    quoted = [f"`{each}`" for each in names]
+def _variant(shape: TypeForm, name: str, place: int | None) -> VariantForm:
+    for variant in shape.variants:
+        if variant.name == name:
+            return variant
+    quoted = [f"`{variant.name}`" for variant in shape.variants]
     expected = " or ".join(quoted) if len(quoted) == 2 else f"one of {', '.join(quoted)}"
     raise JsonError(f"unknown variant `{name}`, expected {expected}", place)
 
 
-def _may_be_missing(type_: Type) -> bool:
+def _may_be_missing(type_: types.Type) -> bool:
     """True for an Option, and for types with the JSON form of an Option."""
     match type_:
-        case NamedType("ddlog_std::Option"):
+        case types.NamedType("ddlog_std::Option"):
             return True
-        case NamedType("ddlog_std::Ref" | "internment::Intern" | "json::JsonWrapper", (inner,)):
+        case types.NamedType("ddlog_std::Ref" | "internment::Intern" | "json::JsonWrapper", (inner,)):
             return _may_be_missing(inner)
         case _:
             return False
 
 
-def _plain_field(name: str, type_: Type) -> FieldForm:
-    return FieldForm(name, (), type_, False, False, False, False, None)
-
-
-def _made(variant: VariantForm, index: int, values: Sequence[Any]) -> Struct:
-    return construct(variant.cls, (*((index,) if variant.start else ()), *values))
+def _each(read: Callable[[Part, Node], Any], parts: Iterable[Part], node: Node) -> list[Any]:
+    """Returns the values of an array, each item read as its part."""
+    found = []
+    for part, item in zip(parts, node.value):
+        with _placed(item.after):
+            found.append(read(part, item.node))
+    return found
 
 
 @contextmanager

@@ -9,24 +9,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tidelog import types
 from tidelog.library._json.forms import FieldForm, TypeForm, form
 from tidelog.library._json.scalars import float_json
 from tidelog.library._json.text import Entry, Item, JsonError, Node
 from tidelog.library._json.values import json_tree
 from tidelog.library._runtime.extern import ExternContext
 from tidelog.library._runtime.option_result import NONE
-from tidelog.types import (
-    S64,
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    NamedType,
-    SignedType,
-    StringType,
-    TupleType,
-    Type,
-)
 from tidelog.values.default import default_value
 from tidelog.values.externs import ExternKind
 from tidelog.values.structs import field_values
@@ -39,28 +28,28 @@ class Encoder:
     def __init__(self, context: ExternContext) -> None:
         self._context = context
 
-    def tree(self, type_: Type, value: Any) -> Node:
+    def tree(self, type_: types.Type, value: Any) -> Node:
         """Returns the tree of a value, without positions; raises JsonError for a map whose keys have no text form."""
         match type_:
-            case BoolType():
+            case types.BoolType():
                 return Node("bool", value)
-            case BitType(width) | SignedType(width):
+            case types.BitType(width) | types.SignedType(width):
                 return Node("int", value) if width <= 128 else Node("string", integer_text(value))
-            case BigIntType():
+            case types.BigIntType():
                 return Node("string", integer_text(value))
-            case FloatType(width):
+            case types.FloatType(width):
                 return Node(f"float{width}", value)
-            case StringType():
+            case types.StringType():
                 return Node("string", value)
-            case TupleType(items):
+            case types.TupleType(items):
                 parts = [Item(self.tree(item, each)) for item, each in zip(items, value)]
                 return Node("array", parts) if items else Node("null", None)
-            case NamedType():
+            case types.NamedType():
                 return self._named(type_, value)
             case _:
                 return Node("string", debug_text(value, type_, self._context.definitions))
 
-    def _named(self, type_: NamedType, value: Any) -> Node:
+    def _named(self, type_: types.NamedType, value: Any) -> Node:
         name, arguments = type_.name, type_.arguments
         if name == "ddlog_std::Option":
             return Node("null", None) if value == NONE else self.tree(arguments[0], value.x)
@@ -73,7 +62,7 @@ class Encoder:
         if name == "ddlog_std::Any":
             return self.tree(value.type, value.value)
         if name == "ddlog_std::Group":
-            pairs = NamedType("ddlog_std::Vec", (TupleType((arguments[1], S64)),))
+            pairs = types.NamedType("ddlog_std::Vec", (types.TupleType((arguments[1], types.S64)),))
             parts = Entry("key", self.tree(arguments[0], value.key)), Entry("vals", self.tree(pairs, value.items))
             return Node("object", list(parts))
         extern = self._context.definitions.extern(type_)
@@ -84,15 +73,15 @@ class Encoder:
             return Node("array", [Item(self.tree(inner, each)) for each in value])
         return self.tree(inner, extern.take(value) if extern.take else value)
 
-    def _key(self, type_: Type, key: Any) -> str:
+    def _key(self, type_: types.Type, key: Any) -> str:
         match type_:
-            case StringType() | BigIntType():
+            case types.StringType() | types.BigIntType():
                 return plain_text(key, type_, self._context.definitions)
-            case BitType() | SignedType():
+            case types.BitType() | types.SignedType():
                 return str(key)
-            case NamedType("ddlog_std::Ref" | "internment::Intern" | "intern::IObj", (inner,)):
+            case types.NamedType("ddlog_std::Ref" | "internment::Intern" | "intern::IObj", (inner,)):
                 return self._key(inner, key)
-            case NamedType() if self._context.definitions.extern(type_) is None:
+            case types.NamedType() if self._context.definitions.extern(type_) is None:
                 node = self._named(type_, key)
                 if node.kind == "string":
                     return str(node.value)
@@ -115,7 +104,7 @@ class Encoder:
                 continue
             if field.as_string:
                 yield Entry(field.name, Node("string", plain_text(value, field.type, self._context.definitions)))
-            elif field.key is not None and isinstance(field.type, NamedType):
+            elif field.key is not None and isinstance(field.type, types.NamedType):
                 items = [Item(self.tree(field.type.arguments[1], each)) for each in value.values]
                 yield Entry(field.name, Node("array", items))
             elif field.flatten:

@@ -23,20 +23,19 @@ class FieldForm:
     """A field. `key` names the function from an item to its key, for a map that is an array of its values."""
 
     name: str
-    aliases: tuple[str, ...]
     type: Type
-    flatten: bool
-    has_default: bool
-    as_string: bool
-    skip_empty: bool
-    key: str | None
+    aliases: tuple[str, ...] = ()
+    flatten: bool = False
+    has_default: bool = False
+    as_string: bool = False
+    skip_empty: bool = False
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VariantForm:
     name: str
     cls: type[Struct]
-    start: int
     fields: tuple[FieldForm, ...]
 
 
@@ -77,7 +76,7 @@ def _form(context: ExternContext, type_: NamedType) -> TypeForm:
             _field(field.name, field.attributes, type_of_field, inner, "default" in own, module)
             for field, (_, type_of_field) in zip(constructor.fields, variant.fields)
         )
-        variants.append(VariantForm(name, variant.cls, variant.start, fields))
+        variants.append(VariantForm(name, variant.cls, fields))
     return TypeForm(_last(type_.name), tuple(variants), None if is_struct else own.get("tag"))
 
 
