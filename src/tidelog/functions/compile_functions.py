@@ -18,18 +18,8 @@ from typing import Any
 from tidelog.check.program import Function
 from tidelog.check.typed import Expression
 from tidelog.deep_recursion import deeply
+from tidelog.functions import links
 from tidelog.functions.callees import Callees, Signature
-from tidelog.functions.links import (
-    ClassLink,
-    ConstantLink,
-    ContextLink,
-    ExternLink,
-    FunctionLink,
-    Link,
-    TemplateLink,
-    TypeLink,
-    Unit,
-)
 from tidelog.functions.runtime_errors import FILE_NAME
 from tidelog.functions.unit import UnitWriter
 from tidelog.functions.vocabulary import TypeTemplate, vocabulary
@@ -61,7 +51,7 @@ class CompiledFunctions:
         self.definitions = definitions
         self.callees = Callees({} if functions is None else functions, {} if externs is None else externs)
         self._externs: dict[str, Callable[..., Any]] = {}  # those that are used, by their ids
-        self._units: list[Unit] = []
+        self._units: list[links.Unit] = []
         self._names: dict[str, str] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
         self.context = ExternContext(definitions, definitions.types, self._find)
@@ -127,7 +117,7 @@ class CompiledFunctions:
         """Returns a writer for a unit that calls functions which are compiled already."""
         return UnitWriter(self.callees, self.definitions, self._names)
 
-    def build(self, unit: Unit) -> dict[str, Any]:
+    def build(self, unit: links.Unit) -> dict[str, Any]:
         """Runs the source of a unit and returns its namespace."""
         scope = vocabulary(partial(function_text, definitions=self.definitions))
         for name, link in unit.links:
@@ -147,7 +137,7 @@ class CompiledFunctions:
 
     def _restored(
         self,
-        units: tuple[Unit, ...],
+        units: tuple[links.Unit, ...],
         names: dict[str, str],
         signatures: dict[str, Signature],
         externs: dict[str, Callable[..., Any]],
@@ -175,7 +165,7 @@ class CompiledFunctions:
                 writer.define(function)
         self._add(writer.finish())
 
-    def _add(self, unit: Unit) -> None:
+    def _add(self, unit: links.Unit) -> None:
         if unit not in self._units:
             self._units.append(unit)
         scope = self.build(unit)
@@ -208,21 +198,21 @@ class CompiledFunctions:
                 return partial(self.function(signature.id), *(types[variable] for variable in signature.needed))
         raise ValueError(f"there is no function {name}({', '.join(map(str, parameters))})")
 
-    def _resolve(self, link: Link) -> Any:
+    def _resolve(self, link: links.Link) -> Any:
         match link:
-            case FunctionLink(id_):
+            case links.FunctionLink(id_):
                 return self._functions[id_]
-            case ExternLink(id_):
+            case links.ExternLink(id_):
                 return self._externs[id_]
-            case ContextLink():
+            case links.ContextLink():
                 return self.context
-            case ClassLink(constructor):
+            case links.ClassLink(constructor):
                 return self.definitions.class_of(constructor)
-            case ConstantLink(constructor):
+            case links.ConstantLink(constructor):
                 return self.definitions.class_of(constructor)()
-            case TypeLink(type_):
+            case links.TypeLink(type_):
                 return type_
-            case TemplateLink(type_, variables):
+            case links.TemplateLink(type_, variables):
                 return TypeTemplate(type_, variables)
 
 

@@ -12,27 +12,17 @@ from __future__ import annotations
 
 import math
 
+from tidelog import types
 from tidelog.check.typed import Binary, Cast, Lit, Unary, Value
-from tidelog.types import (
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    IntegerType,
-    SignedType,
-    StringType,
-    Type,
-    integer_range,
-)
 from tidelog.values.floats import double, single
 
 _NATIVE = (8, 16, 32, 64, 128)
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
-def literal(value: Value, type_: Type) -> str:
+def literal(value: Value, type_: types.Type) -> str:
     """Returns the Python literal of a value."""
-    if isinstance(type_, FloatType):
+    if isinstance(type_, types.FloatType):
         return _float_literal(double(float(value)) if type_.width == 64 else single(float(value)))
     if type(value) is int:
         # Python refuses decimal literals of some thousands of digits, but no hexadecimal ones.
@@ -54,7 +44,7 @@ def unary(node: Unary, operand: str) -> str:
     match node.op, node.type:
         case "not", _:
             return f"(not {operand})"
-        case "~", BitType() as type_:
+        case "~", types.BitType() as type_:
             return f"({operand} ^ {_mask(type_)})"
         case "~", _:
             return f"(~{operand})"
@@ -68,10 +58,10 @@ def binary(node: Binary, left: str, right: str) -> str:
     if op in COMPARISONS:
         return f"({left} {op} {right})"
     match op:
-        case "++" if isinstance(type_, StringType):
+        case "++" if isinstance(type_, types.StringType):
             return f"({left} + {right})"
         case "++":
-            assert isinstance(node.right.type, BitType)
+            assert isinstance(node.right.type, types.BitType)
             return f"({left} << {node.right.type.width} | {right})"
         case "&" | "|" | "^":
             return f"({left} {op} {right})"
@@ -79,11 +69,11 @@ def binary(node: Binary, left: str, right: str) -> str:
             return _in_range(f"{left} << {_amount(right, node)}", type_)
         case ">>":
             return f"({left} >> {_amount(right, node)})"
-        case "/" | "%" if isinstance(type_, FloatType):
+        case "/" | "%" if isinstance(type_, types.FloatType):
             return _in_range(f"{'real_quotient' if op == '/' else 'real_remainder'}({left}, {right})", type_)
-        case "/" if isinstance(type_, BitType):
+        case "/" if isinstance(type_, types.BitType):
             return f"({left} // {right})"
-        case "%" if isinstance(type_, BitType):
+        case "%" if isinstance(type_, types.BitType):
             return f"({left} % {right})"
         case "/":
             # The one quotient out of range is that of the smallest value and -1.
@@ -96,9 +86,9 @@ def binary(node: Binary, left: str, right: str) -> str:
 
 def _amount(right: str, node: Binary) -> str:
     """Returns the bits to shift by: modulo the native width, or, beyond that, no more than there are."""
-    if isinstance(node.type, BigIntType):
+    if isinstance(node.type, types.BigIntType):
         return right
-    assert isinstance(node.type, IntegerType)
+    assert isinstance(node.type, types.IntegerType)
     native = next((bits for bits in _NATIVE if node.type.width <= bits), None)
     if native is None:
         return f"min({right}, {node.type.width})"
@@ -110,32 +100,32 @@ def _amount(right: str, node: Binary) -> str:
 def cast(node: Cast, operand: str) -> str:
     source, target = node.operand.type, node.type
     match source, target:
-        case (FloatType(width), FloatType(wanted)):
+        case (types.FloatType(width), types.FloatType(wanted)):
             return operand if width <= wanted else f"single({operand})"
-        case _, FloatType(width):
+        case _, types.FloatType(width):
             return f"{'double_of' if width == 64 else 'single_of'}({operand})"
-        case _, BigIntType():
+        case _, types.BigIntType():
             return operand
-        case BigIntType(), _:
+        case types.BigIntType(), _:
             return _in_range(operand, target)
-    assert isinstance(source, IntegerType)
-    assert isinstance(target, IntegerType)
-    (low, high), (lowest, highest) = integer_range(source), integer_range(target)
+    assert isinstance(source, types.IntegerType)
+    assert isinstance(target, types.IntegerType)
+    (low, high), (lowest, highest) = types.integer_range(source), types.integer_range(target)
     return operand if lowest <= low and high <= highest else _in_range(operand, target)
 
 
-def text_of(text: str, type_: Type) -> str:
+def text_of(text: str, type_: types.Type) -> str:
     """Returns the text of a value of a built-in type, where `++` or `${}` asks for it."""
     match type_:
-        case StringType():
+        case types.StringType():
             return text
-        case BoolType():
+        case types.BoolType():
             return f"('true' if {text} else 'false')"
-        case FloatType(width):
+        case types.FloatType(width):
             return f"float_text({text}, {width})"
-        case BitType(width) | SignedType(width) if width <= 128:
+        case types.BitType(width) | types.SignedType(width) if width <= 128:
             return f"str({text})"
-        case BitType() | SignedType() | BigIntType():
+        case types.BitType() | types.SignedType() | types.BigIntType():
             return f"integer_text({text})"
         case _:
             return f"function_text({text})"
@@ -145,24 +135,24 @@ def can_fail(node: Binary) -> bool:
     """True for a division that may be one by zero."""
     return (
         node.op in ("/", "%")
-        and not isinstance(node.type, FloatType)
+        and not isinstance(node.type, types.FloatType)
         and not (isinstance(node.right, Lit) and node.right.value != 0)
     )
 
 
-def _in_range(text: str, type_: Type) -> str:
+def _in_range(text: str, type_: types.Type) -> str:
     """Returns the value of `text` brought into the range of the type."""
     match type_:
-        case BitType():
+        case types.BitType():
             return f"(({text}) & {_mask(type_)})"
-        case SignedType(width):
+        case types.SignedType(width):
             half = 1 << (width - 1)
             return f"(((({text}) + {half}) & {_mask(type_)}) - {half})"
-        case FloatType(width):
+        case types.FloatType(width):
             return f"{'double' if width == 64 else 'single'}({text})"
         case _:
             return f"({text})"
 
 
-def _mask(type_: IntegerType) -> int:
+def _mask(type_: types.IntegerType) -> int:
     return (1 << type_.width) - 1

@@ -20,33 +20,22 @@ from hashlib import sha256
 
 from tidelog.check.program import Function
 from tidelog.check.typed import Closure, Expression
+from tidelog.functions import links
 from tidelog.functions.callees import Callees, Signature, variables_of
 from tidelog.functions.closure_text import closure_text
-from tidelog.functions.links import (
-    ClassLink,
-    CodeEntry,
-    ConstantLink,
-    ContextLink,
-    ExternLink,
-    FunctionLink,
-    Link,
-    TemplateLink,
-    TypeLink,
-    Unit,
-)
 from tidelog.functions.statements import RESULT, Statements
 from tidelog.functions.variable_use import VariableUse, variable_use
 from tidelog.types import Type
 from tidelog.values.definitions import Definitions
 from tidelog.values.function_value import Key
 
-_PREFIXES: dict[type[Link], str] = {
-    ExternLink: "x",
-    ClassLink: "n",
-    ConstantLink: "e",
-    TypeLink: "y",
-    TemplateLink: "z",
-    ContextLink: "context",
+_PREFIXES: dict[type[links.Link], str] = {
+    links.ExternLink: "x",
+    links.ClassLink: "n",
+    links.ConstantLink: "e",
+    links.TypeLink: "y",
+    links.TemplateLink: "z",
+    links.ContextLink: "context",
 }
 
 
@@ -57,38 +46,38 @@ class UnitWriter:
         self.callees = callees
         self.definitions = definitions
         self._names = names
-        self._links: dict[Link, str] = {}
-        self._codes: dict[Key, CodeEntry] = {}
+        self._links: dict[links.Link, str] = {}
+        self._codes: dict[Key, links.CodeEntry] = {}
         self._defined: list[tuple[str, str]] = []
         self._sources: list[str] = []
 
     # What bodies refer to
 
-    def link(self, link: Link) -> str:
+    def link(self, link: links.Link) -> str:
         """Returns the name of something that the unit does not contain."""
         name = self._links.get(link)
         if name is None:
             prefix = _PREFIXES[type(link)]
-            name = prefix if isinstance(link, ContextLink) else f"{prefix}{len(self._links)}"
+            name = prefix if isinstance(link, links.ContextLink) else f"{prefix}{len(self._links)}"
             self._links[link] = name
         return name
 
     def function_name(self, id_: str) -> str:
         if self.callees.function(id_).is_extern:
-            return self.link(ExternLink(id_))
+            return self.link(links.ExternLink(id_))
         name = self._names[id_]
-        self._links.setdefault(FunctionLink(id_), name)
+        self._links.setdefault(links.FunctionLink(id_), name)
         return name
 
     def before_arguments(self, signature: Signature) -> tuple[str, ...]:
         """Returns the arguments of a call that come before types and values."""
-        return (self.link(ContextLink()),) if signature.needs_types else ()
+        return (self.link(links.ContextLink()),) if signature.needs_types else ()
 
     def type_name(self, type_: Type) -> str:
-        return self.link(TypeLink(type_))
+        return self.link(links.TypeLink(type_))
 
     def template_name(self, type_: Type, variables: tuple[str, ...]) -> str:
-        return self.link(TemplateLink(type_, variables))
+        return self.link(links.TemplateLink(type_, variables))
 
     def function_code(self, id_: str) -> str:
         """Returns the code of a declared function as a value."""
@@ -139,9 +128,9 @@ class UnitWriter:
             )
         return entry.name, entry.type_parameters
 
-    def _code(self, key: Key, text: str, captured: tuple[Type, ...], variables: tuple[str, ...]) -> CodeEntry:
+    def _code(self, key: Key, text: str, captured: tuple[Type, ...], variables: tuple[str, ...]) -> links.CodeEntry:
         number = len(self._codes)
-        entry = self._codes[key] = CodeEntry(f"c{number}", f"k{number}", key, text, captured, variables)
+        entry = self._codes[key] = links.CodeEntry(f"c{number}", f"k{number}", key, text, captured, variables)
         return entry
 
     # What the unit contains
@@ -177,12 +166,14 @@ class UnitWriter:
         """Adds the source of a function."""
         self._sources.append(source)
 
-    def finish(self) -> Unit:
+    def finish(self) -> links.Unit:
         own = {name for _, name in self._defined}
-        links = tuple(
-            (name, link) for link, name in self._links.items() if not (isinstance(link, FunctionLink) and name in own)
+        outside = tuple(
+            (name, link)
+            for link, name in self._links.items()
+            if not (isinstance(link, links.FunctionLink) and name in own)
         )
-        return Unit("".join(self._sources), links, tuple(self._defined), tuple(self._codes.values()))
+        return links.Unit("".join(self._sources), outside, tuple(self._defined), tuple(self._codes.values()))
 
 
 def _source(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:

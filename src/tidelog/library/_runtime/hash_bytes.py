@@ -14,19 +14,8 @@ from typing import Any
 
 from xxhash import xxh64_intdigest
 
+from tidelog import types
 from tidelog.library._runtime.extern import ExternContext
-from tidelog.types import (
-    S64,
-    BigIntType,
-    BitType,
-    BoolType,
-    FloatType,
-    NamedType,
-    SignedType,
-    StringType,
-    TupleType,
-    Type,
-)
 from tidelog.values.externs import ExternKind
 from tidelog.values.structs import Struct, field_values
 
@@ -35,36 +24,36 @@ SEED, SECOND_SEED = 0x23B691A751D0E108, 0x20B09801DCE5FF84
 _NATIVE = (8, 16, 32, 64, 128)
 
 
-def hash_bytes(context: ExternContext, type_: Type, value: Any) -> bytes:
+def hash_bytes(context: ExternContext, type_: types.Type, value: Any) -> bytes:
     """Returns the bytes to hash for a value; raises ValueError for a function, which cannot be hashed."""
     match type_:
-        case BoolType():
+        case types.BoolType():
             return b"\1" if value else b"\0"
-        case BitType(width) | SignedType(width):
+        case types.BitType(width) | types.SignedType(width):
             native = next((bits for bits in _NATIVE if width <= bits), None)
             return _digits(value) if native is None else _fixed(value, native)
-        case BigIntType():
+        case types.BigIntType():
             sign = _length(2 if value > 0 else 0 if value < 0 else 1)
             return sign + _digits(abs(value)) if value else sign
-        case FloatType(width):
+        case types.FloatType(width):
             return struct.pack("<Q", _float_word(value, width))
-        case StringType():
+        case types.StringType():
             return _text(value)
-        case TupleType(items):
+        case types.TupleType(items):
             return b"".join(hash_bytes(context, item, each) for item, each in zip(items, value))
-        case NamedType():
+        case types.NamedType():
             return _named(context, type_, value)
         case _:
             raise ValueError(f"a value of type {type_} cannot be hashed")
 
 
-def _named(context: ExternContext, type_: NamedType, value: Any) -> bytes:
+def _named(context: ExternContext, type_: types.NamedType, value: Any) -> bytes:
     match type_.name:
         case "internment::Intern":
             return _length(xxh64_intdigest(hash_bytes(context, type_.arguments[0], value), SEED))
         case "ddlog_std::Group":
             key, item = type_.arguments
-            return hash_bytes(context, key, value.key) + _items(context, TupleType((item, S64)), value)
+            return hash_bytes(context, key, value.key) + _items(context, types.TupleType((item, types.S64)), value)
         case "ddlog_std::Any":
             return hash_bytes(context, value.type, value.value)
         case "uuid::Uuid" | "net::ipv6::Ipv6Addr":
@@ -80,7 +69,7 @@ def _named(context: ExternContext, type_: NamedType, value: Any) -> bytes:
     return hash_bytes(context, inner, extern.take(value) if extern.take else value)
 
 
-def _struct(context: ExternContext, type_: NamedType, value: Struct) -> bytes:
+def _struct(context: ExternContext, type_: types.NamedType, value: Struct) -> bytes:
     variants = context.definitions.variants(type_)
     index = value.__variant__.index
     place = _length(index) if len(variants) > 1 else b""
@@ -88,7 +77,7 @@ def _struct(context: ExternContext, type_: NamedType, value: Struct) -> bytes:
     return place + b"".join(hash_bytes(context, field, each) for (_, field), each in fields)
 
 
-def _items(context: ExternContext, type_: Type, values: Iterable[Any]) -> bytes:
+def _items(context: ExternContext, type_: types.Type, values: Iterable[Any]) -> bytes:
     return b"".join(hash_bytes(context, type_, each) for each in values)
 
 
