@@ -45,10 +45,6 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
-    def to(self, other: Span) -> Span:
-        """Returns the span from the start of this one to the end of the other."""
-        return Span(self.source, self.start, other.end)
-
     def __str__(self) -> str:
         line, column = self.source.position(self.start)
         return f"{self.source.name}:{line}:{column}"

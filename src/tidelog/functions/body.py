@@ -93,14 +93,6 @@ class Body:
         piece.loops -= loop
         return ended
 
-    def branch(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-        """`if condition: then else: otherwise`"""
-        if self.dead:
-            return
-        left = self.block(f"if {condition}:", then)
-        left_too = self.otherwise(otherwise)
-        self._piece.dead = left and left_too
-
     def otherwise(self, fill: Callable[[], None]) -> bool:
         """Returns an `else` block, or nothing if it would be empty."""
         lines = self._piece.lines

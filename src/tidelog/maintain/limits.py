@@ -62,13 +62,6 @@ class CancellationCheck(Protocol):
         """Raises if the epoch was cancelled."""
 
 
-class NeverCancelled:
-    """For an epoch that cannot be cancelled."""
-
-    def check(self) -> None:
-        pass
-
-
 class Watch:
     """Checks the limits and cancellation while an epoch runs.
 

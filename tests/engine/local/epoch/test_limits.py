@@ -17,7 +17,7 @@ import tidelog
 from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.maintain import limits
-from tidelog.maintain.limits import Limits, NeverCancelled, Watch
+from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import Maintenance
 
 COUNT = """
@@ -341,7 +341,7 @@ def test_a_trace_is_not_evaluated_to_its_end_after_the_deadline(clock: HeldClock
 
 
 def test_time_that_is_pardoned_does_not_count(clock: HeldClock) -> None:
-    watch = Watch(Limits(deadline=0.2), NeverCancelled())
+    watch = Watch(Limits(deadline=0.2), Cancellation())
     pardoned = [0.0]
     watch.pardoned = lambda: pardoned[0]
     watch.begin()
