@@ -37,7 +37,7 @@ def _default(type_: Type, definitions: Definitions) -> Any:
             return FunctionValue(_Constant(type_, definitions).code)
         case NamedType(_, arguments) if (extern := definitions.extern(type_)) is not None:
             if extern.default is not None:
-                return extern.default()
+                return extern.default
             if extern.kind is ExternKind.SEQUENCE:
                 return extern.make(())
             return extern.make(_default(extern.inner(*arguments), definitions))

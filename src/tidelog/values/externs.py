@@ -36,7 +36,7 @@ class ExternKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExternType:
-    """An extern type. All functions must be picklable: module-level functions and classes.
+    """An extern type. Everything in it must be picklable: functions are module-level functions and classes.
 
     `inner` gives the inner type from the type's arguments. `make` makes a value from the inner one (from an iterable of
     inner ones, for a sequence); `take` gives the inner value (only asked of OTHER). `default` is the type's default
@@ -50,7 +50,7 @@ class ExternType:
     inner: Callable[..., Type]
     make: Callable[[Any], Any]
     take: Callable[[Any], Any] | None = None
-    default: Callable[[], Any] | None = None
+    default: Any = None
     record_text: Callable[[Any], str] | None = None
     debug_text: Callable[[Any], str] | None = None
     debug_brackets: tuple[str, str, str] = ("[", ", ", "]")

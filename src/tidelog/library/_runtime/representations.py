@@ -7,40 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from tidelog.library._runtime.any_value import AnyValue, any_debug_text, any_record_text, default_any, refuse_any
-from tidelog.types import STRING, U32, U128, NamedType, Type
-from tidelog.values.externs import ExternKind, ExternType
+from tidelog.library._runtime.any_value import AnyValue, any_debug_text, any_record_text, refuse_any
+from tidelog.types import STRING, U32, U128, UNIT, NamedType, Type
+from tidelog.values.definitions import Definitions
+from tidelog.values.externs import ExternKind, ExternType, itself
 from tidelog.values.quote import quote
 
 
-def _u32() -> Type:
-    return U32
+def _held_as(inner: Type) -> ExternType:
+    return ExternType(ExternKind.TRANSPARENT, partial(itself, inner), itself)
 
 
-def _u128() -> Type:
-    return U128
-
-
-def _string() -> Type:
-    return STRING
-
-
-def _strings() -> Type:
-    return NamedType("ddlog_std::Vec", (STRING,))
-
-
-def _itself(value: object) -> object:
-    return value
-
-
-def _held_as(inner: Callable[[], Type]) -> ExternType:
-    return ExternType(ExternKind.TRANSPARENT, inner, _itself)
-
-
-def _text(make: Callable[[str], str], default: Callable[[], str]) -> ExternType:
+def _text(make: Callable[[str], str], default: str) -> ExternType:
     """Returns a type whose values are texts; `make` raises ValueError for a text that is no value."""
-    return ExternType(ExternKind.OTHER, _string, make, _itself, default)
+    return ExternType(ExternKind.OTHER, partial(itself, STRING), make, itself, default)
 
 
 # Values are made by the modules of the types, which are imported when a program has such values.
@@ -56,18 +38,10 @@ def _regex(pattern: str) -> str:
     return pattern
 
 
-def _any_text() -> str:
-    return ""
-
-
 def _url(text: str) -> str:
     from tidelog.library._url.text import normal_url
 
     return normal_url(text)
-
-
-def _local_url() -> str:
-    return "http://127.0.0.1/"
 
 
 def _time(text: str) -> str:
@@ -76,18 +50,10 @@ def _time(text: str) -> str:
     return time_text(read_time(text))
 
 
-def _midnight() -> str:
-    return "00:00:00.000000000"
-
-
 def _date(text: str) -> str:
     from tidelog.library._time.moment import date_text, read_date
 
     return date_text(read_date(text))
-
-
-def _first_date() -> str:
-    return "0000-01-01"
 
 
 def _zoned(text: str) -> str:
@@ -106,28 +72,24 @@ def _zoned_record(value: str) -> str:
     return quote(rfc3339_text(read_zoned(value)))
 
 
-def _first_moment() -> str:
-    return "0000-01-01T00:00:00+00:00"
-
-
 LIBRARY_TYPES: Mapping[str, ExternType] = {
     "ddlog_std::Any": ExternType(
         ExternKind.OTHER,
-        _string,
+        partial(itself, STRING),
         refuse_any,
         any_record_text,
-        default=default_any,
+        default=AnyValue(UNIT, (), Definitions()),
         record_text=any_record_text,
         debug_text=any_debug_text,
         typed=AnyValue,
     ),
-    "net::ipv4::Ipv4Addr": _held_as(_u32),
-    "net::ipv6::Ipv6Addr": _held_as(_u128),
-    "regex::Regex": _text(_regex, _any_text),
-    "regex::RegexSet": _held_as(_strings),
-    "time::Date": _text(_date, _first_date),
-    "time::Time": _text(_time, _midnight),
-    "time::TzDateTime": replace(_text(_zoned, _first_moment), record_text=_zoned_record),
-    "url::Url": _text(_url, _local_url),
-    "uuid::Uuid": _held_as(_u128),
+    "net::ipv4::Ipv4Addr": _held_as(U32),
+    "net::ipv6::Ipv6Addr": _held_as(U128),
+    "regex::Regex": _text(_regex, ""),
+    "regex::RegexSet": _held_as(NamedType("ddlog_std::Vec", (STRING,))),
+    "time::Date": _text(_date, "0000-01-01"),
+    "time::Time": _text(_time, "00:00:00.000000000"),
+    "time::TzDateTime": replace(_text(_zoned, "0000-01-01T00:00:00+00:00"), record_text=_zoned_record),
+    "url::Url": _text(_url, "http://127.0.0.1/"),
+    "uuid::Uuid": _held_as(U128),
 }
