@@ -133,20 +133,24 @@ class CompiledFunctions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = tuple(self._units), dict(self._names), dict(self.callees.signatures), dict(self._externs)
-        return _restore, (self.definitions, self.callees.met(), *state)
+        return CompiledFunctions._restored, (self.definitions, self.callees.met(), *state)
 
+    @classmethod
     def _restored(
-        self,
+        cls,
+        definitions: Definitions,
+        functions: Mapping[str, Function],
         units: tuple[links.Unit, ...],
         names: dict[str, str],
         signatures: dict[str, Signature],
         externs: dict[str, Callable[..., Any]],
     ) -> CompiledFunctions:
-        self._names, self._externs = names, externs
-        self.callees.signatures = signatures
+        found = cls(definitions, functions)
+        found._names, found._externs = names, externs
+        found.callees.signatures = signatures
         for unit in units:
-            self._add(unit)
-        return self
+            found._add(unit)
+        return found
 
     def _compile(self, ids: Iterable[str]) -> None:
         functions = self.callees.reach(ids)
@@ -214,10 +218,6 @@ class CompiledFunctions:
                 return type_
             case links.TemplateLink(type_, variables):
                 return TypeTemplate(type_, variables)
-
-
-def _restore(definitions: Definitions, functions: Mapping[str, Function], *state: Any) -> CompiledFunctions:
-    return CompiledFunctions(definitions, functions)._restored(*state)
 
 
 @lru_cache(maxsize=4096)

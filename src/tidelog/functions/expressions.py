@@ -15,7 +15,7 @@ from tidelog.check import typed
 from tidelog.functions import operators
 from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
-from tidelog.functions.links import ClassLink, ConstantLink
+from tidelog.functions.links import ClassLink, ConstantLink, TemplateLink, TypeLink
 from tidelog.functions.variable_use import VariableUse
 from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.values.externs import ExternKind
@@ -325,9 +325,9 @@ class Expressions(Body, ABC):
         """Returns a type at run time."""
         variables = tuple(sorted(variables_of(type_)))
         if not variables:
-            return self.unit.type_name(type_)
+            return self.unit.link(TypeLink(type_))
         given = ", ".join(self._types[variable] for variable in variables)
-        return f"{self.unit.template_name(type_, variables)}({given})"
+        return f"{self.unit.link(TemplateLink(type_, variables))}({given})"
 
     def _try(self, node: typed.Try) -> Value:
         operand = self.atom(self.value(node.operand))

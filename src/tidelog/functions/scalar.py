@@ -64,7 +64,7 @@ def compile_scalar(
     It wants Python values that are in the range of their types, and gives one back. Raises ZeroDivisionError, or
     EvaluationError where a function of the program fails in another way.
     """
-    return _compiled((expression,), parameters, functions, lambda body: body.emit(expression, RESULT))
+    return deeply(_compiled, (expression,), parameters, functions, lambda body: body.emit(expression, RESULT))
 
 
 def compile_match(
@@ -79,7 +79,7 @@ def compile_match(
             body.block(f"if not ({' and '.join(tests)}):", lambda: body.leave_with("None"))
         body.leave_with(tuple_text([Value(path) for path in body.paths(pattern, matched.text)]))
 
-    return _compiled(_expressions(pattern, expression), parameters, functions, write)
+    return deeply(_compiled, _expressions(pattern, expression), parameters, functions, write)
 
 
 def compile_flat_map(
@@ -96,7 +96,7 @@ def compile_flat_map(
         condition = f" if {' and '.join(tests)}" if tests else ""
         body.leave_with(f"[{row} for {item} in {items.text}{condition}]")
 
-    return _compiled(_expressions(pattern, expression), parameters, functions, write)
+    return deeply(_compiled, _expressions(pattern, expression), parameters, functions, write)
 
 
 def _expressions(pattern: Pattern, expression: Expression) -> tuple[Expression, ...]:
@@ -105,15 +105,6 @@ def _expressions(pattern: Pattern, expression: Expression) -> tuple[Expression, 
 
 
 def _compiled(
-    expressions: tuple[Expression, ...],
-    parameters: Sequence[str],
-    functions: CompiledFunctions | None,
-    write: Callable[[Statements], None],
-) -> ScalarFunction:
-    return deeply(_compiled_deeply, expressions, parameters, functions, write)
-
-
-def _compiled_deeply(
     expressions: tuple[Expression, ...],
     parameters: Sequence[str],
     functions: CompiledFunctions | None,
@@ -134,6 +125,5 @@ def _compiled_deeply(
         if known.has_side_effects(*expressions):
             # Not to be tried twice.
             before = ["if not is_deep():", f"    return deeply(scalar{', ' if given else ''}{given})", *before]
-    lines = body.finish(names.values(), before, after)
-    unit.add(f"def scalar({given}):\n" + "".join(f"{line}\n" for line in lines))
+    unit.add("scalar", names.values(), body.finish(names.values(), before, after))
     return ScalarFunction(unit.finish(), tuple(parameters), functions)

@@ -15,7 +15,7 @@ and literals; no text of the user gets into it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from tidelog.check.program import Function
@@ -73,12 +73,6 @@ class UnitWriter:
         """Returns the arguments of a call that come before types and values."""
         return (self.link(links.ContextLink()),) if signature.needs_types else ()
 
-    def type_name(self, type_: Type) -> str:
-        return self.link(links.TypeLink(type_))
-
-    def template_name(self, type_: Type, variables: tuple[str, ...]) -> str:
-        return self.link(links.TemplateLink(type_, variables))
-
     def function_code(self, id_: str) -> str:
         """Returns the code of a declared function as a value."""
         signature = self.callees.signatures[id_]
@@ -95,7 +89,7 @@ class UnitWriter:
             lines = [f"    return {name}"]
             if given or identity:
                 lines = [f"    def call({', '.join(arguments)}):", f"        return {result}", "    return call"]
-            self._sources.append(_source(entry.maker, types, lines))
+            self.add(entry.maker, types, lines)
         return entry.name
 
     def closure_code(self, node: Closure) -> tuple[str, tuple[str, ...]]:
@@ -115,17 +109,8 @@ class UnitWriter:
             parameters = {each.name: f"v{index}" for index, each in enumerate(node.parameters, len(names))}
             mutable = tuple(parameters[each.name] for each in node.parameters if each.mutable)
             lines = self._body(node.body, {**names, **parameters}, types, mutable, list(parameters.values()))
-            self._sources.append(
-                _source(
-                    entry.maker,
-                    outer,
-                    [
-                        f"    def call({', '.join(parameters.values())}):",
-                        *(f"    {line}" for line in lines),
-                        "    return call",
-                    ],
-                )
-            )
+            head = f"    def call({', '.join(parameters.values())}):"
+            self.add(entry.maker, outer, [head, *(f"    {line}" for line in lines), "    return call"])
         return entry.name, entry.type_parameters
 
     def _code(self, key: Key, text: str, captured: tuple[Type, ...], variables: tuple[str, ...]) -> links.CodeEntry:
@@ -144,8 +129,7 @@ class UnitWriter:
         parameters = {each.name: f"v{index}" for index, each in enumerate(function.parameters)}
         mutable = tuple(parameters[each.name] for each in function.parameters if each.mutable)
         given = [*types.values(), *parameters.values()]
-        lines = self._body(function.body, parameters, types, mutable, given)
-        self._sources.append(_source(name, given, lines))
+        self.add(name, given, self._body(function.body, parameters, types, mutable, given))
 
     def _body(
         self,
@@ -162,9 +146,9 @@ class UnitWriter:
     def variable_use(self, *expressions: Expression) -> VariableUse:
         return variable_use(expressions, self.callees.mutable_places)
 
-    def add(self, source: str) -> None:
-        """Adds the source of a function."""
-        self._sources.append(source)
+    def add(self, name: str, parameters: Iterable[str], lines: Iterable[str]) -> None:
+        """Adds the source of a function: its body in lines that are indented."""
+        self._sources.append(f"def {name}({', '.join(parameters)}):\n" + "".join(f"{line}\n" for line in lines))
 
     def finish(self) -> links.Unit:
         own = {name for _, name in self._defined}
@@ -174,10 +158,6 @@ class UnitWriter:
             if not (isinstance(link, links.FunctionLink) and name in own)
         )
         return links.Unit("".join(self._sources), outside, tuple(self._defined), tuple(self._codes.values()))
-
-
-def _source(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
-    return f"def {name}({', '.join(parameters)}):\n" + "".join(f"{line}\n" for line in lines)
 
 
 def _key(node: Closure) -> Key:
