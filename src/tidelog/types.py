@@ -158,6 +158,11 @@ def integer_range(type_: IntegerType) -> tuple[int, int]:
             return -(1 << (width - 1)), (1 << (width - 1)) - 1
 
 
+def native_width(width: int) -> int | None:
+    """Returns the bits of the machine integer that holds so many: 8, 16, 32, 64 or 128; None beyond those."""
+    return max(8, 1 << (width - 1).bit_length()) if width <= 128 else None
+
+
 def wrap(value: int, type_: IntegerType) -> int:
     """`value` brought into the range of the type, modulo 2**width."""
     value &= (1 << type_.width) - 1

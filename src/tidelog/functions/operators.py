@@ -16,7 +16,6 @@ from tidelog import types
 from tidelog.check.typed import Binary, Cast, Lit, Unary, Value
 from tidelog.values.floats import double, single
 
-_NATIVE = (8, 16, 32, 64, 128)
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
@@ -89,7 +88,7 @@ def _amount(right: str, node: Binary) -> str:
     if isinstance(node.type, types.BigIntType):
         return right
     assert isinstance(node.type, types.IntegerType)
-    native = next((bits for bits in _NATIVE if node.type.width <= bits), None)
+    native = types.native_width(node.type.width)
     if native is None:
         return f"min({right}, {node.type.width})"
     if isinstance(node.right, Lit) and isinstance(node.right.value, int):

@@ -10,15 +10,12 @@ from tidelog.library._runtime.any_value import AnyValue
 from tidelog.library._runtime.extern import ExternContext, Externs, extern
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
-from tidelog.types import BigIntType, BitType, SignedType, Type, wrap
+from tidelog.types import BigIntType, BitType, SignedType, Type, native_width, wrap
 from tidelog.values.default import default_value
 from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
 from tidelog.values.text import debug_text, plain_text
 from tidelog.values.vec import Vec
-
-_NATIVE = (8, 16, 32, 64, 128)
-
 
 # Numbers
 
@@ -96,8 +93,7 @@ def hex(context: ExternContext, type_: Type, value: int) -> str:
         case BitType() | BigIntType():
             return f"{value:x}"
         case SignedType(width):
-            native = next((bits for bits in _NATIVE if width <= bits), width)
-            return f"{value & (1 << native) - 1:x}"
+            return f"{value & (1 << (native_width(width) or width)) - 1:x}"
         case _:
             raise ValueError(f"hex() wants an integer, not a value of type {type_}")
 

@@ -7,28 +7,27 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from tidelog import types
 from tidelog.library._json.text import JsonError
 from tidelog.library._runtime.option_result import Err
 from tidelog.library.fp import parse_d, parse_f
-from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range, wrap
 from tidelog.values.floats import float_text
 from tidelog.values.structs import Struct
 
-_NATIVE = (8, 16, 32, 64, 128)
 _DIGITS = re.compile(r"[0-9]+")
 # From where on, and down to where, a number of a width is written without an exponent.
 _PLAIN = {64: (16, -5), 32: (13, -6)}
 
 
-def native(type_: BitType | SignedType) -> BitType | SignedType | None:
+def native(type_: types.BitType | types.SignedType) -> types.BitType | types.SignedType | None:
     """Returns the machine type that holds an integer type; None for a wider one."""
-    width = next((bits for bits in _NATIVE if type_.width <= bits), None)
+    width = types.native_width(type_.width)
     return None if width is None else type(type_)(width)
 
 
-def integer_name(type_: BitType | SignedType) -> str:
+def integer_name(type_: types.BitType | types.SignedType) -> str:
     """Returns a machine type as errors name it: `u8`, `i64`."""
-    return f"{'u' if isinstance(type_, BitType) else 'i'}{type_.width}"
+    return f"{'u' if isinstance(type_, types.BitType) else 'i'}{type_.width}"
 
 
 def float_json(value: float, width: int) -> str:
@@ -53,26 +52,26 @@ def float_json(value: float, width: int) -> str:
     return f"-{plain}" if sign else plain
 
 
-def parse_scalar(type_: Type, text: str) -> Any:
+def parse_scalar(type_: types.Type, text: str) -> Any:
     """Returns the value of a text; raises JsonError without a position."""
     match type_:
-        case StringType():
+        case types.StringType():
             return text
-        case BoolType():
+        case types.BoolType():
             if text not in ("true", "false"):
                 raise JsonError("provided string was not `true` or `false`", None)
             return text == "true"
-        case BitType() | SignedType():
+        case types.BitType() | types.SignedType():
             held = native(type_)
-            number = _integer(text, signed=isinstance(type_, SignedType))
-            low, high = integer_range(held or type_)
+            number = _integer(text, signed=isinstance(type_, types.SignedType))
+            low, high = types.integer_range(held or type_)
             if not low <= number <= high:
                 size = "large" if number > high else "small"
                 raise JsonError(f"number too {size} to fit in target type", None)
-            return wrap(number, type_)
-        case BigIntType():
+            return types.wrap(number, type_)
+        case types.BigIntType():
             return _integer(text, signed=True)
-        case FloatType(width):
+        case types.FloatType(width):
             parsed: Any = parse_f(text) if width == 32 else parse_d(text)
             kind: type[Struct] = type(parsed)
             if kind is Err:

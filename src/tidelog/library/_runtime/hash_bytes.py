@@ -21,8 +21,6 @@ from tidelog.values.structs import Struct, field_values
 
 SEED, SECOND_SEED = 0x23B691A751D0E108, 0x20B09801DCE5FF84
 
-_NATIVE = (8, 16, 32, 64, 128)
-
 
 def hash_bytes(context: ExternContext, type_: types.Type, value: Any) -> bytes:
     """Returns the bytes to hash for a value; raises ValueError for a function, which cannot be hashed."""
@@ -30,7 +28,7 @@ def hash_bytes(context: ExternContext, type_: types.Type, value: Any) -> bytes:
         case types.BoolType():
             return b"\1" if value else b"\0"
         case types.BitType(width) | types.SignedType(width):
-            native = next((bits for bits in _NATIVE if width <= bits), None)
+            native = types.native_width(width)
             return _digits(value) if native is None else _fixed(value, native)
         case types.BigIntType():
             sign = _length(2 if value > 0 else 0 if value < 0 else 1)
