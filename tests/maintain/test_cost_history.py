@@ -76,7 +76,7 @@ def test_relations_and_signs_have_their_own_impact() -> None:
 
 def test_an_update_that_was_given_up_foretells_that_the_next_would_lose() -> None:
     history = History()
-    history.note_given_up(1.0, 100_000, {GONE: 50}, MANY)
+    history.note_update(1.0, 100_000, {GONE: 50}, MANY, given_up=True)
     expected = history.expected_work({GONE: 50}, MANY)
     assert expected is not None
     assert expected > 0.99 * MANY

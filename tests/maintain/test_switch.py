@@ -118,7 +118,7 @@ def test_an_update_that_is_expected_to_lose_is_not_tried_but_now_and_then() -> N
     assert [each.strategy for each in found] == ["bootstrap"] * SKIPS_IN_A_ROW + ["update"]
     assert found[0].reason == "an Update was expected to cost 1.4 Bootstraps"
     assert found[-1].budget == pytest.approx(0.2 * 0.9)
-    switch.history(STRATUM).note_given_up(0.2, 200_000, {("Edge", -1): 100}, MANY)
+    switch.history(STRATUM).note_update(0.2, 200_000, {("Edge", -1): 100}, MANY, given_up=True)
     assert decide(switch, edges(left=100)).is_full
 
 

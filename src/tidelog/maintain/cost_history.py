@@ -39,19 +39,15 @@ class History:
         if instances >= MEASURABLE:
             self._bootstraps.append(seconds / (instances + replaced))
 
-    def note_update(self, seconds: float, work: int, events: Mapping[Event, int], instances: int) -> None:
-        """Notes an Update that met `work` instances of a stratum that had so many."""
+    def note_update(
+        self, seconds: float, work: int, events: Mapping[Event, int], instances: int, *, given_up: bool = False
+    ) -> None:
+        """Notes an Update that met `work` instances of a stratum that had so many; one that was given up would have
+        met at least twice as many."""
         self.skipped = 0
         if work >= MEASURABLE:
             self._updates.append(seconds / work)
-        self._note_impact(float(work), events, instances)
-
-    def note_given_up(self, seconds: float, work: int, events: Mapping[Event, int], instances: int) -> None:
-        """Notes an Update that was given up after `work` instances, and would have met at least twice as many."""
-        self.skipped = 0
-        if work >= MEASURABLE:
-            self._updates.append(seconds / work)
-        self._note_impact(2.0 * max(work, instances // 2), events, instances)
+        self._note_impact(2.0 * max(work, instances // 2) if given_up else float(work), events, instances)
 
     @property
     def bootstrap_rate(self) -> float | None:

@@ -146,7 +146,7 @@ def _maintain_stratum(
                 history.note_update(meter.seconds, meter.work, events, before)
         else:
             stratum.roll_back()
-            history.note_given_up(meter.seconds, meter.work, events, before)
+            history.note_update(meter.seconds, meter.work, events, before, given_up=True)
             given_up, in_vain = switch.clock() - started, meter.work
             how, reason, is_full = "bootstrap", f"Update was given up: {meter.why}", True
     if is_full:
