@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tidelog.library._runtime.extern import extern
-from tidelog.library._runtime.option_result import NONE, Some
+from tidelog.library._runtime.option_result import NONE, option
 from tidelog.values.maps import Map
 from tidelog.values.sets import Set
-from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 
 
 @extern
 def allocate(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
-    return Vec(zip(wanted, _free(taken, _largest(taken, low, high), low, high)))
+    return Vec(zip(wanted, _free(taken, low, high)))
 
 
 @extern
 def allocate_opt(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
-    free = _free(taken, _largest(taken, low, high), low, high)
-    return Vec((who, _option(next(free, None))) for who in wanted)
+    free = _free(taken, low, high)
+    return Vec((who, option(next(free, None))) for who in wanted)
 
 
 @extern
 def adjust_allocation(taken: Map, wanted: Vec, low: int, high: int) -> Vec:
-    numbers = Set(taken.values)
-    free = _free(numbers, _largest(numbers, low, high), low, high)
+    free = _free(Set(taken.values), low, high)
     pairs = ((who, taken.get(who) if who in taken else next(free, None)) for who in wanted)
     return Vec((who, number) for who, number in pairs if number is not None)
 
@@ -37,7 +35,7 @@ def allocate_with_hint(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
     _check(low, high)
     given: set[int] = set()
     found: list[tuple[Any, int]] = []
-    start = taken[len(taken) - 1] if len(taken) and low <= taken[len(taken) - 1] <= high else low
+    start = _largest(taken, low, high, otherwise=low)
     for who, hint in wanted:
         start = start if hint == NONE else hint.x
         offset = 0
@@ -54,9 +52,10 @@ def allocate_with_hint(taken: Set, wanted: Vec, low: int, high: int) -> Vec:
     return Vec(found)
 
 
-def _free(taken: Container[int], start: int, low: int, high: int) -> Iterator[int]:
-    """Yields the free numbers from `low` to `high`, cyclically, beginning after `start`."""
+def _free(taken: Set, low: int, high: int) -> Iterator[int]:
+    """Yields the free numbers from `low` to `high`, cyclically, beginning after the largest taken one."""
     _check(low, high)
+    start = _largest(taken, low, high, otherwise=high)
     for _ in range(high - low + 1):
         start = _behind(start, low, high)
         if start not in taken:
@@ -67,14 +66,10 @@ def _behind(number: int, low: int, high: int) -> int:
     return low if number == high else number + 1
 
 
-def _largest(taken: Set, low: int, high: int) -> int:
-    """Returns the largest taken number; the upper end if there is none, or if it is outside the range."""
-    largest: int = taken[len(taken) - 1] if len(taken) else high
-    return largest if low <= largest <= high else high
-
-
-def _option(number: int | None) -> Struct:
-    return NONE if number is None else Some(number)
+def _largest(taken: Set, low: int, high: int, *, otherwise: int) -> int:
+    """Returns the largest taken number, or the other one if there is none or if it is outside the range."""
+    largest: int = taken[len(taken) - 1] if len(taken) else otherwise
+    return largest if low <= largest <= high else otherwise
 
 
 def _check(low: int, high: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.library._runtime.extern import Externs, extern
-from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.library._runtime.option_result import NONE, Err, Ok, option
 from tidelog.library._url.text import PORTS, BadUrlError, normal_url, url_parts
 from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
@@ -31,31 +31,29 @@ def username(url: str) -> str:
 
 @extern
 def password(url: str) -> Struct:
-    return _if_any(url_parts(url).password)
+    return option(url_parts(url).password or None)
 
 
 @extern
 def host_str(url: str) -> Struct:
-    return _if_any(url_parts(url).host)
+    return option(url_parts(url).host or None)
 
 
 @extern
 def domain(url: str) -> Struct:
     parts = url_parts(url)
-    return _if_any(parts.host) if parts.is_domain else NONE
+    return option(parts.host or None) if parts.is_domain else NONE
 
 
 @extern
 def port(url: str) -> Struct:
-    number = url_parts(url).port
-    return NONE if number is None else Some(number)
+    return option(url_parts(url).port)
 
 
 @extern
 def port_or_known_default(url: str) -> Struct:
     parts = url_parts(url)
-    number = PORTS.get(parts.scheme) if parts.port is None else parts.port
-    return NONE if number is None else Some(number)
+    return option(PORTS.get(parts.scheme) if parts.port is None else parts.port)
 
 
 @extern
@@ -65,14 +63,12 @@ def path(url: str) -> str:
 
 @extern
 def query(url: str) -> Struct:
-    text = url_parts(url).query
-    return NONE if text is None else Some(text)
+    return option(url_parts(url).query)
 
 
 @extern
 def fragment(url: str) -> Struct:
-    text = url_parts(url).fragment
-    return NONE if text is None else Some(text)
+    return option(url_parts(url).fragment)
 
 
 @extern
@@ -90,10 +86,6 @@ def _parsed(text: str, base: str | None) -> Struct:
         return Ok(normal_url(text, base))
     except BadUrlError as error:
         return Err(str(error))
-
-
-def _if_any(text: str | None) -> Struct:
-    return Some(text) if text else NONE
 
 
 EXTERNS: Externs = {"url_to_string": itself}

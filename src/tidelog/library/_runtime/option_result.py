@@ -14,6 +14,11 @@ Ok, Err = classes(Shape("ddlog_std::Result", (("ddlog_std::Ok", ("res",)), ("ddl
 NONE = _None()
 
 
+def option(value: Any) -> Struct:
+    """Returns `Some` of a value, `None` where there is none."""
+    return NONE if value is None else Some(value)
+
+
 def at(items: Any, index: int) -> Struct:
     """Returns the item at an index, if there is one; the index is not negative."""
     return Some(items[index]) if index < len(items) else NONE

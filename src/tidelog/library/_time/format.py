@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidelog.library._time import calendar as calendar
-from tidelog.library._time.moment import Moment, date_text, fraction_text, offset_text, year_text
+from tidelog.library._time.moment import Moment, fraction_text, offset_text, rfc3339_text, year_text
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -148,9 +148,7 @@ def _whole_text(kind: str, moment: Moment) -> str:
         raise BadFormatError
     if kind == "s":
         return str(moment.days * 86_400 + moment.nanoseconds // 1_000_000_000 - (moment.offset or 0))
-    hour, minute, second, nanosecond = moment.clock
-    clock = f"{hour:02}:{minute:02}:{second:02}{fraction_text(nanosecond)}"
-    return f"{date_text(moment)}T{clock}{offset_text(moment.offset or 0)}"
+    return rfc3339_text(moment)
 
 
 def _padded(item: Item, number: int) -> str:
