@@ -12,9 +12,9 @@ from tidelog.values.text import debug_text, record_text
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # a frozen class would make values six times as slowly
 class AnyValue:
-    """`definitions` are those of the type's program; they are not part of the value."""
+    """Immutable. `definitions` are those of the type's program; they are not part of the value."""
 
     type: Type
     value: Any
