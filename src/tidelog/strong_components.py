@@ -5,16 +5,20 @@ Tarjan's algorithm, without recursion: a chain of ten thousand relations is an o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
 
 
-def strong_components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Returns the strongly connected components of a graph, each after those that it points to."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_: list[str] = []
-    is_open: set[str] = set()
-    components: list[list[str]] = []
+def strong_components(graph: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
+    """Returns the strongly connected components of a graph, each after those that it points to; a node without a key
+    points to none."""
+    index: dict[Node, int] = {}
+    lowest: dict[Node, int] = {}
+    open_: list[Node] = []
+    is_open: set[Node] = set()
+    components: list[list[Node]] = []
     for root in graph:
         if root in index:
             continue
@@ -29,7 +33,7 @@ def strong_components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
                     index[successor] = lowest[successor] = len(index)
                     open_.append(successor)
                     is_open.add(successor)
-                    work.append((successor, iter(graph[successor])))
+                    work.append((successor, iter(graph.get(successor, ()))))
                     break
                 if successor in is_open:
                     lowest[node] = min(lowest[node], index[successor])
@@ -39,7 +43,7 @@ def strong_components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
                     parent = work[-1][0]
                     lowest[parent] = min(lowest[parent], lowest[node])
                 if lowest[node] == index[node]:
-                    component: list[str] = []
+                    component: list[Node] = []
                     while not component or component[-1] != node:
                         component.append(open_.pop())
                         is_open.discard(component[-1])

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from tidelog.library._runtime.extern import Externs, extern
+from tidelog.strong_components import strong_components
 
 _End = Callable[[Any], Any]
 _Pairs = AbstractSet[tuple[Any, Any]]
@@ -21,13 +22,9 @@ _Graph = dict[Any, list[Any]]
 @extern
 def SCC(edges: Iterable[Any], source: _End, target: _End) -> tuple[_Pairs]:  # noqa: N802
     pairs = _pairs(edges, source, target)
-    forward, backward = _neighbours(pairs), _neighbours((end, start) for start, end in pairs)
     component: dict[Any, Any] = {}
-    # Kosaraju: in reverse postorder, the nodes that lead to a node and have no component yet are its component.
-    for root in reversed(list(_finished(forward))):
-        if root not in component:
-            members = list(_reached(backward, root, component))
-            component |= dict.fromkeys(members, min(members))
+    for members in strong_components(_neighbours(pairs)):
+        component |= dict.fromkeys(members, min(members))
     on_cycle = {start for start, end in pairs if component[start] == component[end]}
     return (frozenset((node, component[node]) for node in on_cycle),)
 
@@ -54,7 +51,7 @@ def _pairs(edges: Iterable[Any], source: _End, target: _End) -> _Pairs:
     return frozenset((source(edge), target(edge)) for edge in edges)
 
 
-def _neighbours(pairs: Iterable[tuple[Any, Any]]) -> _Graph:
+def _neighbours(pairs: _Pairs) -> _Graph:
     graph: _Graph = defaultdict(list)
     for start, end in pairs:
         graph[start].append(end)
@@ -71,26 +68,6 @@ def _reached(graph: _Graph, start: Any, known: dict[Any, Any]) -> Iterator[Any]:
             if following not in seen and following not in known:
                 seen.add(following)
                 waiting.append(following)
-
-
-def _finished(graph: _Graph) -> Iterator[Any]:
-    """Yields all nodes of the graph in the postorder of a depth-first search."""
-    seen: set[Any] = set()
-    for root in graph:
-        if root in seen:
-            continue
-        seen.add(root)
-        path = [(root, iter(graph[root]))]
-        while path:
-            node, below = path[-1]
-            for following in below:
-                if following not in seen:
-                    seen.add(following)
-                    path.append((following, iter(graph.get(following, ()))))
-                    break
-            else:
-                path.pop()
-                yield node
 
 
 EXTERNS: Externs = {"ConnectedComponents64": ConnectedComponents}
