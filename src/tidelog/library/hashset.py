@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from operator import contains
 from typing import Any
@@ -11,6 +12,7 @@ from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import at
 from tidelog.library.ddlog_std_collections import set_insert
 from tidelog.values.sets import SizedSet
+from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 
 
@@ -29,6 +31,16 @@ def hashset_unions(sets: Vec) -> SizedSet:
     return SizedSet(chain.from_iterable(sets))
 
 
+@extern
+def hashset_arg_min(s: SizedSet, f: Callable[[Any], Any]) -> Struct:
+    return arg_min(s, f)
+
+
+@extern
+def hashset_arg_max(s: SizedSet, f: Callable[[Any], Any]) -> Struct:
+    return arg_max(s, f)
+
+
 EXTERNS: Externs = {
     "hashset_empty": SizedSet,
     "hashset_size": len,
@@ -40,6 +52,4 @@ EXTERNS: Externs = {
     "hashset_union": SizedSet.union,
     "hashset_intersection": SizedSet.intersection,
     "hashset_difference": SizedSet.difference,
-    "hashset_arg_min": arg_min,
-    "hashset_arg_max": arg_max,
 }

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tidelog.library._runtime.arg_min_max import arg_max, arg_min
-from tidelog.library._runtime.extern import Externs, extern
+from tidelog.library._runtime.extern import extern
+from tidelog.values.structs import Struct
 from tidelog.values.vec import Vec
 
 
@@ -15,4 +16,11 @@ def vec_sort_by(v: Vec, f: Callable[[Any], Any]) -> tuple[tuple[()], Vec]:
     return (), Vec(sorted(v, key=f))
 
 
-EXTERNS: Externs = {"vec_arg_min": arg_min, "vec_arg_max": arg_max}
+@extern
+def vec_arg_min(v: Vec, f: Callable[[Any], Any]) -> Struct:
+    return arg_min(v, f)
+
+
+@extern
+def vec_arg_max(v: Vec, f: Callable[[Any], Any]) -> Struct:
+    return arg_max(v, f)

@@ -16,6 +16,8 @@ An extern function that Python or another module has already, under any name, is
 
     EXTERNS: Externs = {"vec_len": len}          called as  len(v)
 
+An error names the Python function that failed, so a function that can fail, or calls one of the program, has its own.
+
 A transformer is marked in the same way. It takes relations (any iterables of rows) and functions in the order of its
 inputs, and returns a tuple with a set of rows for each output.
 """
