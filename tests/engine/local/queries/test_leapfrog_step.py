@@ -10,9 +10,9 @@ import tidelog
 from tidelog.database.database import Database
 from tidelog.database.queries.query import compile_query
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.execution.rule_loops import LeapfrogStep
 from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.evaluate import _QueryRows
-from tidelog.engine.local.queries.leapfrog_step import LeapfrogStep
 
 PROGRAM = """
 input relation E(x: u32, y: u32)
@@ -113,7 +113,7 @@ def test_a_cyclic_query_looks_at_what_it_finds_not_at_all_pairs(monkeypatch: pyt
 
     monkeypatch.setattr(CommittedView, "find", counting)
     rows = asked(db, TRIANGLES)
-    found = list(rows.instances(rows._query.rule))
+    found = list(rows.heads(rows._query.rule))
     assert len(found) == rows.leapfrog.found == 3 * (nodes - 1)
     assert looked_at == 0
     assert len(db.query(f'#[join = "hash"] {TRIANGLES}')) == len(found)

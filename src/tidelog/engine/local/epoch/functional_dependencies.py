@@ -18,7 +18,7 @@ from tidelog.engine.local.queries.match_rule import Matcher, Rows, unify
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
-from tidelog.rules.ir import Relation, Rule, RuleProgram, Variable
+from tidelog.rules.ir import Relation, Rule, RuleProgram
 
 # Up to so many inserted rows are each looked up by their key; for more, all rows are sorted.
 FEW = 256
@@ -75,11 +75,10 @@ def deriving_rule(program: RuleProgram, relation: str, row: Row, rows: Rows, val
         words = None
         if rule.head.relation == relation and rule.group is None and rule.transform is None:
             words = unify(rule.head, row, values)
-        if words is None:
-            continue
-        known = [term.name for term in rule.head.terms if isinstance(term, Variable)]
-        if next(Matcher(rule, known, rows, values, program.functions).run(words), None) is not None:
-            return rule
+        if words is not None:
+            matcher = Matcher(rule, words, rows, values, program.functions)
+            if next(matcher.heads(words), None) is not None:
+                return rule
     return None
 
 

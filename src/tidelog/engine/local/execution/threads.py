@@ -357,7 +357,7 @@ class SegmentExecutor:
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)
 
-    def restart(self, line: list[int]) -> None:
+    def restart(self, line: tuple[int, ...]) -> None:
         """Starts again from one line of inputs, in level 0."""
         self._inputs[0, :-1] = line
         self._control[k.NODE] = 0

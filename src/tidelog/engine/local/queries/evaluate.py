@@ -8,18 +8,17 @@ instance, and groups are made when the query reaches them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner
-from tidelog.engine.local.queries.match_rule import Instance, Matcher, unify
+from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Bag, Row
 from tidelog.engine.local.strata.group_by import Grouping
-from tidelog.rules.ir import Constant, Rule, Variable
+from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
 
 # The estimated size of a relation that is made as the query runs.
@@ -30,7 +29,7 @@ def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
     """Returns the distinct rows of a query. Raises EvaluationError when an expression of the query fails."""
     rows = _QueryRows(query, committed)
     try:
-        found = {_head(query.rule, instance, committed.values) for instance in rows.instances(query.rule)}
+        found = {head for head, _ in rows.heads(query.rule)}
     except ZeroDivisionError:
         raise EvaluationError(
             f"division by zero in the query `{query.rule.text}`",
@@ -51,9 +50,9 @@ class _QueryRows:
         self._matchers: dict[str, Matcher] = {}
         self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions)
 
-    def instances(self, rule: Rule) -> Iterator[Instance]:
-        """Yields all instances of a rule of the query."""
-        return self._matcher(rule, ()).run({})
+    def heads(self, rule: Rule) -> Iterator[tuple[Row, int]]:
+        """Yields the head of each instance of a rule of the query, with its weight."""
+        return self._matcher(rule, ()).heads({})
 
     def size(self, relation: str) -> int:
         return _UNKNOWN_SIZE if relation in self._query.hidden else self._committed.size(relation)
@@ -63,24 +62,22 @@ class _QueryRows:
     ) -> Iterator[tuple[Row, int]]:
         rule = self._query.hidden.get(relation)
         if rule is None:
-            yield from self._committed.find(relation, columns, key)
-            return
-        for row in self._made(rule):
-            if all(row[column] == word for column, word in zip(columns, key)):
-                yield row, 1
+            return self._committed.find(relation, columns, key)
+        made = self._made(rule)
+        return ((row, 1) for row in made if all(row[column] == word for column, word in zip(columns, key)))
 
     def weight(self, relation: str, row: Row) -> int:
         rule = self._query.hidden.get(relation)
         if rule is None:
             return self._committed.weight(relation, row)
         words = unify(rule.head, row, self._committed.values)
-        matcher = self._matchers.get(relation)
-        if matcher is None:
-            known = [term.name for term in rule.head.terms if isinstance(term, Variable)]
-            matcher = self._matchers[relation] = self._matcher(rule, known)
-        return 0 if words is None or next(matcher.run(words), None) is None else 1
+        if words is None:
+            return 0
+        if relation not in self._matchers:
+            self._matchers[relation] = self._matcher(rule, words)
+        return 0 if next(self._matchers[relation].heads(words), None) is None else 1
 
-    def _matcher(self, rule: Rule, known: list[str] | tuple[()]) -> Matcher:
+    def _matcher(self, rule: Rule, known: Iterable[str]) -> Matcher:
         values, functions = self._committed.values, self._query.functions
         return Matcher(rule, known, self, values, functions, leapfrog=self.leapfrog)
 
@@ -91,17 +88,7 @@ class _QueryRows:
             assert rule.group is not None, "only groups are looked up as rows"
             members = self._query.hidden[rule.group.atom.relation]
             bag: Bag = {}
-            for instance in self.instances(members):
-                row = _head(members, instance, self._committed.values)
-                bag[row] = bag.get(row, 0) + instance.weight
+            for row, weight in self.heads(members):
+                bag[row] = bag.get(row, 0) + weight
             self._groups[name] = Grouping(rule.group, self._query.relations, self._committed.values).rows(bag)
         return self._groups[name]
-
-
-def _head(rule: Rule, instance: Instance, values: Values) -> Row:
-    """Returns the head row that an instance derives."""
-    return tuple(
-        instance.words[term.name] if isinstance(term, Variable) else values.encoder(term.type)(term.value)
-        for term in rule.head.terms
-        if isinstance(term, Variable | Constant)
-    )

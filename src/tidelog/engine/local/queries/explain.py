@@ -113,7 +113,7 @@ class Explainer:
             sign = self.committed.weight(relation, row)
             is_derived = False
             for node in self._derivations(key, None):
-                if node.instance is not None and node.instance.weight * sign > 0:
+                if node.weight * sign > 0:
                     is_derived = True
                     yield node
             if not is_derived:
@@ -154,7 +154,7 @@ class Explainer:
         # Of members that only a finer key tells apart, one stands for all.
         own = {member[start:]: member for member, weight in members if weight > 0}
         premises = tuple((0, (rule.group.atom.relation, member)) for member in own.values())
-        return Node(key, Origin.GROUP, rule, None, premises)
+        return Node(key, Origin.GROUP, rule, premises)
 
     def _derivations(self, key: Key, below: int | None, within: int | None = None) -> Iterator[Node]:
         relation, row = key
@@ -166,9 +166,10 @@ class Explainer:
             if words is None:
                 continue
             origin = Origin.RULE if rule.atoms else Origin.FACT
-            for instance in self.matcher(rule, words).run(words, below):
-                premises = tuple((place, (_relation_at(rule, place), found)) for place, found in instance.rows)
-                yield Node(key, origin, rule, instance, premises)
+            places = [(i, each.atom.relation) for i, each in enumerate(rule.body) if isinstance(each, Positive)]
+            for found in self.matcher(rule, words).run(words, below):
+                premises = tuple((place, (name, row)) for (place, name), row in zip(places, found.rows))
+                yield Node(key, origin, rule, premises, found.words, found.weight)
 
     def matcher(self, rule: Rule, known: Iterable[str], *, absent_last: bool = False) -> Matcher:
         """Returns the `Matcher` of a rule, planned for the known variables."""
@@ -205,7 +206,7 @@ class Explainer:
             committed.decode(relation, row),
             node.origin,
             node.rule,
-            {} if node.instance is None else decoded(node.instance.rule, node.instance.words, committed.values),
+            {} if node.rule is None else decoded(node.rule, node.words, committed.values),
             tuple((place, numbers[key]) for place, key in node.premises),
             committed.weight(relation, row),
             derivations,
@@ -216,9 +217,3 @@ def decoded(rule: Rule, words: Mapping[str, int], values: Values) -> dict[str, A
     """Returns the values of a rule's variables."""
     types = variable_types(rule)
     return {name: values.decoder(types[name])(word) for name, word in words.items() if name in types}
-
-
-def _relation_at(rule: Rule, place: int) -> str:
-    literal = rule.body[place]
-    assert isinstance(literal, Positive)
-    return literal.atom.relation

@@ -10,8 +10,9 @@ queries (`committed_view`). Relations of the query itself and weighted relations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import BytecodeCompiler, VariantCompiler
+from tidelog.engine.local.execution.rule_loops import LeapfrogStep
 from tidelog.engine.local.execution.threads import SegmentExecutor
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.queries.committed_view import CommittedView
+from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.leapfrog import plan_leapfrog
 from tidelog.plan.negation import with_complements
@@ -34,15 +37,7 @@ from tidelog.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class LeapfrogStep:
-    """Steps of a plan, one after the other, that the kernel runs."""
-
-    variant: Variant
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Constants:
+class QueryConstants:
     """Words of a query's constants: unlike those of rules, they can be freed."""
 
     values: Values
@@ -61,7 +56,7 @@ class LeapfrogPlanner:
     def __init__(self, committed: CommittedView, made: Collection[str], functions: CompiledFunctions) -> None:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
-        constants = _Constants(committed.values)
+        constants = QueryConstants(committed.values)
         self._compiler = BytecodeCompiler(committed.numbers, committed.catalog.arrangement, constants, functions)
         columns = max((store.columns for store in committed.catalog.stores), default=0)
         self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
@@ -78,39 +73,34 @@ class LeapfrogPlanner:
             delta = replace(delta, kind=DeltaKind.POSITIVE, atom=start)
         variant = plan_leapfrog(rule, delta, statistics, ())
         variant = with_complements(variant, statistics, self._apart, requested=rule.join == "leapfrog")
+        bound = {term.name for term in start.terms if isinstance(term, Variable)}
         planned: list[Step | LeapfrogStep] = []
-        together: list[Step] = []
-        for step in variant.steps:
-            if self._is_for_kernel(step):
-                together.append(step)
-            else:
-                planned += [*_joined(variant, together), step]
-                together = []
-        return (*planned, *_joined(variant, together))
+        for _, together in groupby(variant.steps, self._is_for_kernel):
+            steps = tuple(together)
+            is_leap = any(isinstance(step, Leap) for step in steps)
+            planned += [self._compiled(variant, steps, bound)] if is_leap else steps
+            bound.update(name for step in steps for name in _names(step))
+        return tuple(planned)
 
-    def ways(self, step: LeapfrogStep, bound: set[str]) -> Callable[[dict[str, int]], Iterator[None]]:
-        """Returns the function that runs the step: it sets the words of the variables bound, once for each result.
-
-        `bound` are the variables known before the step; those that it binds are added. One run at a time.
-        """
-        names = list(dict.fromkeys(name for each in step.steps for name in _names(each)))
-        given = [name for name in names if name in bound]
-        found = [name for name in names if name not in bound]
-        bound.update(found)
-        types = variable_types(step.variant.rule)
-        compiler = VariantCompiler(self._compiler, step.variant, frozenset())
-        segment = compiler.piece([Variable(name, types[name]) for name in given], step.steps, found)
+    def _compiled(self, variant: Variant, steps: tuple[Step, ...], bound: set[str]) -> LeapfrogStep:
+        """Returns the steps as one that the kernel runs, one run at a time; `bound` are the variables known before."""
+        names = dict.fromkeys(name for step in steps for name in _names(step))
+        given = tuple(name for name in names if name in bound)
+        found = tuple(name for name in names if name not in bound)
+        types = variable_types(variant.rule)
+        compiler = VariantCompiler(self._compiler, variant, frozenset())
+        segment = compiler.piece([Variable(name, types[name]) for name in given], steps, found)
         for relation, keys in dict.fromkeys(compiler.probes):
             self._committed.arrange(relation, keys)
-        for each in step.steps:
+        for each in steps:
             if isinstance(each, Join | Antijoin):
                 self._committed.index(each.atom.relation)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
         executor = SegmentExecutor(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))
 
-        def ways(words: dict[str, int]) -> Iterator[None]:
-            executor.restart([words[name] for name in given])
+        def ways(words: Row) -> Iterator[list[int]]:
+            executor.restart(words)
             status = k.FULL
             while status != k.DONE:
                 status = executor.enumerate(self._committed.catalog, k.KIND_RULE, self._scratch)
@@ -119,11 +109,9 @@ class LeapfrogPlanner:
                 self.looked_at += executor.looked_at()
                 rows = executor.take()[:, : len(found)].tolist()
                 self.found += len(rows)
-                for row in rows:
-                    words.update(zip(found, row))
-                    yield None
+                yield from rows
 
-        return ways
+        return LeapfrogStep(given, found, ways)
 
     def _is_for_kernel(self, step: Step) -> bool:
         match step:
@@ -135,11 +123,6 @@ class LeapfrogPlanner:
                 return is_plain(expression)
             case Take():
                 return False
-
-
-def _joined(variant: Variant, steps: Sequence[Step]) -> list[Step | LeapfrogStep]:
-    """Returns the steps as one `LeapfrogStep`, if there is a leap among them."""
-    return [LeapfrogStep(variant, tuple(steps))] if any(isinstance(step, Leap) for step in steps) else [*steps]
 
 
 def _names(step: Step) -> Iterator[str]:
@@ -155,5 +138,5 @@ def _names(step: Step) -> Iterator[str]:
             yield from sorted(typed.variables(expression))
         case Let(variable, expression):
             yield from (*sorted(typed.variables(expression)), variable.name)
-        case Take():
-            raise AssertionError("a value is taken apart by Python")
+        case Take(unfold):
+            yield from (*sorted(typed.variables(unfold.expression)), *(each.name for each in unfold.variables))

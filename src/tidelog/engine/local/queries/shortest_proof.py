@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tidelog.engine.local.queries.match_rule import Instance
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.proof import Origin
 from tidelog.rules.ir import Rule
@@ -22,13 +21,17 @@ Key = tuple[str, Row]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One derivation of a row. `premises` are the rows that it rests on, with the places of their literals."""
+    """One derivation of a row. `premises` are the rows that it rests on, with the places of their literals.
+
+    By a rule, `words` are those of its variables, and `weight` is the product of the weights of the premises.
+    """
 
     key: Key
     origin: Origin
     rule: Rule | None = None
-    instance: Instance | None = None
     premises: tuple[tuple[int, Key], ...] = ()
+    words: Mapping[str, int] = field(default_factory=dict)
+    weight: int = 1
 
     @property
     def depth(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.storage.weighted_table import Row, Table
+from tidelog.engine.local.strata.monotone.ranked_rows import RowsBelow
 from tidelog.engine.local.strata.monotone.ranked_update import Facts, Improving, Measure
 from tidelog.engine.local.strata.row_interpreter import Interpreter, Run, delta_rows
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -41,9 +42,9 @@ class VisibleRows:
         groups = {best.relation for best in monotone.bests}
         self._plain = [name for name in self.tables if name not in groups and name not in self._counts]
         interpreter = Interpreter(self._all, values, functions)
-        self._now = Interpreter(
-            {**{name: _Now(each) for name, each in below.items()}, **self.tables}, values, functions
-        )
+        # Lower strata with the epoch's changes, on both sides of a delta.
+        now = {name: RowsBelow(table, weighted=False) for name, table in below.items()}
+        self._now = Interpreter({**now, **self.tables}, values, functions)
         self._runs: dict[str, list[tuple[Variant, Run]]] = {name: [] for name in self._counts}
         for each in monotone.rules:
             name = each.rule.head.relation
@@ -142,19 +143,6 @@ class VisibleRows:
     def best_rows(self) -> int:
         """Number of best rows of all keys."""
         return sum(len(self.tables[best.name].weights) for best in self._improving.bests.values())
-
-
-class _Now:
-    """A relation of a lower stratum with the epoch's changes, on both sides of a delta."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def weight(self, row: Row, *, new: bool) -> int:
-        return self._table.weight(row, new=True)
-
-    def find(self, columns: tuple[int, ...], key: Row, *, new: bool) -> Iterable[tuple[Row, int]]:
-        return self._table.find(columns, key, new=True)
 
 
 def _exchange(table: Table, old: Row | None, new: Row | None) -> None:
