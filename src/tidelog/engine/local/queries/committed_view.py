@@ -7,7 +7,6 @@ look-ups until the next epoch begins, and is freed then: no epoch pays for a que
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import repeat
 
 import numpy as np
 
@@ -100,7 +99,8 @@ class CommittedView:
             start, size = start + size, min(size * 4, _LARGEST_CHUNK)
             if below is not None:
                 chunk = chunk[store.ranks_of(chunk) < below]
-            yield from zip(map(tuple, store.columns_of(chunk).tolist()), repeat(1))
+            for row in store.columns_of(chunk).tolist():
+                yield tuple(row), 1
 
     def weight(self, relation: str, row: Row) -> int:
         """Returns the weight of a row, 0 if it is absent; in a set it is 1."""
