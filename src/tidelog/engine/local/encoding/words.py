@@ -156,6 +156,10 @@ class Values:
             return self.pool(type_).constant(value)
         return _word(value)
 
+    def temporary_word(self, value: Value, type_: Type) -> int:
+        """Returns the word of a constant of a query, which is freed once no row uses it."""
+        return self.encoder(type_)(value)
+
     def find(self, value: Value, type_: Type) -> int | None:
         """Returns the word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -71,25 +71,19 @@ class Bytecode:
         return len(self.segments) > 1
 
 
-class ConstantWords(Protocol):
-    """Gives the words of constants."""
-
-    def word(self, value: Any, type_: Type) -> int: ...
-
-
 class BytecodeCompiler:
-    """Compiles variants for one engine: it knows the numbers of relations and arrangements, and interns constants."""
+    """Compiles variants for one engine, with the numbers of relations and arrangements, and the words of constants."""
 
     def __init__(
         self,
         relations: Mapping[str, int],
         arrangement: Callable[[int, tuple[int, ...] | Order], int],
-        values: ConstantWords,
+        word: Callable[[Any, Type], int],
         functions: CompiledFunctions,
     ) -> None:
         self.relations = relations
         self.arrangement = arrangement
-        self.values = values
+        self.word = word
         self.functions = functions
 
     def compile(
@@ -233,7 +227,7 @@ class VariantCompiler:
             case Variable(name):
                 return self.registers[name]
             case Constant(value, type_):
-                return self._constant(self.compiler.values.word(value, type_))
+                return self._constant(self.compiler.word(value, type_))
             case Wildcard():
                 raise AssertionError("a wildcard has no register")
 
@@ -353,7 +347,7 @@ class VariantCompiler:
                 return self.registers[name]
             case typed.Lit():
                 assert not isinstance(expression.value, float), "floats are refused before"
-                return self._constant(self.compiler.values.word(expression.value, expression.type))
+                return self._constant(self.compiler.word(expression.value, expression.type))
             case typed.Unary(op="not", operand=operand):
                 return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
             case typed.Unary(op=op, operand=operand, type=type_):

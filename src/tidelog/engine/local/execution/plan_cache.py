@@ -89,7 +89,7 @@ class PlanCache:
         self.inside: Words = np.array(self._inside, dtype=np.int64)
         self._thread_pool = thread_pool
         self.reserved = ReservedRows(thread_pool, catalog, self.inside)
-        self.compiler = BytecodeCompiler(numbers, catalog.arrangement, values, program.functions)
+        self.compiler = BytecodeCompiler(numbers, catalog.arrangement, values.word, program.functions)
         self.planned: list[Variant] = []
         self.variants: list[Bytecode] = []
         self.in_python = False

@@ -18,7 +18,6 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values, is_its_word
-from tidelog.engine.local.execution.bytecode import ConstantWords
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
@@ -51,15 +50,15 @@ class LeapfrogStep:
 class RuleLoops:
     """Writes the loops of one rule.
 
-    `combine`, `mul` or `max`, makes the weight of an instance from those of its rows. `pace` is called before each
-    slow step.
+    `word` gives the words of constants. `combine`, `mul` or `max`, makes the weight of an instance from those of its
+    rows. `pace` is called before each slow step.
     """
 
     rule: Rule
     access: Access
     values: Values
     functions: CompiledFunctions
-    constants: ConstantWords
+    word: Callable[[Any, Type], int]
     combine: Callable[[int, int], int] = mul
     pace: Callable[[], None] | None = None
 
@@ -211,7 +210,7 @@ class RuleLoops:
             case Variable(name):
                 return self._names[name]
             case Constant(value, type_):
-                return repr(int(self.constants.word(value, type_)))
+                return repr(int(self.word(value, type_)))
             case Wildcard():
                 raise AssertionError("a wildcard has no value")
 

@@ -11,14 +11,13 @@ queries (`committed_view`). Relations of the query itself and weighted relations
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
 from tidelog.check import typed
-from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.bytecode import BytecodeCompiler, VariantCompiler
 from tidelog.engine.local.execution.rule_loops import LeapfrogStep
 from tidelog.engine.local.execution.threads import SegmentExecutor
@@ -33,17 +32,6 @@ from tidelog.plan.statistics import Statistics
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Step, Take, Variant, deltas
 from tidelog.rules.ir import Atom, Rule, Variable
 from tidelog.rules.variables import variable_types
-from tidelog.types import Type
-
-
-@dataclass(frozen=True, slots=True)
-class QueryConstants:
-    """Words of a query's constants: unlike those of rules, they can be freed."""
-
-    values: Values
-
-    def word(self, value: Any, type_: Type) -> int:
-        return self.values.encoder(type_)(value)
 
 
 class LeapfrogPlanner:
@@ -56,8 +44,8 @@ class LeapfrogPlanner:
     def __init__(self, committed: CommittedView, made: Collection[str], functions: CompiledFunctions) -> None:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
-        constants = QueryConstants(committed.values)
-        self._compiler = BytecodeCompiler(committed.numbers, committed.catalog.arrangement, constants, functions)
+        word = committed.values.temporary_word
+        self._compiler = BytecodeCompiler(committed.numbers, committed.catalog.arrangement, word, functions)
         columns = max((store.columns for store in committed.catalog.stores), default=0)
         self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
         self.found = 0

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.execution.rule_loops import LeapfrogStep, RuleLoops
-from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner, QueryConstants
+from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.statistics import FromSizes
@@ -91,7 +91,7 @@ class Matcher:
         else:
             planned = plan_variant(rule, Delta(DeltaKind.POSITIVE, -1, self._known), FromSizes(rows.size)).steps
             self.steps = _absent_last(planned) if absent_last else planned
-        self._loops = RuleLoops(rule, self._access, values, functions, QueryConstants(values))
+        self._loops = RuleLoops(rule, self._access, values, functions, values.temporary_word)
         self._compiled: dict[str, Callable[..., Iterator[Any]]] = {}
 
     def run(self, known: Mapping[str, int], below: int | None = None) -> Iterator[Instance]:
@@ -170,7 +170,7 @@ def unify(head: Atom, row: Row, values: Values) -> Words | None:
         if isinstance(term, Variable):
             if words.setdefault(term.name, word) != word:
                 return None
-        elif isinstance(term, Constant) and values.encoder(term.type)(term.value) != word:
+        elif isinstance(term, Constant) and values.temporary_word(term.value, term.type) != word:
             return None
     return words
 

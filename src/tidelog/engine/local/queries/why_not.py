@@ -69,7 +69,7 @@ def _inner(explainer: Explainer, matcher: Matcher, best: Furthest) -> FailedMatc
         if isinstance(term, Variable) and term.name in best.words:
             given[column] = best.words[term.name]
         elif isinstance(term, Constant):
-            given[column] = explainer.committed.values.encoder(term.type)(term.value)
+            given[column] = explainer.committed.values.temporary_word(term.value, term.type)
     inner = _attempt(explainer, rules[0], _known(rules[0], given))
     return inner if inner.place is not None else None
 

@@ -55,7 +55,8 @@ class Interpreter:
             return table.find if isinstance(step, Join) else table.weight, f"new={is_new}"
 
         pace = None if self.pace is None else self.pace(variant.rule)
-        loops = RuleLoops(variant.rule, access, self.values, self.functions, self.values, self.combine, pace)
+        values = self.values
+        loops = RuleLoops(variant.rule, access, values, self.functions, values.word, self.combine, pace)
         return loops.compile(variant.delta.atom, variant.steps, "emit({head}, {weight})", emit=emit)
 
 
