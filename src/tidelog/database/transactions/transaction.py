@@ -94,7 +94,7 @@ class Transaction:
     def delete_key(self, relation: str, key: Any) -> None:
         """Removes the row that has this primary key. Raises TransactionError when there is none."""
         writes, key = self._write_by_key(relation, "delete by key from"), self._key(relation, key)
-        writes.delete_keys([key])
+        writes.delete_key(key)
         self._count += 1
 
     def upsert(self, relation: str, rows: Any) -> None:

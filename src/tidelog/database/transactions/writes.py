@@ -10,8 +10,9 @@ costs time in its own rows only, never in the relation. A method that raises lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tidelog.database.locked_engine import Given, LockedEngine
 from tidelog.diagnostics.codes import Code
@@ -26,17 +27,42 @@ CLEARED_AT_ONCE = 1_000_000
 """More rows than this never pass through the driver of Spark to be deleted."""
 
 
-class Writes(Protocol):
+class Writes(ABC):
     """The writes of one transaction to one relation."""
 
-    def insert(self, rows: Any) -> None: ...
-    def delete(self, rows: Any) -> None: ...
+    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
+        self._locked = locked
+        self._relation = relation
+
+    def insert(self, rows: Any) -> None:
+        self._add(+1, rows)
+
+    def delete(self, rows: Any) -> None:
+        self._add(-1, rows)
+
+    @abstractmethod
     def clear(self) -> None: ...
+
+    @abstractmethod
     def operations(self) -> list[Operation]:
         """Returns the operations that lead from the last commit to this view."""
 
+    @abstractmethod
     def committed(self) -> None:
         """Makes this view the base of later transactions."""
+
+    @abstractmethod
+    def _add(self, sign: int, rows: Any) -> None:
+        """Inserts (+1) or deletes (-1) rows."""
+
+    def _python_rows(self, rows: Any) -> list[Row]:
+        frame = self._locked.spark_frame(rows)
+        return to_rows(rows if frame is None else frame.toArrow(), self._relation, self._locked.definitions)
+
+    def _staged(self, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
+        name = self._relation.name
+        with self._locked.engine() as engine:
+            return [Operation(name, sign, engine.stage(name, rows)) for sign, rows in by_sign.items() if sign and rows]
 
 
 def writes_to(locked: LockedEngine, relation: Relation) -> Writes:
@@ -48,19 +74,12 @@ def writes_to(locked: LockedEngine, relation: Relation) -> Writes:
     return PlainWrites(locked, relation)
 
 
-class PlainWrites:
+class PlainWrites(Writes):
     """Inserts and deletes in call order. `clear` drops them and deletes all committed rows."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
-        self._locked = locked
-        self._relation = relation
+        super().__init__(locked, relation)
         self._operations: list[Operation] = []
-
-    def insert(self, rows: Any) -> None:
-        self._add(+1, rows)
-
-    def delete(self, rows: Any) -> None:
-        self._add(-1, rows)
 
     def clear(self) -> None:
         name = self._relation.name
@@ -101,56 +120,20 @@ class PlainWrites:
         return to_batch(rows, self._relation, self._locked.definitions)
 
 
-class KeyedWrites:
+class KeyedWrites(Writes):
     """At most one row for each key. `_now` has the keys that were written, with None for one that has no row now."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
-        self._locked = locked
-        self._relation = relation
+        super().__init__(locked, relation)
         self._given: Given = locked.given(relation)
         self._cleared = False
         self._now: dict[Value, Row | None] = {}
 
-    def insert(self, rows: Any) -> None:
-        """Adds rows; each key must be new, even if the row equals the present one."""
-        now: dict[Value, Row | None] = {}
-        for key, row in self._keyed(rows):
-            present = now[key] if key in now else self.row(key)
-            if present is not None:
-                raise TransactionError(
-                    f"cannot insert {quoted(row)} into `{self._relation.name}`: the key {quoted(key)} is there,"
-                    f" with {'an equal row' if present == row else quoted(present)}",
-                    code=Code.DUPLICATE_KEY,
-                    help="use `upsert` to replace the row of a key",
-                )
-            now[key] = row
-        self._now |= now
-
-    def delete(self, rows: Any) -> None:
-        """Removes rows, all of which must be there."""
-        now: dict[Value, Row | None] = {}
-        for key, row in self._keyed(rows):
-            present = now[key] if key in now else self.row(key)
-            if present is None:
-                raise self._not_found(key, "delete from")
-            if present != row:
-                raise TransactionError(
-                    f"cannot delete {quoted(row)} from `{self._relation.name}`: the key {quoted(key)} has another row,"
-                    f" {quoted(present)}",
-                    code=Code.DIFFERENT_ROW,
-                    help="use `delete_key` to delete the row of a key, whatever it is",
-                )
-            now[key] = None
-        self._now |= now
-
-    def delete_keys(self, keys: Iterable[Value]) -> None:
-        """Removes the rows of keys, all of which must be there."""
-        now: dict[Value, Row | None] = {}
-        for key in keys:
-            if key in now or self.row(key) is None:
-                raise self._not_found(key, "delete from")
-            now[key] = None
-        self._now |= now
+    def delete_key(self, key: Value) -> None:
+        """Removes the row of a key, which must be there."""
+        if self.row(key) is None:
+            raise self._not_found(key, "delete from")
+        self._now[key] = None
 
     def upsert(self, rows: Any) -> None:
         """Replaces the rows that have these keys, if any; of rows with one key the last wins."""
@@ -163,14 +146,12 @@ class KeyedWrites:
             raise self._not_found(key, "modify a row of")
         changed = change(row)
         new_key = self._key(changed)
-        now: dict[Value, Row | None] = {key: None}
         if new_key != key and self.row(new_key) is not None:
             raise TransactionError(
                 f"cannot modify {quoted(row)} of `{self._relation.name}`: its new key {quoted(new_key)} is there",
                 code=Code.DUPLICATE_KEY,
             )
-        now[new_key] = changed
-        self._now |= now
+        self._now |= {key: None, new_key: changed}
 
     def clear(self) -> None:
         self._cleared = True
@@ -188,7 +169,7 @@ class KeyedWrites:
         changed = [(before.get(key), self._now.get(key)) for key in touched]
         deleted = [old for old, new in changed if old is not None and old != new]
         inserted = [new for old, new in changed if new is not None and old != new]
-        return _operations(self._locked, self._relation.name, {-1: deleted, +1: inserted})
+        return self._staged({-1: deleted, +1: inserted})
 
     def committed(self) -> None:
         if self._cleared:
@@ -199,8 +180,32 @@ class KeyedWrites:
             else:
                 self._given[key] = row
 
+    def _add(self, sign: int, rows: Any) -> None:
+        """Adds rows, whose keys must be new even if the row equals the present one; or removes rows that are there."""
+        now: dict[Value, Row | None] = {}
+        for key, row in self._keyed(rows):
+            present = now[key] if key in now else self.row(key)
+            if sign > 0 and present is not None:
+                raise TransactionError(
+                    f"cannot insert {quoted(row)} into `{self._relation.name}`: the key {quoted(key)} is there,"
+                    f" with {'an equal row' if present == row else quoted(present)}",
+                    code=Code.DUPLICATE_KEY,
+                    help="use `upsert` to replace the row of a key",
+                )
+            if sign < 0 and present is None:
+                raise self._not_found(key, "delete from")
+            if sign < 0 and present != row:
+                raise TransactionError(
+                    f"cannot delete {quoted(row)} from `{self._relation.name}`: the key {quoted(key)} has another row,"
+                    f" {quoted(present)}",
+                    code=Code.DIFFERENT_ROW,
+                    help="use `delete_key` to delete the row of a key, whatever it is",
+                )
+            now[key] = row if sign > 0 else None
+        self._now |= now
+
     def _keyed(self, rows: Any) -> list[tuple[Value, Row]]:
-        return [(self._key(row), row) for row in _python_rows(self._locked, self._relation, rows)]
+        return [(self._key(row), row) for row in self._python_rows(rows)]
 
     def _key(self, row: Row) -> Value:
         return self._locked.key(self._relation, row)
@@ -211,20 +216,13 @@ class KeyedWrites:
         )
 
 
-class WeightedWrites:
+class WeightedWrites(Writes):
     """Every insert of a row adds 1 to its weight, every delete subtracts 1, also below zero."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
-        self._locked = locked
-        self._relation = relation
+        super().__init__(locked, relation)
         self._given: Given = locked.given(relation)
         self._difference: dict[Row, int] = {}
-
-    def insert(self, rows: Any) -> None:
-        self._add(+1, rows)
-
-    def delete(self, rows: Any) -> None:
-        self._add(-1, rows)
 
     def clear(self) -> None:
         self._difference = {row: -weight for row, weight in self._given.items()}
@@ -233,7 +231,7 @@ class WeightedWrites:
         by_change: dict[int, list[Row]] = {}
         for row, change in self._difference.items():
             by_change.setdefault(change, []).append(row)
-        return _operations(self._locked, self._relation.name, by_change)
+        return self._staged(by_change)
 
     def committed(self) -> None:
         for row, change in self._difference.items():
@@ -244,15 +242,5 @@ class WeightedWrites:
                 self._given.pop(row, None)
 
     def _add(self, sign: int, rows: Any) -> None:
-        for row in _python_rows(self._locked, self._relation, rows):
+        for row in self._python_rows(rows):
             self._difference[row] = self._difference.get(row, 0) + sign
-
-
-def _python_rows(locked: LockedEngine, relation: Relation, rows: Any) -> list[Row]:
-    frame = locked.spark_frame(rows)
-    return to_rows(rows if frame is None else frame.toArrow(), relation, locked.definitions)
-
-
-def _operations(locked: LockedEngine, name: str, by_sign: Mapping[int, list[Row]]) -> list[Operation]:
-    with locked.engine() as engine:
-        return [Operation(name, sign, engine.stage(name, rows)) for sign, rows in by_sign.items() if sign and rows]
