@@ -10,8 +10,9 @@ import pytest
 
 from tidelog.database.program.program import compile
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRecord
 from tidelog.pipeline.operations import OperationReader, order_of
-from tidelog.pipeline.records import BadRecord, Record
+from tidelog.pipeline.records import Record
 from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
 from tidelog.pipeline.settings import Feed, Place
 

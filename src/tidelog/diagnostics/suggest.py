@@ -29,6 +29,12 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     return best[1] if best else None
 
 
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str | None = None) -> str | None:
+    """Returns the help for a misspelt name: a question with the nearest candidate; `otherwise` when none is near."""
+    meant = suggest(name, candidates)
+    return f"did you mean `{meant}`?" if meant else otherwise
+
+
 def edit_distance(left: str, right: str, limit: int | None = None) -> int:
     """Returns the number of steps from one word to the other; with a limit, any number past it stands for "more".
 

@@ -17,11 +17,15 @@ OF_ONE_ROW = frozenset({Code.WRONG_VALUE_COUNT, Code.WRONG_VALUE, Code.NULL_VALU
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that does not fit: the error, and its text, as far as it is known."""
+class BadRecord:
+    """A row, or a record of a feed, that cannot be taken: its place, its text as far as it could be read, its error."""
 
+    place: str
+    text: str
     error: DataError
-    text: str = ""
+
+
+OnBad = Callable[[BadRecord], None]
 
 
 @dataclass(slots=True)
@@ -31,9 +35,9 @@ class BadRows:
     skip: bool = False
     count: int = 0
     first: DataError | None = None
-    tell: Callable[[BadRow], None] | None = None
+    tell: OnBad | None = None
 
-    def add(self, bad: BadRow) -> None:
+    def add(self, bad: BadRecord) -> None:
         """Counts a row that is left out; raises its error if bad rows are not allowed."""
         if not self.skip:
             raise bad.error

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,7 @@ class _StructFitter:
                 fitted.append(fit_(field))
         except UnfitError as error:
             raise error.inside(f".{variant.fields[len(fitted)][0]}") from None
-        if type(value) is variant.cls and all(map(_is, fitted, fields)):
+        if type(value) is variant.cls and all(map(is_, fitted, fields)):
             return value
         return construct(variant.cls, (place, *fitted) if variant.start else tuple(fitted))
 
@@ -323,7 +324,7 @@ def _extern_fitter(definitions: Definitions, type_: NamedType, extern: ExternTyp
 def _vec_fitter(type_: Type, inner: Fitter) -> Fitter:
     def fit_vec(value: Any) -> Any:
         fitted = _all(inner, _items(value, type_, Vec))
-        return value if isinstance(value, Vec) and all(map(_is, fitted, value)) else Vec(fitted)
+        return value if isinstance(value, Vec) and all(map(is_, fitted, value)) else Vec(fitted)
 
     return fit_vec
 
@@ -333,7 +334,7 @@ def _set_fitter(type_: Type, inner: Fitter, extern: ExternType) -> Fitter:
 
     def fit_set(value: Any) -> Any:
         fitted = _all(inner, _items(value, type_, Set, AbstractSet))
-        return value if type(value) is empty and all(map(_is, fitted, value)) else extern.make(sorted(set(fitted)))
+        return value if type(value) is empty and all(map(is_, fitted, value)) else extern.make(sorted(set(fitted)))
 
     return fit_set
 
@@ -399,7 +400,3 @@ def _all(inner: Fitter, items: Sequence[Any]) -> list[Any]:
     except UnfitError as error:
         raise error.inside(f"[{len(fitted)}]") from None
     return fitted
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right

@@ -47,12 +47,14 @@ TURTLE = Format("ttl")
 FORMATS = {format_.name: format_ for format_ in (CSV, TSV, FACTS, JSON_LINES, PARQUET, N_TRIPLES, TURTLE)}
 
 
-def split_name(path: Path) -> tuple[str, Format, bool] | None:
-    """Splits a file name: `Edge.csv.gz` → (`Edge`, CSV, True: it is compressed); None for other files."""
-    name = path.name
-    compressed = name.endswith(".gz")
-    stem, _, ending = name.removesuffix(".gz").rpartition(".")
+def split_name(path: Path) -> tuple[str, Format] | None:
+    """Splits a file name: `Edge.csv.gz` → (`Edge`, CSV); None for other files."""
+    stem, _, ending = path.name.removesuffix(".gz").rpartition(".")
     format_ = FORMATS.get(ending)
-    if not stem or format_ is None or (compressed and format_ is PARQUET):
+    if not stem or format_ is None or (is_compressed(path) and format_ is PARQUET):
         return None
-    return stem, format_, compressed
+    return stem, format_
+
+
+def is_compressed(path: Path) -> bool:
+    return path.name.endswith(".gz")

@@ -13,7 +13,7 @@ from typing import Any
 from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRow, BadRows
+from tidelog.io.bad_rows import BadRecord, BadRows
 from tidelog.io.rows import to_row
 from tidelog.io.text import open_text
 from tidelog.io.to_python import dump_json, json_form
@@ -21,28 +21,20 @@ from tidelog.io.values import Row
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
 
-_ROWS_AT_ONCE = 10_000
 
-
-def read_json_lines(
-    path: Path, relation: Relation, definitions: Definitions, compressed: bool, bad: BadRows
-) -> Iterator[list[Row]]:
-    """Yields the rows of the file, in batches; blank lines are skipped. Bad rows go to `bad`."""
-    rows: list[Row] = []
-    with open_text(path, compressed) as file:
+def read_json_lines(path: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Row]:
+    """Yields the rows of the file; blank lines are skipped. Bad rows go to `bad`."""
+    with open_text(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             place = f"{path}:{number}:1"
             try:
-                rows.append(to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True))
+                row = to_row(_parsed(line, relation, place), relation, definitions, place=place, wire=True)
             except DataError as error:
-                bad.add(BadRow(error, line.rstrip("\r\n")))
-            if len(rows) == _ROWS_AT_ONCE:
-                yield rows
-                rows = []
-    if rows:
-        yield rows
+                bad.add(BadRecord(place, line.rstrip("\r\n"), error))
+            else:
+                yield row
 
 
 def write_json_lines(rows: Sequence[Row], relation: Relation, definitions: Definitions) -> Iterator[bytes]:

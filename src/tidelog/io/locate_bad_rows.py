@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRow
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.fit import cell_fitter
 from tidelog.io.tables import columns_help
-from tidelog.io.text import MalformedRecordError, TextFile
+from tidelog.io.text import TextFile
 from tidelog.io.values import Row, UnfitError, misfit
 from tidelog.rules.ir import Relation
 from tidelog.types import StringType
@@ -24,59 +24,52 @@ def locate(file: TextFile, relation: Relation, definitions: Definitions) -> Data
     """Returns the error of the first wrong record or cell; None when this reader finds nothing wrong."""
     try:
         for row in checked_records(file, relation, definitions):
-            if isinstance(row, BadRow):
+            if isinstance(row, BadRecord):
                 return row.error
     except DataError as error:
         return error
     return None
 
 
-def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRow]:
-    """Yields every record, in the number and order of Arrow's reader.
-
-    Raises DataError for quotes that are not well formed: then the start of the next record is unknown.
-    """
+def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRecord]:
+    """Yields every record, in the number and order of Arrow's reader. Raises DataError as `TextFile.records` does."""
     by_name = {column.name: place for place, column in enumerate(relation.columns)}
     fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions) for name in file.names]
     places = [by_name[name] for name in file.names]
     # In a plain file of one text, an empty line is the empty text.
     is_text = file.format.plain and len(places) == 1 and isinstance(relation.columns[0].type, StringType)
-    try:
-        for line, found in file.records():
-            record = [""] if not found and is_text else found
-            if not record:
-                continue
-            if len(record) != len(places):
-                yield BadRow(_wrong_length(file, relation, line, len(record)), _text(file, record))
-                continue
-            values = [None] * len(places)
-            for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
-                try:
-                    values[place] = fit(text)
-                except UnfitError as error:
-                    if error.value is text:
-                        error.value = _printable(text)
-                    wrong = misfit(f"{file.path}:{line}:{number}", relation, relation.columns[place], error)
-                    yield BadRow(wrong, _text(file, record))
-                    break
-            else:
-                yield tuple(values)
-    except MalformedRecordError as error:
-        raise DataError(
-            f"{file.path}:{error.line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
-        ) from None
+    for line, found in file.records():
+        record = [""] if not found and is_text else found
+        if not record:
+            continue
+        if len(record) != len(places):
+            at = f"{file.path}:{line}:{min(len(record), len(places)) + 1}"
+            yield BadRecord(at, _text(file, record), _wrong_length(at, file, relation, len(record)))
+            continue
+        values = [None] * len(places)
+        for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
+            try:
+                values[place] = fit(text)
+            except UnfitError as error:
+                if error.value is text:
+                    error.value = _printable(text)
+                at = f"{file.path}:{line}:{number}"
+                yield BadRecord(at, _text(file, record), misfit(at, relation, relation.columns[place], error))
+                break
+        else:
+            yield tuple(values)
 
 
 def _text(file: TextFile, record: list[str]) -> str:
     return _printable((file.format.delimiter or ",").join(record))
 
 
-def _wrong_length(file: TextFile, relation: Relation, line: int, found: int) -> DataError:
+def _wrong_length(place: str, file: TextFile, relation: Relation, found: int) -> DataError:
     wanted = len(file.names)
     separator = "tabs" if file.format.delimiter == "\t" else "commas"
     hint = f"; {separator} separate the cells of a .{file.format.name} file" if found == 1 else ""
     return DataError(
-        f"{file.path}:{line}:{min(found, wanted) + 1}: the line has {found} cell{'s' if found != 1 else ''}"
+        f"{place}: the line has {found} cell{'s' if found != 1 else ''}"
         f" where `{relation.name}` has {wanted} column{'s' if wanted != 1 else ''}",
         code=Code.WRONG_VALUE_COUNT,
         help=columns_help("", relation, []) + hint,

@@ -10,7 +10,6 @@ batch of Parquet that does not fit is halved until the bad rows stand alone.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -24,7 +23,7 @@ import pyarrow.parquet
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import OF_ONE_ROW, BadRow, BadRows
+from tidelog.io.bad_rows import BadRecord, BadRows
 from tidelog.io.fit import cell_fitter
 from tidelog.io.formats import (
     FORMATS,
@@ -35,12 +34,13 @@ from tidelog.io.formats import (
     PARQUET,
     TURTLE,
     Format,
+    is_compressed,
     split_name,
 )
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
 from tidelog.io.rows import Batch
-from tidelog.io.tables import fit_table, fit_table_rows, out_of_range
+from tidelog.io.tables import fit_parts, out_of_range, place_in_file
 from tidelog.io.text import TextFile, open_text, open_text_file
 from tidelog.io.values import Row, UnfitError
 from tidelog.rules.ir import Column, Relation
@@ -86,19 +86,18 @@ def read_batches(
                 help=f"use {endings}",
             )
         format_ = named[1]
-    compressed = path.name.endswith(".gz")
     relation = with_plain_columns(relation)
     try:
         if format_ is PARQUET:
             yield from _read_parquet(path, relation, definitions, bad)
         elif format_ is JSON_LINES:
-            yield from read_json_lines(path, relation, definitions, compressed, bad)
+            yield from _in_batches(read_json_lines(path, relation, definitions, bad))
         elif format_ in (N_TRIPLES, TURTLE):
             yield from _read_triples(path, relation)
         elif not relation.columns:
-            yield from _read_nullary(path, relation, compressed, bad)
+            yield from _read_nullary(path, relation, bad)
         else:
-            yield from _read_text(open_text_file(path, relation, format_, compressed), relation, definitions, bad)
+            yield from _read_text(open_text_file(path, relation, format_), relation, definitions, bad)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
@@ -112,10 +111,15 @@ def _read_triples(path: Path, relation: Relation) -> Iterator[pa.Table]:
             code=Code.WRONG_COLUMNS,
             help=f"declare `input relation {relation.name}(s: string, p: string, o: string)`",
         )
-    schema, triples = arrow_schema(relation), read_triples(path)
-    while rows := list(islice(triples, _ROWS_AT_ONCE)):
+    schema = arrow_schema(relation)
+    for rows in _in_batches(read_triples(path)):
         columns = [pa.array(values, pa.string()) for values in zip(*rows)]
         yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def _in_batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, _ROWS_AT_ONCE)):
+        yield batch
 
 
 def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
@@ -130,7 +134,7 @@ def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad
                 done += last.num_rows
     except (pa.ArrowInvalid, UnfitError) as error:
         if bad.skip:
-            yield from _read_slowly(file, relation, definitions, done, bad)
+            yield from _in_batches(_read_slowly(file, relation, definitions, done, bad))
             return
         found = locate(file, relation, definitions)
         raise found or DataError(f"{file.path}: {error}", code=Code.UNREADABLE_FILE) from error
@@ -142,26 +146,20 @@ def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad
 
 def _read_slowly(
     file: TextFile, relation: Relation, definitions: Definitions, done: int, bad: BadRows
-) -> Iterator[list[Row]]:
+) -> Iterator[Row]:
     """Yields the rows after the first `done`, without the bad ones."""
-    rows: list[Row] = []
     for row in islice(checked_records(file, relation, definitions), done, None):
-        if isinstance(row, BadRow):
+        if isinstance(row, BadRecord):
             bad.add(row)
         else:
-            rows.append(row)
-        if len(rows) == _ROWS_AT_ONCE:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
+            yield row
 
 
 def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamingReader:
     plain = file.format.plain
     only_text = len(relation.columns) == 1 and isinstance(relation.columns[0].type, StringType)
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(file.path), compression="gzip" if file.compressed else None),
+        pa.input_stream(str(file.path), compression="gzip" if is_compressed(file.path) else None),
         read_options=pyarrow.csv.ReadOptions(
             column_names=list(file.names), skip_rows=1 if file.has_header else 0, block_size=_BLOCK
         ),
@@ -224,18 +222,19 @@ def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
     return isinstance(value, str) and ("\n" in value or "\r" in value)
 
 
-def _read_nullary(path: Path, relation: Relation, compressed: bool, bad: BadRows) -> Iterator[Batch]:
-    with open_text(path, compressed) as file:
+def _read_nullary(path: Path, relation: Relation, bad: BadRows) -> Iterator[Batch]:
+    with open_text(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip() == NULLARY_LINE:
                 yield empty_rows(1)
             elif line.strip():
+                place = f"{path}:{number}:1"
                 error = DataError(
-                    f"{path}:{number}:1: `{line.strip()}` is not a row of `{relation.name}`, which has no columns",
+                    f"{place}: `{line.strip()}` is not a row of `{relation.name}`, which has no columns",
                     code=Code.WRONG_VALUE_COUNT,
                     help=f"the line `{NULLARY_LINE}` stands for its one row",
                 )
-                bad.add(BadRow(error, line.strip()))
+                bad.add(BadRecord(place, line.strip(), error))
 
 
 def _read_parquet(path: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
@@ -255,31 +254,6 @@ def _read_part(part: Path, relation: Relation, definitions: Definitions, bad: Ba
         start = 0
         for batch in file.iter_batches():
             table = pa.Table.from_batches([batch])
-            yield from _fit_good(table, relation, definitions, part, start, bad)
+            on_bad = bad.add if bad.skip else None
+            yield from fit_parts(table, relation, definitions, place_in_file(part, start), on_bad)
             start += batch.num_rows
-
-
-def _fit_good(
-    table: pa.Table, relation: Relation, definitions: Definitions, part: Path, start: int, bad: BadRows
-) -> Iterator[Batch]:
-    """Yields the rows that fit. Each bad one costs as many attempts as the table can be halved."""
-    try:
-        yield _fit_batch(table, relation, definitions, part, start)
-    except DataError as error:
-        if not bad.skip or error.code not in OF_ONE_ROW:
-            raise
-        if table.num_rows == 1:
-            bad.add(BadRow(error, json.dumps(table.to_pylist()[0], ensure_ascii=False, default=str)))
-            return
-        half = table.num_rows // 2
-        for first, rows in ((0, table.slice(0, half)), (half, table.slice(half))):
-            yield from _fit_good(rows, relation, definitions, part, start + first, bad)
-
-
-def _fit_batch(table: pa.Table, relation: Relation, definitions: Definitions, part: Path, start: int) -> Batch:
-    def place(index: int) -> str:
-        return f"{part}: row {start + index + 1}"
-
-    if is_plain_relation(relation):
-        return fit_table(table, relation, place)
-    return fit_table_rows(table, relation, definitions, place)

@@ -26,7 +26,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import fitter
 from tidelog.io.records import named_tuple_fields, record_fields
-from tidelog.io.tables import as_arrow, columns_help, fit_table, out_of_range, row_place, table_rows
+from tidelog.io.tables import as_arrow, columns_help, fit_table, fit_values, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import (
@@ -72,7 +72,7 @@ def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row
     columns = _columns(listed, relation)
     if not relation.columns:
         return [()] * len(listed)
-    fitted = [_fit_column(values, column, relation, definitions) for values, column in zip(columns, relation.columns)]
+    fitted = [fit_values(values, column, relation, definitions) for values, column in zip(columns, relation.columns)]
     return list(zip(*fitted, strict=True))
 
 
@@ -204,17 +204,6 @@ def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str, noun:
             help=columns_help("", relation, []),
         )
     return [row[name] for name in names]
-
-
-def _fit_column(values: Sequence[Any], column: Column, relation: Relation, definitions: Definitions) -> list[Value]:
-    fit_ = fitter(column.type, definitions)
-    fitted: list[Value] = []
-    try:
-        for value in values:
-            fitted.append(fit_(value))
-    except UnfitError as error:
-        raise misfit(row_place(len(fitted)), relation, column, error) from None
-    return fitted
 
 
 def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:

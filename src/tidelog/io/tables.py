@@ -12,8 +12,10 @@ Invariant: a resulting table has exactly `arrow_schema(relation)`, no null, ever
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,18 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.suggest import suggest
+from tidelog.io.bad_rows import OF_ONE_ROW, BadRecord, OnBad
 from tidelog.io.fit import fitter
 from tidelog.io.values import Row, UnfitError, Value, fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema.arrow import arrow_schema, arrow_type, is_plain, python_column, with_plain_columns
+from tidelog.rules.schema.arrow import (
+    arrow_schema,
+    arrow_type,
+    is_plain,
+    is_plain_relation,
+    python_column,
+    with_plain_columns,
+)
 from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
@@ -37,6 +47,11 @@ Place = Callable[[int], str]
 def row_place(index: int) -> str:
     """Names the place of a row among the rows of one call, counted from 1."""
     return f"row {index + 1}"
+
+
+def place_in_file(path: Path, start: int) -> Place:
+    """Names the places of the rows of a table that follows the first `start` rows of a file."""
+    return lambda index: f"{path}: row {start + index + 1}"
 
 
 def is_spark_frame(rows: object) -> bool:
@@ -79,6 +94,39 @@ def fit_table(table: pa.Table, relation: Relation, place: Place = row_place) -> 
     return pa.Table.from_arrays(columns, schema=arrow_schema(relation))
 
 
+def fit_parts(
+    table: pa.Table,
+    relation: Relation,
+    definitions: Definitions,
+    place: Place,
+    on_bad: OnBad | None,
+    start: int = 0,
+) -> Iterator[pa.Table | list[Row]]:
+    """Yields the rows that fit, and calls `on_bad` for the others; without it, and for bad columns, raises DataError.
+
+    The table is fitted as a whole. If it does not fit, it is halved until the bad rows stand alone: a bad row among n
+    costs O(log n) attempts.
+    """
+
+    def here(index: int) -> str:
+        return place(start + index)
+
+    try:
+        if is_plain_relation(relation):
+            yield fit_table(table, relation, here)
+        else:
+            yield fit_table_rows(table, relation, definitions, here)
+    except DataError as error:
+        if on_bad is None or error.code not in OF_ONE_ROW:
+            raise
+        if table.num_rows == 1:
+            on_bad(BadRecord(place(start), json.dumps(table.to_pylist()[0], ensure_ascii=False, default=str), error))
+            return
+        half = table.num_rows // 2
+        yield from fit_parts(table.slice(0, half), relation, definitions, place, on_bad, start)
+        yield from fit_parts(table.slice(half), relation, definitions, place, on_bad, start + half)
+
+
 def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: Place = row_place) -> list[Row] | None:
     """Converts a table of any kind to canonical rows; None for data that has to be read as Python rows.
 
@@ -107,13 +155,13 @@ def fit_table_rows(
     columns: list[list[Value]] = []
     for column in relation.columns:
         if column.name in objects:
-            columns.append(_fit_values(objects[column.name], column, relation, definitions, place))
+            columns.append(fit_values(objects[column.name], column, relation, definitions, place, wire=True))
         elif is_plain(column.type):
             fitted = _fit_column(table.column(column.name), column, relation, place)
             columns.append(python_column(fitted, column.type))
         else:
             values = table.column(column.name).to_pylist()
-            columns.append(_fit_values(values, column, relation, definitions, place))
+            columns.append(fit_values(values, column, relation, definitions, place, wire=True))
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
@@ -127,10 +175,17 @@ def _object_columns(frame: Any, relation: Relation) -> dict[str, list[Any]]:
     }
 
 
-def _fit_values(
-    values: list[Any], column: Column, relation: Relation, definitions: Definitions, place: Place
+def fit_values(
+    values: Sequence[Any],
+    column: Column,
+    relation: Relation,
+    definitions: Definitions,
+    place: Place = row_place,
+    *,
+    wire: bool = False,
 ) -> list[Value]:
-    fit_ = fitter(column.type, definitions, wire=True)
+    """Converts the values of a column; `wire` as in `fitter`. Raises DataError for the first misfit."""
+    fit_ = fitter(column.type, definitions, wire=wire)
     fitted: list[Value] = []
     try:
         for value in values:

@@ -12,18 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tidelog.io.formats import Format
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
+from tidelog.io.formats import Format, is_compressed
 from tidelog.rules.ir import Relation
 
 _LONGEST_CELL = 1 << 30
-
-
-class MalformedRecordError(Exception):
-    """A record that no CSV reader could split, such as one with a quote that is never closed."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +26,16 @@ class TextFile:
 
     path: Path
     format: Format
-    compressed: bool
     names: tuple[str, ...]
     has_header: bool
     is_empty: bool
 
-    def open(self) -> IO[str]:
-        return open_text(self.path, self.compressed)
-
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yields each record without the header, with the line on which it starts. Raises MalformedRecordError."""
-        with self.open() as file:
+        """Yields each record without the header, with the line on which it starts.
+
+        Raises DataError for quotes that are not well formed: then the start of the next record is unknown.
+        """
+        with open_text(self.path) as file:
             reader = csv.reader(
                 file,
                 delimiter=self.format.delimiter or ",",
@@ -57,27 +50,29 @@ class TextFile:
                         yield line, record
                     line = reader.line_num + 1
             except csv.Error as error:
-                raise MalformedRecordError(line, str(error)) from error
+                raise DataError(
+                    f"{self.path}:{line}:1: a quoted cell is not well formed: {error}", code=Code.UNREADABLE_FILE
+                ) from error
             finally:
                 csv.field_size_limit(usual_limit)
 
 
-def open_text_file(path: Path, relation: Relation, format_: Format, compressed: bool) -> TextFile:
+def open_text_file(path: Path, relation: Relation, format_: Format) -> TextFile:
     """Reads the first line: it is a header when its cells are the column names, in any order."""
     declared = tuple(column.name for column in relation.columns)
-    with open_text(path, compressed) as file:
+    with open_text(path) as file:
         first, more = file.readline(), file.read(1)
     try:
         cells = tuple(next(csv.reader([first], delimiter=format_.delimiter or ",", strict=True), []))
     except csv.Error:
         cells = ()
     if format_.plain or sorted(cells) != sorted(declared):
-        return TextFile(path, format_, compressed, declared, has_header=False, is_empty=not first)
-    return TextFile(path, format_, compressed, cells, has_header=True, is_empty=not more)
+        return TextFile(path, format_, declared, has_header=False, is_empty=not first)
+    return TextFile(path, format_, cells, has_header=True, is_empty=not more)
 
 
-def open_text(path: Path, compressed: bool) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
     """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
-    if compressed:
+    if is_compressed(path):
         return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")

@@ -108,7 +108,7 @@ def _with_long_integers_as_text(document: Any) -> Any:
 def _arrow_form(definitions: Definitions, type_: Type) -> Form:
     type_ = bare(type_, definitions)
     if is_plain(type_):
-        return _as_text if arrow_type(type_) == pa.string() and not isinstance(type_, StringType) else _itself
+        return integer_text if arrow_type(type_) == pa.string() and not isinstance(type_, StringType) else _itself
     if isinstance(type_, TupleType):
         names = [f"_{place}" for place in range(len(type_.items))]
         forms = [definitions.keep(_arrow_form, item) for item in type_.items]
@@ -193,10 +193,6 @@ def _struct_form(definitions: Definitions, type_: NamedType, of: _Maker) -> Form
         return parts if tag is None else {tag: variant.name.rpartition("::")[2], **parts}
 
     return form
-
-
-def _as_text(value: Any) -> Any:
-    return integer_text(value)
 
 
 def _itself(value: Any) -> Any:

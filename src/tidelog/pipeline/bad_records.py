@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRow
-from tidelog.pipeline.records import BadRecord
+from tidelog.io.bad_rows import BadRecord
 
 
 @dataclass(slots=True)
@@ -29,11 +26,6 @@ class BadRecords:
         self.first = self.first or bad.error
         if self.keep:
             self.kept.append((relation, bad))
-
-    def add_row(self, relation: str, bad: BadRow, path: Path) -> None:
-        """Adds a row of a file, whose reader begins the message with the place."""
-        place = re.match(rf"{re.escape(str(path))}(:\d+:\d+|: row \d+)?", bad.error.message)
-        self.add(relation, BadRecord(place[0] if place else str(path), bad.text, bad.error))
 
     def add_all(self, other: BadRecords) -> None:
         """Adds the bad records of a part of the batch."""

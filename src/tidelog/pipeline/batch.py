@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
 
-from tidelog.pipeline.records import BadRecord, Record
+from tidelog.io.bad_rows import BadRecord
+from tidelog.pipeline.records import Record
 
 Records = Iterator[Record | BadRecord]
 
@@ -27,22 +28,8 @@ Take = Callable[[Batch], None]
 """Applies a batch. An exception ends the run, and the next run delivers the batch again."""
 
 
-class Stop:
+class Stop(threading.Event):
     """A request to stop after the current batch."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def set(self) -> None:
-        self._event.set()
-
-    @property
-    def is_set(self) -> bool:
-        return self._event.is_set()
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for a stop request, at most so many seconds; True if there is one."""
-        return self._event.wait(seconds)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -52,7 +39,7 @@ class Stop:
             return
 
         def note(number: int, frame: FrameType | None) -> None:
-            if self.is_set:
+            if self.is_set():
                 raise KeyboardInterrupt
             self.set()
 

@@ -6,15 +6,16 @@ or must not. Every place that is written needs a folder of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tidelog.database.locked_engine import declared
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.pipeline.addresses import is_inside, overlap
-from tidelog.pipeline.settings import Feed, Settings
+from tidelog.pipeline.settings import Feed, Output, Settings, Table
 from tidelog.pipeline.toml_spans import Name, TomlSpans
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
 
@@ -56,12 +57,8 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
 
 def _overlaps(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
     """Reports places that are written and overlap with another place: one would delete files that the other needs."""
-    sources = [("inputs", table.relation, table.place) for table in settings.tables]
-    sources += [("changes", feed.relation, feed.place) for feed in settings.feeds]
-    sinks = [("outputs", output.relation, output.place) for output in settings.outputs]
-    read: list[tuple[Name, str]] = [((kind, name), place.path) for kind, name, place in sources if place.path]
-    written: list[tuple[Name, str]] = [(("state",), settings.state)]
-    written += [((kind, name), place.path) for kind, name, place in sinks if place.path]
+    read = [*_paths("inputs", settings.tables), *_paths("changes", settings.feeds)]
+    written = [(("state",), settings.state), *_paths("outputs", settings.outputs)]
     if settings.quarantine is not None and settings.quarantine.path:
         written.append((("quarantine",), settings.quarantine.path))
     for place, (name, path) in enumerate(written):
@@ -77,6 +74,12 @@ def _overlaps(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
                     spans.of_value(("outputs", output.relation, "path")),
                     "a folder of its own is wanted here",
                 )
+
+
+def _paths(kind: str, tables: Iterable[Table | Feed | Output]) -> Iterator[tuple[Name, str]]:
+    for each in tables:
+        if each.place.path:
+            yield (kind, each.relation), each.place.path
 
 
 def _overlap(name: Name, path: str, other: Name, used: str, spans: TomlSpans) -> Diagnostic:
@@ -99,8 +102,6 @@ def _wrong_role(name: Name, role: Role, relations: Mapping[str, Relation], spans
     if relation is not None and relation.role is role:
         return
     known = [each.name for each in relations.values() if each.role is role]
-    meant = suggest(name[1], known)
-    listed = ", ".join(f"`{each}`" for each in known) or "none"
     if relation is None:
         message, label = f"the program has no relation `{name[1]}`", "unknown"
     else:
@@ -111,7 +112,7 @@ def _wrong_role(name: Name, role: Role, relations: Mapping[str, Relation], spans
         message,
         spans.of_name(name),
         label,
-        help=f"did you mean `{meant}`?" if meant else f"the {role.value} relations are {listed}",
+        help=did_you_mean(name[1], known, f"the {role.value} relations are {listed(known)}"),
     )
 
 
@@ -120,13 +121,12 @@ def _wrong_columns(feed: Feed, relation: Relation, spans: TomlSpans) -> Iterator
     columns = [column.name for column in relation.columns]
     for column in feed.key:
         if column not in columns:
-            meant = suggest(column, columns)
             yield diagnostic(
                 Code.BAD_SETTING,
                 f"`{relation.name}` has no column `{column}`",
                 spans.of_value((*name, "key")),
                 "a key is made of the relation's columns",
-                help=f"did you mean `{meant}`?" if meant else f"the columns are {', '.join(f'`{c}`' for c in columns)}",
+                help=did_you_mean(column, columns, f"the columns are {listed(columns)}"),
             )
     if feed.op in columns and not feed.is_envelope:
         yield diagnostic(

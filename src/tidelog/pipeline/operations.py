@@ -14,7 +14,7 @@ Columns that the relation does not have are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -23,13 +23,16 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
+from tidelog.io.bad_rows import BadRecord, OnBad
 from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.values import Row, UnfitError, misfit, quoted
+from tidelog.pipeline.batch import Records
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
-from tidelog.rules.ir import Column, Kind, Relation
+from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_nullable, with_plain_columns
 from tidelog.values import Definitions
 
@@ -78,6 +81,7 @@ class OperationReader:
     """Reads the records of one feed."""
 
     def __init__(self, feed: Feed, relation: Relation, definitions: Definitions) -> None:
+        self.count = 0
         self._feed = feed
         self._relation = with_plain_columns(relation)
         self._key = [i for name in feed.key for i, column in enumerate(relation.columns) if column.name == name]
@@ -86,6 +90,23 @@ class OperationReader:
         ]
         self._fitters = [fitter(column.type, definitions, wire=True) for column in self._relation.columns]
         self._optional = [is_nullable(column.type, definitions) for column in self._relation.columns]
+
+    def read_all(self, records: Records, on_bad: OnBad) -> Iterator[FeedOperation]:
+        """Yields the operations of records, and counts the records in `count`. Calls `on_bad`, which may raise, for a
+        record without an operation.
+        """
+        self.count = 0
+        for record in records:
+            self.count += 1
+            if isinstance(record, BadRecord):
+                on_bad(record)
+                continue
+            try:
+                operation = self.read(record)
+            except DataError as error:
+                on_bad(BadRecord(record.place, record.text, error))
+            else:
+                yield operation
 
     def read(self, record: Record) -> FeedOperation:
         """Returns the operation of a record. Raises DataError, with the record's place."""
@@ -109,32 +130,23 @@ class OperationReader:
         word = values.get(self._feed.op)
         verb = WORDS.get(word) if isinstance(word, str) else None
         if verb is None and word == _TRUNCATE and self._feed.is_envelope:
-            raise DataError(
-                f"{record.place}: `{_TRUNCATE}` empties the table, which a feed cannot do",
-                code=Code.BAD_OPERATION,
-                help="leave truncations out at the source (Debezium's `skipped.operations=t`), or delete row by row",
+            raise _refusal(
+                record,
+                f"`{_TRUNCATE}` empties the table, which a feed cannot do",
+                "leave truncations out at the source (Debezium's `skipped.operations=t`), or delete row by row",
             )
         if verb is None:
-            meant = suggest(word, WORDS) if isinstance(word, str) else None
-            raise DataError(
-                f"{record.place}: `{quoted(word)}` is no operation, in the column `{self._feed.op}`"
-                if word is not None
-                else f"{record.place}: the column `{self._feed.op}`, for the operation, is missing",
-                code=Code.BAD_OPERATION,
-                help=f"did you mean `{meant}`?"
-                if meant
-                else f"operations are {', '.join(f'`{each}`' for each in WORDS)}",
-            )
+            known = f"operations are {listed(WORDS)}"
+            help = did_you_mean(word, WORDS, known) if isinstance(word, str) else known
+            raise _bad_value(record, word, self._feed.op, "operation", help)
         if verb is Verb.REPLACE and not self._key:
-            raise DataError(
-                f"{record.place}: `{word}` replaces the row that has a key, and the feed has no key",
-                code=Code.BAD_OPERATION,
-                help=f"add a line like `key = [...]` to `[changes.{self._relation.name}]`",
+            raise _refusal(
+                record,
+                f"`{word}` replaces the row that has a key, and the feed has no key",
+                f"add a line like `key = [...]` to `[changes.{self._relation.name}]`",
             )
         if verb is Verb.DELETE and self._relation.kind is Kind.STREAM:
-            raise DataError(
-                f"{record.place}: `{self._relation.name}` is a stream, and takes no deletes", code=Code.BAD_OPERATION
-            )
+            raise _refusal(record, f"`{self._relation.name}` is a stream, and takes no deletes")
         return verb
 
     def _order(self, record: Record, values: Mapping[str, Any]) -> Order:
@@ -146,19 +158,13 @@ class OperationReader:
             value = next((image[name] for image in _images(values) if image.get(name) is not None), None)
         order = order_of(value)
         if order is None:
-            raise DataError(
-                f"{record.place}: `{quoted(value)}` is no order, in the column `{name}`"
-                if value is not None
-                else f"{record.place}: the column `{name}`, for the order, is missing",
-                code=Code.BAD_OPERATION,
-                help="an order is a number, a text or a time",
-            )
+            raise _bad_value(record, value, name, "order", "an order is a number, a text or a time")
         return order
 
     def _image(self, record: Record, values: Mapping[str, Any], which: str) -> Mapping[str, Any]:
         image = values.get(which)
         if not isinstance(image, Mapping):
-            raise DataError(f"{record.place}: the envelope has no `{which}`", code=Code.BAD_OPERATION)
+            raise _refusal(record, f"the envelope has no `{which}`")
         return image
 
     def _row(self, record: Record, values: Mapping[str, Any]) -> Row:
@@ -170,7 +176,11 @@ class OperationReader:
     def _value(self, record: Record, values: Mapping[str, Any], place: int) -> Any:
         column = self._relation.columns[place]
         if column.name not in values and not self._optional[place]:
-            raise self._lacks(record, column)
+            raise DataError(
+                f"{record.place}: the record for `{self._relation.name}` lacks the column `{column.name}`",
+                code=Code.WRONG_COLUMNS,
+                help=columns_help("", self._relation, []),
+            )
         value = values.get(column.name)
         if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)  # Spark has no other type for all of `u64`
@@ -181,12 +191,16 @@ class OperationReader:
         except UnfitError as error:
             raise misfit(record.place, self._relation, column, error) from None
 
-    def _lacks(self, record: Record, column: Column) -> DataError:
-        return DataError(
-            f"{record.place}: the record for `{self._relation.name}` lacks the column `{column.name}`",
-            code=Code.WRONG_COLUMNS,
-            help=columns_help("", self._relation, []),
-        )
+
+def _bad_value(record: Record, value: Any, column: str | None, noun: str, help: str | None) -> DataError:
+    """Makes the error for a column that should have the operation, or the order, and has another value or none."""
+    if value is None:
+        return _refusal(record, f"the column `{column}`, for the {noun}, is missing", help)
+    return _refusal(record, f"`{quoted(value)}` is no {noun}, in the column `{column}`", help)
+
+
+def _refusal(record: Record, message: str, help: str | None = None) -> DataError:
+    return DataError(f"{record.place}: {message}", code=Code.BAD_OPERATION, help=help)
 
 
 def order_of(value: Any) -> Order | None:

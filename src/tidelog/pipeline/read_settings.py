@@ -20,7 +20,8 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.pipeline.addresses import on_this_machine, resolve
 from tidelog.pipeline.settings import FILE_FORMATS, FILES_PER_BATCH, Feed, Output, Place, Settings, Table
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
@@ -230,16 +231,9 @@ class _Reader:
                 continue
             what = "table" if isinstance(value, Mapping) else "setting"
             where = f"in `[{'.'.join(name)}]`" if name else "in a pipeline file"
-            meant = suggest(key, known)
-            self.wrong.append(
-                diagnostic(
-                    Code.UNKNOWN_SETTING,
-                    f"there is no {what} `{key}` {where}",
-                    self._spans.of_name((*name, key)),
-                    "unknown",
-                    help=f"did you mean `{meant}`?" if meant else f"there are {_listed(known)}",
-                )
-            )
+            help = did_you_mean(key, known, f"there are {listed(known)}")
+            span = self._spans.of_name((*name, key))
+            self._report(Code.UNKNOWN_SETTING, f"there is no {what} `{key}` {where}", span, "unknown", help)
 
     def _refuse_elsewhere(self, name: Name, key: str, path: str) -> None:
         if self._engine == "local" and on_this_machine(path) is None:
@@ -247,33 +241,19 @@ class _Reader:
 
     def _missing(self, name: Name, key: str, why: str, example: str) -> None:
         where = f"`[{'.'.join(name)}]`" if name else "the pipeline file"
-        self.wrong.append(
-            diagnostic(
-                Code.MISSING_SETTING,
-                f"{where} has no `{key}`",
-                self._spans.of_name(name),
-                why,
-                help=f"add a line like `{example}`",
-            )
-        )
+        help = f"add a line like `{example}`"
+        self._report(Code.MISSING_SETTING, f"{where} has no `{key}`", self._spans.of_name(name), why, help)
 
     def _bad_type(self, name: Name, wanted: str, value: Any) -> None:
-        span = self._spans.of_value(name)
-        self.wrong.append(
-            diagnostic(Code.BAD_SETTING, f"`{'.'.join(name)}` is {_kind(value)}", span, f"{wanted} is wanted here")
-        )
+        message, label = f"`{'.'.join(name)}` is {_kind(value)}", f"{wanted} is wanted here"
+        self._report(Code.BAD_SETTING, message, self._spans.of_value(name), label)
 
     def _bad_value(self, name: Name, key: str, message: str, value: str, choices: Sequence[str]) -> None:
-        meant = suggest(value, choices)
-        self.wrong.append(
-            diagnostic(
-                Code.BAD_SETTING,
-                message,
-                self._spans.of_value((*name, key)),
-                "cannot be",
-                help=f"did you mean `{meant}`?" if meant else f"there are {_listed(choices)}" if choices else None,
-            )
-        )
+        help = did_you_mean(value, choices, f"there are {listed(choices)}" if choices else None)
+        self._report(Code.BAD_SETTING, message, self._spans.of_value((*name, key)), "cannot be", help)
+
+    def _report(self, code: Code, message: str, span: Span, label: str, help: str | None = None) -> None:
+        self.wrong.append(diagnostic(code, message, span, label, help=help))
 
 
 def _kind(value: Any) -> str:
@@ -290,7 +270,3 @@ def _kind(value: Any) -> str:
             return "a table"
         case _:
             return "a date or time"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

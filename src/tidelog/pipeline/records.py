@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.diagnostics.errors import DataError
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -22,12 +20,3 @@ class Record:
     def text(self) -> str:
         """The record on one line."""
         return json.dumps(self.values, ensure_ascii=False, default=str)
-
-
-@dataclass(frozen=True, slots=True)
-class BadRecord:
-    """A record that cannot be taken, as far as it could be read, and its error."""
-
-    place: str
-    text: str
-    error: DataError

@@ -16,9 +16,9 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRecord, OnBad
 from tidelog.io.values import Row, quoted
 from tidelog.pipeline.operations import FeedOperation, Verb
-from tidelog.pipeline.records import BadRecord
 from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 
@@ -55,10 +55,7 @@ def primary_key(relation: Relation, program: RuleProgram) -> PrimaryKey | None:
 
 
 def resolve_conflicts(
-    operations: Iterable[FeedOperation],
-    relation: Relation,
-    on_bad: Callable[[BadRecord], None],
-    primary: PrimaryKey | None = None,
+    operations: Iterable[FeedOperation], relation: Relation, on_bad: OnBad, primary: PrimaryKey | None = None
 ) -> Resolved:
     """Resolves the operations in one pass; calls `on_bad`, which may raise, for contradictory records."""
     resolved = Resolved()
@@ -101,11 +98,7 @@ def resolve_conflicts(
 
 
 def _one_for_each_key(
-    coming: list[list[FeedOperation]],
-    primary: PrimaryKey,
-    resolved: Resolved,
-    relation: Relation,
-    on_bad: Callable[[BadRecord], None],
+    coming: list[list[FeedOperation]], primary: PrimaryKey, resolved: Resolved, relation: Relation, on_bad: OnBad
 ) -> list[list[FeedOperation]]:
     """Returns the operations whose row has its primary key in the end, in their order."""
     by_key: dict[Any, list[list[FeedOperation]]] = {}
@@ -129,7 +122,7 @@ def _row(last: list[FeedOperation]) -> Row:
     return next(each.row for each in last if each.row is not None)
 
 
-def _refuse(key: Any, last: list[FeedOperation], relation: Relation, on_bad: Callable[[BadRecord], None]) -> None:
+def _refuse(key: Any, last: list[FeedOperation], relation: Relation, on_bad: OnBad) -> None:
     for each in last:
         if each.verb is not Verb.DELETE:
             error = DataError(

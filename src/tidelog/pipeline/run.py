@@ -11,21 +11,20 @@ A separate thread takes the batches, so that an interrupt from the keyboard wait
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from tidelog.database.program.program import Program
 from tidelog.database.transactions.transaction import CommitOptions, Transaction
-from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.wording import counted
 from tidelog.engine.interface import ChangeRows, EpochReport
 from tidelog.pipeline.apply import apply
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Batch, Records, Stop
-from tidelog.pipeline.operations import FeedOperation, OperationReader
-from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline.operations import OperationReader
 from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
 from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.site import Site
@@ -76,6 +75,9 @@ class _Progress:
         now = perf_counter()
         self.seconds[self.phase] += now - self.since
         self.phase, self.since = phase, now
+
+    def step(self, report: EpochReport | None) -> Step:
+        return Step(self.batch, self.read, self.bad.count, self.conflicts, report, self.changes, self.seconds)
 
 
 def run_pipeline(
@@ -169,7 +171,7 @@ class _Run:
         self._site.sinks.recover(self._site.database.report.epoch, known.get(_OUTPUTS, ()))
         if self._last is None:
             self._load()
-        if not stop.is_set:
+        if not stop.is_set():
             self._site.feeds.run(self._take, self._last, watch=watch, interval=interval, stop=stop)
 
     def _load(self) -> None:
@@ -206,29 +208,15 @@ class _Run:
         return _Progress(batch, BadRecords(skip=self._skip, keep=self._site.quarantine is not None))
 
     def _resolve(self, name: str, records: Records, progress: _Progress) -> Resolved:
-        operations = self._operations(name, records, progress)
-        resolved = resolve_conflicts(
-            operations, self._relations[name], lambda bad: progress.bad.add(name, bad), self._primary_keys[name]
-        )
+        reader, on_bad = self._readers[name], partial(progress.bad.add, name)
+        operations = reader.read_all(records, on_bad)
+        resolved = resolve_conflicts(operations, self._relations[name], on_bad, self._primary_keys[name])
+        progress.read += reader.count
         progress.conflicts += resolved.conflicts
         if resolved.conflicts:
             conflicts = counted(resolved.conflicts, "conflict")
             self._listener.warn(f"batch {progress.batch}: {conflicts}; the first: {resolved.conflict}")
         return resolved
-
-    def _operations(self, name: str, records: Records, progress: _Progress) -> Iterator[FeedOperation]:
-        reader = self._readers[name]
-        for record in records:
-            progress.read += 1
-            if isinstance(record, BadRecord):
-                progress.bad.add(name, record)
-                continue
-            try:
-                operation = reader.read(record)
-            except DataError as error:
-                progress.bad.add(name, BadRecord(record.place, record.text, error))
-            else:
-                yield operation
 
     def _before_commit(self, tx: Transaction, number: int, progress: _Progress) -> None:
         """Writes bad records to the quarantine; lets the commit prepare the outputs and store the batch number."""
@@ -259,14 +247,4 @@ class _Run:
         if report is not None:
             self._site.sinks.publish(report.epoch)
         progress.enter("read")
-        self._listener.done(
-            Step(
-                progress.batch,
-                progress.read,
-                progress.bad.count,
-                progress.conflicts,
-                report,
-                progress.changes,
-                progress.seconds,
-            )
-        )
+        self._listener.done(progress.step(report))

@@ -14,13 +14,13 @@ snapshot is written after the commit, and again at opening if it is of another e
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.engine.interface import ChangeRows
-from tidelog.pipeline.records import BadRecord
+from tidelog.engine.interface import ChangeRows, Row
+from tidelog.io.bad_rows import BadRecord
 from tidelog.rules.ir import Column, Kind, Relation, Role
 from tidelog.types import STRING, BitType
 
@@ -110,6 +110,14 @@ def change_relation(relation: Relation) -> Relation:
     return replace(relation, columns=columns, key=None, key_type=None)
 
 
-def quarantined(bad: Sequence[tuple[str, BadRecord]]) -> list[tuple[Any, ...]]:
+def change_rows(relation: Relation, epoch: int, rows: Iterable[tuple[Row, int]]) -> list[Row]:
+    """Returns the rows of `change_relation` for rows and the changes of their weights."""
+    is_set = relation.kind is Kind.SET
+    return [
+        (*row, INSERTED if weight > 0 else DELETED, *(() if is_set else (abs(weight),)), epoch) for row, weight in rows
+    ]
+
+
+def quarantined(bad: Sequence[tuple[str, BadRecord]]) -> list[Row]:
     """Returns the rows of the quarantine table."""
     return [(relation, each.place, each.error.code, each.error.message, each.text) for relation, each in bad]

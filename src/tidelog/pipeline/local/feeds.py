@@ -51,10 +51,10 @@ class LocalFeeds:
     def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
         number = -1 if last is None else last
         for planned in range(number + 1, self._log.next):
-            if stop.is_set:
+            if stop.is_set():
                 return
             take(self._batch(planned))
-        while not stop.is_set:
+        while not stop.is_set():
             files = self._new_files()
             if files:
                 take(self._batch(self._log.plan(files)))

@@ -20,10 +20,11 @@ import pyarrow.parquet
 from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import JSON_LINES, PARQUET, Format
 from tidelog.io.text import open_text
 from tidelog.pipeline.local.formats import format_of, has_header
-from tidelog.pipeline.records import BadRecord, Record
+from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
 from tidelog.rules.ir import Relation
 
@@ -39,7 +40,7 @@ def read_records(path: Path, feed: Feed, relation: Relation) -> Iterator[Record 
         elif format_ is JSON_LINES:
             yield from _read_json(path, feed)
         else:
-            with open_text(path, path.name.endswith(".gz")) as file:
+            with open_text(path) as file:
                 yield from read_text(file, str(path), format_, feed, relation)
     except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
@@ -78,7 +79,7 @@ def _is_tombstone(document: Any) -> bool:
 
 
 def _read_json(path: Path, feed: Feed) -> Iterator[Record | BadRecord]:
-    with open_text(path, path.name.endswith(".gz")) as file:
+    with open_text(path) as file:
         for number, line in enumerate(file, 1):
             record = read_document(f"{path}:{number}:1", line, feed) if line.strip() else None
             if record is not None:

@@ -18,23 +18,12 @@ from tidelog.database.storage.journal import sync_directory
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows
-from tidelog.io.formats import Format
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
+from tidelog.pipeline import sinks
 from tidelog.pipeline.local.formats import format_of
-from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Output, Place
-from tidelog.pipeline.sinks import (
-    DELETED,
-    INSERTED,
-    QUARANTINE,
-    Sink,
-    change_relation,
-    pending,
-    pending_epoch,
-    published,
-    quarantined,
-)
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 from tidelog.values import Definitions
@@ -42,30 +31,50 @@ from tidelog.values import Definitions
 _MARKER = "_epoch"
 
 
-def local_sink(output: Output, relation: Relation, definitions: Definitions, database: Database) -> Sink:
+def local_sink(output: Output, relation: Relation, definitions: Definitions, database: Database) -> sinks.Sink:
     """Returns the sink of an output."""
     kind = LocalSnapshot if output.is_snapshot else LocalChangeTable
     return kind(output.place, relation, definitions, database)
 
 
-class LocalChangeTable:
-    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
+class _Files:
+    """A folder of files in one format."""
 
-    def __init__(self, place: Place, relation: Relation, definitions: Definitions, database: Database) -> None:
-        self.relation = relation.name
-        self._relation = relation
-        self._table = change_relation(relation)
-        self._definitions = definitions
-        self._database = database
+    def __init__(self, place: Place, definitions: Definitions) -> None:
         self._folder = place.folder
         self._format = format_of(place)
+        self._definitions = definitions
+
+    def _write_to_disk(self, batch: Batch, relation: Relation, folder: Path, name: str) -> None:
+        path = folder / f"{name}.{self._format.name}"
+        write_batch(batch, relation, self._definitions, path, self._format)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        sync_directory(folder)
+
+
+class _Output(_Files):
+    """The files of one output relation."""
+
+    def __init__(self, place: Place, relation: Relation, definitions: Definitions, database: Database) -> None:
+        super().__init__(place, definitions)
+        self.relation = relation.name
+        self._relation = relation
+        self._database = database
+        self._is_table = is_plain_relation(relation) and relation.kind is Kind.SET
+
+
+class LocalChangeTable(_Output):
+    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
 
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
-        is_table = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
-        self._write(epoch, self._stacked(epoch, rows) if is_table else self._listed(epoch, rows.weights()))
+        if self._is_table:
+            self._write(epoch, self._stacked(epoch, rows))
+        else:
+            self._write(epoch, sinks.change_rows(self._relation, epoch, rows.weights()))
 
     def publish(self, epoch: int) -> None:
-        made, place = self._folder / pending(epoch), self._folder / published(epoch)
+        made, place = self._folder / sinks.pending(epoch), self._folder / sinks.published(epoch)
         if made.exists():
             with _writing(place):
                 shutil.rmtree(place, ignore_errors=True)
@@ -75,7 +84,7 @@ class LocalChangeTable:
         self._forget(epoch)
         rows = self._database.relation(self.relation).weights()
         if rows:
-            self._write(epoch, self._listed(epoch, rows))
+            self._write(epoch, sinks.change_rows(self._relation, epoch, rows))
             self.publish(epoch)
 
     def recover(self, epoch: int) -> None:
@@ -85,20 +94,20 @@ class LocalChangeTable:
     def _forget(self, epoch: int) -> None:
         """Removes the prepared rows of epochs that were not committed."""
         for path in self._folder.glob("_pending-*"):
-            found = pending_epoch(path.name)
+            found = sinks.pending_epoch(path.name)
             if found is not None and found != epoch:
                 shutil.rmtree(path)
 
     def _write(self, epoch: int, batch: Batch) -> None:
-        made = self._folder / pending(epoch)
+        made = self._folder / sinks.pending(epoch)
         with _writing(made):
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir(parents=True)
-            _write_to_disk(batch, self._table, self._definitions, made / f"changes.{self._format.name}", self._format)
+            self._write_to_disk(batch, sinks.change_relation(self._relation), made, "changes")
 
     def _stacked(self, epoch: int, rows: ChangeRows) -> pa.Table:
-        parts = [(rows.deleted(), DELETED), (rows.inserted(), INSERTED)]
-        schema = arrow_schema(self._table)
+        parts = [(rows.deleted(), sinks.DELETED), (rows.inserted(), sinks.INSERTED)]
+        schema = arrow_schema(sinks.change_relation(self._relation))
         tables = []
         for table, op in parts:
             more = [
@@ -107,25 +116,11 @@ class LocalChangeTable:
             tables.append(pa.Table.from_arrays([*table.columns, *more], schema=schema))
         return pa.concat_tables(tables)
 
-    def _listed(self, epoch: int, rows: Sequence[tuple[tuple[object, ...], int]]) -> list[tuple[object, ...]]:
-        is_set = self._relation.kind is Kind.SET
-        return [
-            (*row, INSERTED if weight > 0 else DELETED, *(() if is_set else (abs(weight),)), epoch)
-            for row, weight in rows
-        ]
 
-
-class LocalSnapshot:
+class LocalSnapshot(_Output):
     """Implements `Sink`: one file with the whole relation, replaced by each epoch that changes it."""
 
-    def __init__(self, place: Place, relation: Relation, definitions: Definitions, database: Database) -> None:
-        self.relation = relation.name
-        self._relation = relation
-        self._definitions = definitions
-        self._database = database
-        self._folder = place.folder
-        self._format = format_of(place)
-        self._is_due = False
+    _is_due = False
 
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
         self._is_due = True
@@ -133,9 +128,10 @@ class LocalSnapshot:
     def publish(self, epoch: int) -> None:
         if self._is_due:
             view = self._database.relation(self.relation)
-            is_table = is_plain_relation(self._relation) and self._relation.kind is Kind.SET
-            batch = view.to_arrow() if is_table else [row for row, weight in view.weights() for _ in range(weight)]
-            self._write(batch)
+            rows = view.to_arrow() if self._is_table else [row for row, weight in view.weights() for _ in range(weight)]
+            with _writing(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._write_to_disk(rows, self._relation, self._folder, "snapshot")
             self._is_due = False
         with _writing(self._folder):
             (self._folder / _MARKER).write_text(str(epoch))
@@ -149,20 +145,9 @@ class LocalSnapshot:
         if not marker.exists() or marker.read_text() != str(epoch):
             self.begin(epoch)
 
-    def _write(self, batch: Batch) -> None:
-        with _writing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / f"snapshot.{self._format.name}"
-            _write_to_disk(batch, self._relation, self._definitions, path, self._format)
 
-
-class LocalQuarantine:
+class LocalQuarantine(_Files):
     """Implements `Quarantine`: a folder `batch=N` for each batch that had bad records."""
-
-    def __init__(self, place: Place, definitions: Definitions) -> None:
-        self._folder = place.folder
-        self._format = format_of(place)
-        self._definitions = definitions
 
     def put(self, batch: str, bad: Sequence[tuple[str, BadRecord]]) -> None:
         folder = self._folder / f"batch={batch}"
@@ -171,15 +156,7 @@ class LocalQuarantine:
                 shutil.rmtree(folder, ignore_errors=True)
                 return
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"rows.{self._format.name}"
-            _write_to_disk(quarantined(bad), QUARANTINE, self._definitions, path, self._format)
-
-
-def _write_to_disk(batch: Batch, relation: Relation, definitions: Definitions, path: Path, format_: Format) -> None:
-    write_batch(batch, relation, definitions, path, format_)
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    sync_directory(path.parent)
+            self._write_to_disk(sinks.quarantined(bad), sinks.QUARANTINE, folder, "rows")
 
 
 @contextmanager

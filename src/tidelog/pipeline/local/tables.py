@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -19,20 +20,20 @@ import pyarrow.parquet
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.bad_rows import BadRows
+from tidelog.io.bad_rows import BadRows, OnBad
 from tidelog.io.formats import JSON_LINES, PARQUET
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch
-from tidelog.io.tables import columns_help
+from tidelog.io.tables import columns_help, fit_parts, place_in_file
 from tidelog.io.text import open_text
 from tidelog.pipeline.bad_records import BadRecords
-from tidelog.pipeline.fit_parts import fit_parts
 from tidelog.pipeline.load import load_records
 from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import Feed, Place, Table
 from tidelog.rules.ir import Kind, Relation, RuleProgram
 from tidelog.rules.schema.arrow import is_plain_relation, with_plain_columns
+from tidelog.values import Definitions
 
 
 def load_table(tx: Transaction, files: Iterable[Path], table: Table, program: RuleProgram, bad: BadRecords) -> int:
@@ -74,7 +75,7 @@ def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
         return True
     declared = [column.name for column in relation.columns]
     try:
-        with open_text(path, path.name.endswith(".gz")) as file:
+        with open_text(path) as file:
             cells = next(csv.reader([file.readline()], delimiter=format_.delimiter or ",", strict=True), [])
     except csv.Error:
         return "header" not in place.options
@@ -85,15 +86,15 @@ def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
 
 
 def _batches(path: Path, place: Place, relation: Relation, program: RuleProgram, bad: BadRecords) -> Iterator[Batch]:
-    format_ = format_of(place)
+    format_, definitions = format_of(place), program.functions.definitions
+    on_bad = partial(bad.add, relation.name)
     if format_ is PARQUET and relation.columns:
-        yield from _read_parquet(path, with_plain_columns(relation), bad)
+        yield from _read_parquet(path, with_plain_columns(relation), definitions, on_bad)
         return
-    rows = BadRows(skip=bad.skip, tell=lambda row: bad.add_row(relation.name, row, path))
-    yield from read_batches(path, relation, program.functions.definitions, rows, format_)
+    yield from read_batches(path, relation, definitions, BadRows(skip=bad.skip, tell=on_bad), format_)
 
 
-def _read_parquet(path: Path, relation: Relation, bad: BadRecords) -> Iterator[pa.Table]:
+def _read_parquet(path: Path, relation: Relation, definitions: Definitions, on_bad: OnBad) -> Iterator[Batch]:
     declared = [column.name for column in relation.columns]
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -104,15 +105,10 @@ def _read_parquet(path: Path, relation: Relation, bad: BadRecords) -> Iterator[p
                     code=Code.WRONG_COLUMNS,
                     help=columns_help("", relation, []),
                 )
-            start = 1
+            start = 0
             for batch in file.iter_batches(columns=declared):
                 table = pa.Table.from_batches([batch])
-                yield from fit_parts(
-                    table,
-                    relation,
-                    lambda index, start=start: f"{path}: row {start + index}",  # type: ignore[misc]
-                    lambda each: bad.add(relation.name, each),
-                )
+                yield from fit_parts(table, relation, definitions, place_in_file(path, start), on_bad)
                 start += batch.num_rows
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error

@@ -20,12 +20,13 @@ import pyarrow as pa
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, UsageError
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import CSV
 from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, Stop, Take
 from tidelog.pipeline.local.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_text
-from tidelog.pipeline.records import BadRecord, Record
+from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.checkpointed_files import missing_files
 from tidelog.pipeline.spark.failures import naming, said
@@ -95,7 +96,7 @@ class SparkFeeds:
 
         def take_frame(frame: Any, number: int) -> None:
             with self._taking:
-                if stop.is_set:
+                if stop.is_set():
                     raise _StoppedError
                 try:
                     if last is None or number > last:
@@ -151,12 +152,12 @@ class SparkFeeds:
 
         try:
             while not self._query.awaitTermination(0.2):
-                if stop.is_set:
+                if stop.is_set():
                     with self._taking:
                         self._query.stop()
                     return
         except PySparkException as error:
-            if isinstance(self._failure, _StoppedError) or (stop.is_set and self._failure is None):
+            if isinstance(self._failure, _StoppedError) or (stop.is_set() and self._failure is None):
                 return
             if self._failure is not None:
                 raise self._failure from None

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +18,11 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.spark.encoding.columns import stored_type
 from tidelog.engine.spark.task_errors import CarriedError
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.rows import to_table
+from tidelog.io.tables import fit_parts
 from tidelog.pipeline.addresses import shown_place
-from tidelog.pipeline.fit_parts import fit_parts
 from tidelog.pipeline.operations import OperationReader
-from tidelog.pipeline.records import BadRecord
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.feeds import records_of
 from tidelog.rules.ir import Relation
@@ -100,25 +101,19 @@ class _Fitter:
             table = without_decimals(table, self.relation)
         places = [shown_place(each) for each in records.field("place").to_pylist()]
         try:
-            parts = list(fit_parts(table, self.relation, places.__getitem__, lambda each: self._note(each, bad)))
+            on_bad = partial(self._note, bad)
+            parts = list(fit_parts(table, self.relation, self.definitions, places.__getitem__, on_bad))
         except DataError as error:
             raise CarriedError(error) from None
         return pa.concat_tables([arrow_schema(self.relation).empty_table(), *parts])
 
     def _fit_records(self, records: pa.StructArray, bad: list[str]) -> pa.Table:
         reader = OperationReader(self.feed, self.relation, self.definitions)
-        rows = []
-        for record in records_of(records.to_pylist(), self.feed, self.relation):
-            if isinstance(record, BadRecord):
-                self._note(record, bad)
-                continue
-            try:
-                rows.append(reader.read(record).row)
-            except DataError as error:
-                self._note(BadRecord(record.place, record.text, error), bad)
-        return to_table(rows, self.relation)
+        found = records_of(records.to_pylist(), self.feed, self.relation)
+        operations = reader.read_all(found, partial(self._note, bad))
+        return to_table([operation.row for operation in operations], self.relation)
 
-    def _note(self, record: BadRecord, bad: list[str]) -> None:
+    def _note(self, bad: list[str], record: BadRecord) -> None:
         error = record.error
         if not self.skip:
             raise CarriedError(error)

@@ -7,29 +7,16 @@ written after the commit. If the process dies in between, they are written again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tidelog.database.database import Database
-from tidelog.engine.interface import ChangeRows
+from tidelog.engine.interface import ChangeRows, Row
+from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE
 from tidelog.io.to_python import rows_to_table
-from tidelog.pipeline.records import BadRecord
+from tidelog.pipeline import sinks
 from tidelog.pipeline.settings import Output, Place
-from tidelog.pipeline.sinks import (
-    DELETED,
-    EPOCH,
-    INSERTED,
-    OP,
-    QUARANTINE,
-    WEIGHT,
-    Sink,
-    change_relation,
-    pending,
-    pending_epoch,
-    published,
-    quarantined,
-)
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
@@ -45,7 +32,7 @@ _MARKER = "_epoch"
 
 def spark_sink(
     output: Output, relation: Relation, definitions: Definitions, database: Database, spark: Any, outbox: Folder
-) -> Sink:
+) -> sinks.Sink:
     """Returns the sink of an output; `outbox` is the folder for changes that wait for their commit."""
     rows = _Rows(relation, definitions, database, spark)
     is_files = output.place.format in FILE_SOURCES and output.place.path is not None
@@ -72,9 +59,9 @@ class _Rows:
             return self._weighted(epoch, rows.weights())
         parts = []
         if rows.deleted_count():
-            parts.append(self._shown(rows.deleted_frame(), DELETED, epoch))
+            parts.append(self._shown(rows.deleted_frame(), sinks.DELETED, epoch))
         if rows.inserted_count() or not parts:
-            parts.append(self._shown(rows.inserted_frame(), INSERTED, epoch))
+            parts.append(self._shown(rows.inserted_frame(), sinks.INSERTED, epoch))
         frame = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
         return _few_files(frame, rows.inserted_count() + rows.deleted_count())
 
@@ -86,7 +73,7 @@ class _Rows:
             return None
         if self.relation.kind is not Kind.SET:
             return self._weighted(epoch, view.weights())
-        return _few_files(self._shown(view.to_spark(), INSERTED, epoch), count)
+        return _few_files(self._shown(view.to_spark(), sinks.INSERTED, epoch), count)
 
     def now(self) -> Any:
         """Returns the current rows, those of a multiset by weight; a relation without columns gets one."""
@@ -107,16 +94,17 @@ class _Rows:
     def _shown(self, frame: Any, op: str, epoch: int) -> Any:
         from pyspark.sql import functions as f
 
-        return frame.drop(WEIGHT).withColumn(OP, f.lit(op)).withColumn(EPOCH, f.lit(epoch).cast("long"))
+        frame = frame.drop(sinks.WEIGHT).withColumn(sinks.OP, f.lit(op))
+        return frame.withColumn(sinks.EPOCH, f.lit(epoch).cast("long"))
 
-    def _weighted(self, epoch: int, rows: Sequence[tuple[tuple[Any, ...], int]]) -> Any:
-        listed = [(*row, INSERTED if weight > 0 else DELETED, abs(weight), epoch) for row, weight in rows]
-        table = rows_to_table(listed, change_relation(self.relation), self._definitions)
+    def _weighted(self, epoch: int, rows: Iterable[tuple[Row, int]]) -> Any:
+        listed = sinks.change_rows(self.relation, epoch, rows)
+        table = rows_to_table(listed, sinks.change_relation(self.relation), self._definitions)
         return _few_files(self._spark.createDataFrame(signed(table)), len(listed))
 
 
-class FileChangeTable:
-    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
+class _Output:
+    """The target of one output relation, and the folder of its state."""
 
     def __init__(self, place: Place, rows: _Rows, folder: Folder) -> None:
         self.relation = rows.relation.name
@@ -124,13 +112,17 @@ class FileChangeTable:
         self._rows = rows
         self._folder = folder
 
+
+class FileChangeTable(_Output):
+    """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
+
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
         with naming(f"outputs.{self.relation}"):
             self._write(epoch, self._rows.changed(epoch, rows))
 
     def publish(self, epoch: int) -> None:
-        if self._folder.exists(pending(epoch)):
-            self._folder.move(pending(epoch), published(epoch))
+        if self._folder.exists(sinks.pending(epoch)):
+            self._folder.move(sinks.pending(epoch), sinks.published(epoch))
 
     def begin(self, epoch: int) -> None:
         self._forget(epoch)
@@ -147,36 +139,31 @@ class FileChangeTable:
 
     def _forget(self, epoch: int) -> None:
         for name in self._folder.names():
-            if pending_epoch(name) not in (None, epoch):
+            if sinks.pending_epoch(name) not in (None, epoch):
                 self._folder.remove(name)
 
     def _write(self, epoch: int, frame: Any) -> None:
-        _writer(frame, self._place).mode("overwrite").save(self._folder.spark_path(pending(epoch)))
+        _writer(frame, self._place).mode("overwrite").save(self._folder.spark_path(sinks.pending(epoch)))
 
 
 class ChangeTable(FileChangeTable):
     """Implements `Sink`: every epoch's changes are appended, after the commit, to any target of Spark."""
 
     def publish(self, epoch: int) -> None:
-        if self._folder.exists(pending(epoch)):
-            frame = self._rows.read(self._folder, pending(epoch))
+        if self._folder.exists(sinks.pending(epoch)):
+            frame = self._rows.read(self._folder, sinks.pending(epoch))
             with naming(f"outputs.{self.relation}"):
                 _save(_writer(frame, self._place).mode("append"), self._place)
-            self._folder.remove(pending(epoch))
+            self._folder.remove(sinks.pending(epoch))
 
     def _write(self, epoch: int, frame: Any) -> None:
-        frame.write.mode("overwrite").parquet(self._folder.spark_path(pending(epoch)))
+        frame.write.mode("overwrite").parquet(self._folder.spark_path(sinks.pending(epoch)))
 
 
-class Snapshot:
+class Snapshot(_Output):
     """Implements `Sink`: the whole relation, rewritten after each epoch that changes it. `folder` stores its epoch."""
 
-    def __init__(self, place: Place, rows: _Rows, folder: Folder) -> None:
-        self.relation = rows.relation.name
-        self._place = place
-        self._rows = rows
-        self._folder = folder
-        self._is_due = False
+    _is_due = False
 
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
         self._is_due = True
@@ -236,8 +223,8 @@ class SparkQuarantine:
         if not bad:
             self._folder.remove(name)
             return
-        columns = ", ".join(f"{column.name} string" for column in QUARANTINE.columns)
-        frame = self._spark.createDataFrame(quarantined(bad), columns)
+        columns = ", ".join(f"{column.name} string" for column in sinks.QUARANTINE.columns)
+        frame = self._spark.createDataFrame(sinks.quarantined(bad), columns)
         with naming("quarantine"):
             writer = _writer(_few_files(frame, len(bad)), self._place).mode("overwrite")
             writer.save(self._folder.spark_path(name))
