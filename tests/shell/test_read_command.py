@@ -23,18 +23,18 @@ HERE = Place("<stdin>", 1, 1)
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        ("start;", c.Start(HERE)),
+        ("start;", c.Plain(c.Word.START, HERE)),
         ("commit;", c.Commit(False, HERE)),
         ("commit dump_changes ;", c.Commit(True, HERE)),
         ("commitdump_changes;", c.Commit(True, HERE)),
-        ("rollback;", c.Rollback(HERE)),
-        ("timestamp;", c.Timestamp(HERE)),
+        ("rollback;", c.Plain(c.Word.ROLLBACK, HERE)),
+        ("timestamp;", c.Plain(c.Word.TIMESTAMP, HERE)),
         ("dump;", c.Dump(None, HERE)),
         ("dump m::R;", c.Dump("m::R", HERE)),
         ("dumpR;", c.Dump("R", HERE)),
         ("clear R;", c.Clear("R", HERE)),
-        ("exit;", c.Exit(HERE)),
-        ("help;", c.Help(HERE)),
+        ("exit;", c.Plain(c.Word.EXIT, HERE)),
+        ("help;", c.Plain(c.Word.HELP, HERE)),
         ("echo;", c.Echo("", HERE)),
         ("echo  a  # b ;", c.Echo("a  # b ", HERE)),
         ("echofoo;", c.Echo("foo", HERE)),
@@ -91,12 +91,14 @@ def test_keys_stand_behind_the_relation() -> None:
 
 
 def test_comments_and_blank_lines_are_nothing() -> None:
-    assert [type(each) for each in commands("# one; two\n\nstart; # three\n\t#four\nexit;\n# end")] == [c.Start, c.Exit]
+    start, end = Place("<stdin>", 3, 1), Place("<stdin>", 5, 1)
+    found = commands("# one; two\n\nstart; # three\n\t#four\nexit;\n# end")
+    assert found == [c.Plain(c.Word.START, start), c.Plain(c.Word.EXIT, end)]
 
 
 def test_several_commands_stand_on_a_line_and_one_on_several() -> None:
     found = commands("start;insert R(1),insert\n R\n(2);commit\n;")
-    assert [type(each) for each in found] == [c.Start, c.Update, c.Update, c.Commit]
+    assert [type(each) for each in found] == [c.Plain, c.Update, c.Update, c.Commit]
     assert [each.place.line for each in found] == [1, 1, 1, 3]
 
 

@@ -9,25 +9,38 @@ from tidelog.shell.place import Place
 from tidelog.shell.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """`start;`"""
+class Command:
+    """One command."""
 
+    __slots__ = ()
+    place: Place
+
+
+class Word(Enum):
+    """A command that is only a keyword, which is the value."""
+
+    START = "start"
+    ROLLBACK = "rollback"
+    RULES = "rules"
+    STATS = "stats"
+    TIMESTAMP = "timestamp"
+    HELP = "help"
+    EXIT = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Command):
+    """`start;` and similar."""
+
+    word: Word
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Command):
     """`commit;`, or `commit dump_changes;`"""
 
     show_changes: bool
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """`rollback;`"""
-
     place: Place
 
 
@@ -42,7 +55,7 @@ class Verb(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Command):
     """`insert R(1, 2)` and similar; `last` if it ends with `;`, which applies all updates before it.
 
     `record` is the row, or for DELETE_KEY and MODIFY the key; `change` is the change that MODIFY makes to the row.
@@ -57,7 +70,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(Command):
     """`clear R;`"""
 
     relation: str
@@ -65,7 +78,7 @@ class Clear:
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
+class Dump(Command):
     """`dump;` or `dump R;`"""
 
     relation: str | None
@@ -73,7 +86,7 @@ class Dump:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryIndex:
+class QueryIndex(Command):
     """`query_index I(1, 2);`"""
 
     index: str
@@ -82,7 +95,7 @@ class QueryIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpIndex:
+class DumpIndex(Command):
     """`dump_index I;`"""
 
     index: str
@@ -90,7 +103,7 @@ class DumpIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(Command):
     """`explain R(1, 2);`, or `explain R(1, 2) shortest;`"""
 
     relation: str
@@ -100,7 +113,7 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
-class WhyNot:
+class WhyNot(Command):
     """`why_not R(1, 2);`"""
 
     relation: str
@@ -109,7 +122,7 @@ class WhyNot:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(Command):
     """`query R(x, 2), x > 1;`"""
 
     text: str
@@ -117,37 +130,18 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class AddRule:
-    """`add_rule R(x) :- S(x);`: rules, or declarations with their rules; the last `.` may be omitted."""
+class ChangeRules(Command):
+    """`add_rule R(x) :- S(x);`: rules, or declarations with their rules; or `remove_rule R(x) :- S(x);`. The last `.`
+    may be omitted.
+    """
 
+    adds: bool
     text: str
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveRule:
-    """`remove_rule R(x) :- S(x);`"""
-
-    text: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """`rules;`"""
-
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """`stats;`"""
-
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Echo:
+class Echo(Command):
     """`echo text;`"""
 
     text: str
@@ -155,14 +149,7 @@ class Echo:
 
 
 @dataclass(frozen=True, slots=True)
-class Timestamp:
-    """`timestamp;`"""
-
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Command):
     """`profile;`, or `profile cpu on;`, where `what` is cpu, change or timely."""
 
     what: str | None
@@ -171,7 +158,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLevel:
+class LogLevel(Command):
     """`log_level 3;`"""
 
     level: int
@@ -179,48 +166,8 @@ class LogLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Sleep:
+class Sleep(Command):
     """`mssleep 10;`"""
 
     milliseconds: int
     place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Help:
-    """`help;`"""
-
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """`exit;`"""
-
-    place: Place
-
-
-Command = (
-    Start
-    | Commit
-    | Rollback
-    | Update
-    | Clear
-    | Dump
-    | QueryIndex
-    | DumpIndex
-    | Explain
-    | WhyNot
-    | Query
-    | AddRule
-    | RemoveRule
-    | Rules
-    | Stats
-    | Echo
-    | Timestamp
-    | Profile
-    | LogLevel
-    | Sleep
-    | Help
-    | Exit
-)

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidelog.deep_recursion import deeply
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.shell import commands
-from tidelog.shell.commands import Command, Update, Verb
+from tidelog.shell.commands import Command, Update, Verb, Word
 from tidelog.shell.place import IncompleteError, Place, bad_command
 from tidelog.shell.read_record import expect, read_fields, read_list, read_name, read_record, unexpected
 from tidelog.shell.records import Record, Scalar
 from tidelog.shell.scan import Scanner
 
 _PROFILES = ("cpu", "change", "timely")
+_Reader = Callable[[Scanner, Place], Command]
 
 
 def read_command(scanner: Scanner) -> Command | None:
@@ -39,63 +40,44 @@ def _read(scanner: Scanner) -> Command:
     token = scanner.peek()
     if token.kind != "word":
         raise unexpected(token, "a command")
-    if token.text in _READERS:
-        scanner.take()
-        return _READERS[token.text](scanner, token.place)
-    keyword = next((each for each in _LONGEST_FIRST if token.text.startswith(each)), None)
-    if keyword is None or keyword in ALONE:
-        meant = suggest(token.text, KEYWORDS)
-        raise bad_command(
-            token.place,
-            f"there is no command `{token.text}`",
-            f"did you mean `{meant}`?" if meant else "`help;` lists the commands",
-        )
+    keyword: str | None = token.text
+    if token.text not in _READERS:
+        keyword = next((each for each in _LONGEST_FIRST if token.text.startswith(each)), None)
+    if keyword is None or (keyword in ALONE and keyword != token.text):
+        help = did_you_mean(token.text, KEYWORDS, "`help;` lists the commands")
+        raise bad_command(token.place, f"there is no command `{token.text}`", help)
     scanner.take_part(len(keyword))
-    return _READERS[keyword](scanner, token.place)
+    command = _READERS[keyword](scanner, token.place)
+    if keyword not in _WITH_THEIR_END:
+        expect(scanner, ";", "`;`")
+    return command
 
 
-def _alone(make: Callable[[Place], Command]) -> Callable[[Scanner, Place], Command]:
-    def read(scanner: Scanner, place: Place) -> Command:
-        _end(scanner)
-        return make(place)
-
-    return read
+def _plain(word: Word) -> _Reader:
+    return lambda scanner, place: commands.Plain(word, place)
 
 
-def _named(make: Callable[[str, Place], Command], what: str) -> Callable[[Scanner, Place], Command]:
-    def read(scanner: Scanner, place: Place) -> Command:
-        name = read_name(scanner, what)
-        _end(scanner)
-        return make(name, place)
-
-    return read
+def _named(make: Callable[[str, Place], Command], what: str) -> _Reader:
+    return lambda scanner, place: make(read_name(scanner, what), place)
 
 
-def _numbered(make: Callable[[int, Place], Command], *, negative: bool) -> Callable[[Scanner, Place], Command]:
+def _numbered(make: Callable[[int, Place], Command], *, negative: bool) -> _Reader:
     def read(scanner: Scanner, place: Place) -> Command:
         token = scanner.peek()
         record = read_record(scanner)
         if not isinstance(record, Scalar) or type(record.value) is not int or (record.value < 0 and not negative):
             raise unexpected(token, "a number")
-        _end(scanner)
         return make(record.value, place)
 
     return read
 
 
 def _commit(scanner: Scanner, place: Place) -> Command:
-    token = scanner.peek()
-    show = token.kind == "word" and token.text == "dump_changes"
-    if show:
-        scanner.take()
-    _end(scanner)
-    return commands.Commit(show, place)
+    return commands.Commit(_take_word(scanner, "dump_changes"), place)
 
 
 def _dump(scanner: Scanner, place: Place) -> Command:
-    relation = scanner.take().text if scanner.peek().kind == "word" else None
-    _end(scanner)
-    return commands.Dump(relation, place)
+    return commands.Dump(scanner.take().text if scanner.peek().kind == "word" else None, place)
 
 
 def _echo(scanner: Scanner, place: Place) -> Command:
@@ -105,7 +87,6 @@ def _echo(scanner: Scanner, place: Place) -> Command:
 def _profile(scanner: Scanner, place: Place) -> Command:
     token = scanner.peek()
     if token.kind != "word":
-        _end(scanner)
         return commands.Profile(None, True, place)
     what = next((each for each in _PROFILES if token.text.startswith(each)), None)
     if what is None:
@@ -114,43 +95,32 @@ def _profile(scanner: Scanner, place: Place) -> Command:
     switch = scanner.take()
     if switch.kind != "word" or switch.text not in ("on", "off"):
         raise unexpected(switch, "`on` or `off`")
-    _end(scanner)
     return commands.Profile(what, switch.text == "on", place)
 
 
 def _query_index(scanner: Scanner, place: Place) -> Command:
     index = read_name(scanner, "the name of an index")
     expect(scanner, "(", f"`(` behind the index `{index}`")
-    arguments = read_list(scanner, ")")
-    _end(scanner)
-    return commands.QueryIndex(index, arguments, place)
+    return commands.QueryIndex(index, read_list(scanner, ")"), place)
 
 
 def _explain(scanner: Scanner, place: Place) -> Command:
-    relation, record = read_row(scanner)
-    token = scanner.peek()
-    shortest = token.kind == "word" and token.text == "shortest"
-    if shortest:
-        scanner.take()
-    _end(scanner)
-    return commands.Explain(relation, record, shortest, place)
+    return commands.Explain(*read_row(scanner), _take_word(scanner, "shortest"), place)
 
 
 def _why_not(scanner: Scanner, place: Place) -> Command:
-    relation, record = read_row(scanner)
-    _end(scanner)
-    return commands.WhyNot(relation, record, place)
+    return commands.WhyNot(*read_row(scanner), place)
 
 
 def _query(scanner: Scanner, place: Place) -> Command:
     return commands.Query(scanner.code_until(";"), place)
 
 
-def _rule(make: Callable[[str, Place], Command]) -> Callable[[Scanner, Place], Command]:
+def _rule(*, adds: bool) -> _Reader:
     def read(scanner: Scanner, place: Place) -> Command:
         text = scanner.code_until(";")
         is_rule = text[:1].isupper() or text[:1] == "&"
-        return make(f"{text}." if is_rule and not text.endswith(".") else text, place)
+        return commands.ChangeRules(adds, f"{text}." if is_rule and not text.endswith(".") else text, place)
 
     return read
 
@@ -167,12 +137,8 @@ def read_row(scanner: Scanner) -> tuple[str, Record]:
     return relation, read_fields(scanner, relation, ")", at)
 
 
-def _row_update(verb: Verb) -> Callable[[Scanner, Place], Command]:
-    def read(scanner: Scanner, place: Place) -> Command:
-        relation, record = read_row(scanner)
-        return Update(verb, relation, record, None, _update_end(scanner), place)
-
-    return read
+def _row_update(verb: Verb) -> _Reader:
+    return lambda scanner, place: Update(verb, *read_row(scanner), None, _update_end(scanner), place)
 
 
 def _delete_key(scanner: Scanner, place: Place) -> Command:
@@ -189,8 +155,13 @@ def _modify(scanner: Scanner, place: Place) -> Command:
     return Update(Verb.MODIFY, relation, key, change, _update_end(scanner), place)
 
 
-def _end(scanner: Scanner) -> None:
-    expect(scanner, ";", "`;`")
+def _take_word(scanner: Scanner, word: str) -> bool:
+    """Takes the word if it is next; True if it was."""
+    token = scanner.peek()
+    if token.kind != "word" or token.text != word:
+        return False
+    scanner.take()
+    return True
 
 
 def _update_end(scanner: Scanner) -> bool:
@@ -201,10 +172,10 @@ def _update_end(scanner: Scanner) -> bool:
     return True
 
 
-_READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
-    "start": _alone(commands.Start),
+_READERS: Mapping[str, _Reader] = {
+    "start": _plain(Word.START),
     "commit": _commit,
-    "rollback": _alone(commands.Rollback),
+    "rollback": _plain(Word.ROLLBACK),
     "insert": _row_update(Verb.INSERT),
     "insert_or_update": _row_update(Verb.INSERT_OR_UPDATE),
     "delete": _row_update(Verb.DELETE),
@@ -217,19 +188,20 @@ _READERS: Mapping[str, Callable[[Scanner, Place], Command]] = {
     "explain": _explain,
     "why_not": _why_not,
     "query": _query,
-    "add_rule": _rule(commands.AddRule),
-    "remove_rule": _rule(commands.RemoveRule),
-    "rules": _alone(commands.Rules),
-    "stats": _alone(commands.Stats),
+    "add_rule": _rule(adds=True),
+    "remove_rule": _rule(adds=False),
+    "rules": _plain(Word.RULES),
+    "stats": _plain(Word.STATS),
     "echo": _echo,
-    "timestamp": _alone(commands.Timestamp),
+    "timestamp": _plain(Word.TIMESTAMP),
     "profile": _profile,
     "log_level": _numbered(commands.LogLevel, negative=True),
     "mssleep": _numbered(commands.Sleep, negative=False),
-    "help": _alone(commands.Help),
-    "exit": _alone(commands.Exit),
+    "help": _plain(Word.HELP),
+    "exit": _plain(Word.EXIT),
 }
 
 KEYWORDS = tuple(_READERS)
-ALONE = frozenset(("start", "rollback", "rules", "stats", "timestamp", "help", "exit"))
+ALONE = frozenset(word.value for word in Word)
+_WITH_THEIR_END = frozenset((*(verb.value for verb in Verb), "echo", "query", "add_rule", "remove_rule"))
 _LONGEST_FIRST = sorted(KEYWORDS, key=len, reverse=True)

@@ -5,7 +5,7 @@ An error names the position, the relation, the column and the expected type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from tidelog.check.program import TypedProgram
@@ -13,7 +13,7 @@ from tidelog.database.program.program import Program
 from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.mutate import mutate
@@ -59,7 +59,7 @@ class Rows:
             raise TransactionError(
                 f"{place}: there is no relation `{name}`",
                 code=Code.WRITE_TO_UNKNOWN_RELATION,
-                help=_did_you_mean(name, self.names(Role.INPUT)),
+                help=did_you_mean(name, self.names(Role.INPUT)),
             )
         if relation.role is not Role.INPUT:
             raise TransactionError(
@@ -72,33 +72,24 @@ class Rows:
         """Returns the output relation of this name; raises UsageError if there is none."""
         relation = self.relations.get(name)
         if relation is None or relation.role is not Role.OUTPUT:
-            raise UsageError(
-                f"{place}: unknown output relation {name}",
-                code=Code.UNKNOWN_RELATION_NAME,
-                help=_did_you_mean(name, self.names(Role.OUTPUT)),
-            )
+            help = did_you_mean(name, self.names(Role.OUTPUT))
+            raise UsageError(f"{place}: unknown output relation {name}", code=Code.UNKNOWN_RELATION_NAME, help=help)
         return relation
 
     def any(self, name: str, place: Place) -> Relation:
         """Returns the declared relation of this name; raises UsageError if there is none."""
         relation = self.relations.get(name)
         if relation is None:
-            raise UsageError(
-                f"{place}: there is no relation `{name}`",
-                code=Code.UNKNOWN_RELATION_NAME,
-                help=_did_you_mean(name, self.relations),
-            )
+            help = did_you_mean(name, self.relations)
+            raise UsageError(f"{place}: there is no relation `{name}`", code=Code.UNKNOWN_RELATION_NAME, help=help)
         return relation
 
     def index(self, name: str, place: Place) -> Index:
         """Returns the index of this name; raises UsageError if there is none."""
         index = self.indexes.get(name)
         if index is None:
-            raise UsageError(
-                f"{place}: unknown index {name}",
-                code=Code.UNKNOWN_INDEX,
-                help=_did_you_mean(name, self.indexes),
-            )
+            help = did_you_mean(name, self.indexes)
+            raise UsageError(f"{place}: unknown index {name}", code=Code.UNKNOWN_INDEX, help=help)
         return index
 
     def row(self, relation: Relation, record: Record) -> Row:
@@ -184,11 +175,6 @@ def _named(relation: Relation) -> str:
 
 def _part(relation: Relation) -> str:
     return "field" if relation.explicit else "column"
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    meant = suggest(name, known)
-    return f"did you mean `{meant}`?" if meant else None
 
 
 def _columns(count: int) -> str:

@@ -24,7 +24,7 @@ from tidelog.library.log import set_default_callback
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.shell import commands
-from tidelog.shell.commands import Command, Update, Verb
+from tidelog.shell.commands import Command, Plain, Update, Verb, Word
 from tidelog.shell.place import Place, error_at
 from tidelog.shell.records import Record
 from tidelog.shell.rows import Row, Rows
@@ -122,20 +122,20 @@ class Shell:
             return True
         self._apply()
         match command:
-            case commands.Start(place):
+            case Plain(Word.START, place):
                 if self._in_progress:
                     raise TransactionError(f"{place}: a transaction is already in progress", code=Code.TRANSACTION_OPEN)
                 self._in_progress = True
             case commands.Commit(show, place):
                 self._commit(show, place)
-            case commands.Rollback(place):
+            case Plain(Word.ROLLBACK, place):
                 transaction = self._end(place)
                 if transaction is not None:
                     transaction.rollback()
-            case commands.AddRule(text, place) | commands.RemoveRule(text, place):
+            case commands.ChangeRules(adds, text, place):
                 self._check_in_progress(place)
                 writer = self._writer()
-                (writer.add_rules if isinstance(command, commands.AddRule) else writer.remove_rules)(text)
+                (writer.add_rules if adds else writer.remove_rules)(text)
             case commands.Clear(name, place):
                 self._check_in_progress(place)
                 self._clear(self.rows.input(name, place), place)
@@ -149,7 +149,7 @@ class Shell:
                 set_default_callback(self._log, level)
             case commands.Sleep(milliseconds):
                 sleep(milliseconds / 1000)
-            case commands.Exit():
+            case Plain(Word.EXIT):
                 return False
             case _:
                 self._out.write(self._answer(command))
@@ -316,15 +316,15 @@ class Shell:
         match command:
             case commands.Echo(text):
                 return f"{text}\n"
-            case commands.Timestamp():
+            case Plain(Word.TIMESTAMP):
                 return f"Timestamp: {perf_counter_ns() - self._began}\n"
             case commands.Profile(None):
                 return f"{self._database().profile()}\n"
-            case commands.Stats():
+            case Plain(Word.STATS):
                 return f"{self._database().profile().sizes_text()}\n"
             case commands.Query(text):
                 return self._query(text)
-            case commands.Rules():
+            case Plain(Word.RULES):
                 return "".join(f"{' '.join(text.split())}\n" for text in self._database().rules())
             case commands.Explain(name, record, shortest, place):
                 relation = self.rows.any(name, place)
