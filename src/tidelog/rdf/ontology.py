@@ -271,7 +271,7 @@ def _owl_axioms(graph: _Graph, subject: str, name: str, value: str) -> Iterator[
                 for second in classes[place + 1 :]:
                     yield SubClass(All((first, second)), Named(NOTHING))
         case "hasKey":
-            raise _UnsupportedError(f"the key of {_shown(subject)}: OWL 2 RL's rule for keys is not generated")
+            raise _UnsupportedError(f"the key of {local_name(subject)}: OWL 2 RL's rule for keys is not generated")
 
 
 def _characteristic(subject: str, kind: str) -> Iterator[Axiom]:
@@ -382,7 +382,7 @@ def _restriction(graph: _Graph, node: str) -> Expression:
             within = graph.one(node, f"{OWL}onClass")
             filler_ = None if within in (None, THING) else _expression(graph, within or "")
             return AtMost(int(count[1]), property_, filler_)
-    raise _UnsupportedError(f"a restriction on {_shown(property_)} that OWL 2 RL has no rule for")
+    raise _UnsupportedError(f"a restriction on {local_name(property_)} that OWL 2 RL has no rule for")
 
 
 def _is_datatype(iri: str) -> bool:
@@ -392,13 +392,13 @@ def _is_datatype(iri: str) -> bool:
 def _described(expression: Expression) -> str:
     match expression:
         case Some(property_, filler):
-            return f"`some {_shown(property_)}{f' {_described(filler)}' if filler else ''}`"
+            return f"`some {local_name(property_)}{f' {_described(filler)}' if filler else ''}`"
         case Only(property_):
-            return f"`only {_shown(property_)}`"
+            return f"`only {local_name(property_)}`"
         case AtMost(count, property_):
-            return f"`at most {count} {_shown(property_)}`"
+            return f"`at most {count} {local_name(property_)}`"
         case Named(iri):
-            return _shown(iri)
+            return local_name(iri)
         case Any():
             return "a union"
         case OneOf():
@@ -407,10 +407,6 @@ def _described(expression: Expression) -> str:
             return "a complement"
         case _:
             return "an expression"
-
-
-def _shown(iri: str) -> str:
-    return local_name(iri)
 
 
 def local_name(iri: str) -> str:

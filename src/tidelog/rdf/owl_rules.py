@@ -16,27 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tidelog.rdf.ontology import (
-    NOTHING,
-    THING,
-    TYPE,
-    All,
-    Any,
-    AtMost,
-    Excluded,
-    Expression,
-    Functional,
-    HasValue,
-    Named,
-    Not,
-    OneOf,
-    Only,
-    Ontology,
-    Some,
-    SubClass,
-    SubProperty,
-    local_name,
-)
+from tidelog.rdf import ontology as owl
 from tidelog.syntax.write.constants import write_string
 
 TRIPLES, RELATIONS = "triples", "relations"
@@ -51,7 +31,7 @@ class Names:
     properties: dict[str, str]
 
 
-def relation_names(ontology: Ontology) -> Names:
+def relation_names(ontology: owl.Ontology) -> Names:
     """Makes names for relations from the ends of IRIs; equal names are numbered."""
     used = {"T", SAME, WRONG}
     classes = {iri: _fresh(iri, used) for iri in ontology.classes}
@@ -59,7 +39,7 @@ def relation_names(ontology: Ontology) -> Names:
 
 
 def _fresh(iri: str, used: set[str]) -> str:
-    name = re.sub(r"[^A-Za-z0-9_]", "_", local_name(iri)) or "Name"
+    name = re.sub(r"[^A-Za-z0-9_]", "_", owl.local_name(iri)) or "Name"
     name = f"N{name}" if not name[0].isalpha() else name[0].upper() + name[1:]
     number, wanted = 2, name
     while name in used or f"Told{name}" in used:
@@ -68,7 +48,7 @@ def _fresh(iri: str, used: set[str]) -> str:
     return name
 
 
-def owl_program(ontology: Ontology, facts: str = TRIPLES) -> str:
+def owl_program(ontology: owl.Ontology, facts: str = TRIPLES) -> str:
     """Writes the program. `facts` are in one relation `T(s, p, o)`, or in one per class and property."""
     writer = _Writer(relation_names(ontology))
     rules = list(dict.fromkeys(rule for axiom in ontology.axioms for rule in writer.rules(axiom)))
@@ -96,7 +76,7 @@ def _declarations(writer: _Writer, facts: str) -> Iterator[str]:
 
 
 def _told(names: Names, facts: str) -> Iterator[str]:
-    type_ = write_string(TYPE)
+    type_ = write_string(owl.TYPE)
     for iri, name in names.classes.items():
         source = f"T(x, {type_}, {write_string(iri)})" if facts == TRIPLES else f"Told{name}(x)"
         yield f"{name}(x) :- {source}."
@@ -138,25 +118,25 @@ class _Writer:
         self.names = names
         self.uses_same = self.uses_wrong = False
 
-    def rules(self, axiom: SubClass | SubProperty | Functional | Excluded) -> Iterator[str]:
+    def rules(self, axiom: owl.Axiom) -> Iterator[str]:
         match axiom:
-            case SubClass(sub, above):
+            case owl.SubClass(sub, above):
                 for body in self._bodies(sub, "x", _Body()):
                     yield from self._heads(above, "x", body)
-            case SubProperty(chain, above, inverse):
+            case owl.SubProperty(chain, above, inverse):
                 variables = ["x", *(f"y{i + 1}" for i in range(len(chain) - 1)), "y"]
                 literals = [self._property(each, *variables[i : i + 2]) for i, each in enumerate(chain)]
                 head = self._property(above, "y", "x") if inverse else self._property(above, "x", "y")
                 if literals != [head]:
                     yield f"{head} :- {', '.join(literals)}."
-            case Functional(property_, inverse):
+            case owl.Functional(property_, inverse):
                 pair = [self._property(property_, *((v, "x") if inverse else ("x", v))) for v in ("y", "z")]
                 yield self._same("y", "z", _Body(pair))
-            case Excluded(kind, properties):
+            case owl.Excluded(kind, properties):
                 yield self._excluded(kind, properties)
 
     def _excluded(self, kind: str, properties: tuple[str, ...]) -> str:
-        shown = f"{kind}: {', '.join(local_name(each) for each in properties)}"
+        shown = f"{kind}: {', '.join(owl.local_name(each) for each in properties)}"
         first = self._property(properties[0], "x", "x" if kind == "irreflexive" else "y")
         other = {
             "irreflexive": [],
@@ -165,68 +145,68 @@ class _Writer:
         }[kind]
         return self._wrong(shown, "x", _Body([first, *other]))
 
-    def _bodies(self, expression: Expression, variable: str, body: _Body) -> Iterator[_Body]:
+    def _bodies(self, expression: owl.Expression, variable: str, body: _Body) -> Iterator[_Body]:
         """Yields the bodies that put an individual in a class: literals added to a body."""
         match expression:
-            case Named(iri) if iri == THING:
+            case owl.Named(iri) if iri == owl.THING:
                 yield body
-            case Named(iri):
+            case owl.Named(iri):
                 if iri in self.names.classes:
                     yield body.also(f"{self.names.classes[iri]}({variable})")
-            case All(parts):
+            case owl.All(parts):
                 bodies = [body]
                 for part in parts:
                     bodies = [longer for each in bodies for longer in self._bodies(part, variable, each)]
                 yield from bodies
-            case Any(parts):
+            case owl.Any(parts):
                 for part in parts:
                     yield from self._bodies(part, variable, body.copy())
-            case OneOf(individuals):
+            case owl.OneOf(individuals):
                 for each in individuals:
                     is_bound = bool(body.literals)
                     value = write_string(each)
                     yield body.also(f"{variable} == {value}" if is_bound else f"var {variable} = {value}")
-            case Some(property_, filler):
+            case owl.Some(property_, filler):
                 if property_ in self.names.properties:
                     other = body.fresh() if filler is not None else "_"
                     longer = body.also(self._property(property_, variable, other))
                     yield from [longer] if filler is None else self._bodies(filler, other, longer)
-            case HasValue(property_, value):
+            case owl.HasValue(property_, value):
                 if property_ in self.names.properties:
                     yield body.also(self._property(property_, variable, write_string(value)))
-            case Only() | AtMost() | Not():
+            case owl.Only() | owl.AtMost() | owl.Not():
                 raise AssertionError("not on this side")
 
-    def _heads(self, expression: Expression, variable: str, body: _Body) -> Iterator[str]:
+    def _heads(self, expression: owl.Expression, variable: str, body: _Body) -> Iterator[str]:
         """Yields the rules by which a body puts an individual into a class."""
         match expression:
-            case Named(iri) if iri == NOTHING:
+            case owl.Named(iri) if iri == owl.NOTHING:
                 yield self._wrong(f"nothing may be in: {', '.join(body.literals)}", variable, body)
-            case Named(iri):
+            case owl.Named(iri):
                 if iri in self.names.classes and body.literals:
                     head = f"{self.names.classes[iri]}({variable})"
                     if body.literals != [head]:
                         yield f"{head} :- {', '.join(body.literals)}."
-            case All(parts):
+            case owl.All(parts):
                 for part in parts:
                     yield from self._heads(part, variable, body)
-            case Only(property_, filler):
+            case owl.Only(property_, filler):
                 if property_ in self.names.properties:
                     other = body.fresh()
                     yield from self._heads(filler, other, body.also(self._property(property_, variable, other)))
-            case HasValue(property_, value):
+            case owl.HasValue(property_, value):
                 if property_ in self.names.properties and body.literals:
                     yield f"{self._property(property_, variable, write_string(value))} :- {', '.join(body.literals)}."
-            case AtMost(count, property_, filler):
+            case owl.AtMost(count, property_, filler):
                 yield from self._at_most(count, property_, filler, variable, body)
-            case Not(part):
+            case owl.Not(part):
                 for longer in self._bodies(part, variable, body):
                     yield self._wrong("a class and its complement", variable, longer)
-            case Any() | OneOf() | Some():
+            case owl.Any() | owl.OneOf() | owl.Some():
                 raise AssertionError("not on this side")
 
     def _at_most(
-        self, count: int, property_: str, filler: Expression | None, variable: str, body: _Body
+        self, count: int, property_: str, filler: owl.Expression | None, variable: str, body: _Body
     ) -> Iterator[str]:
         if property_ not in self.names.properties:
             return
@@ -241,7 +221,7 @@ class _Writer:
             found = grown
         for each, values in found:
             if count == 0:
-                yield self._wrong(f"at most 0 {local_name(property_)}", variable, each)
+                yield self._wrong(f"at most 0 {owl.local_name(property_)}", variable, each)
             else:
                 yield self._same(values[0], values[1], each)
 
