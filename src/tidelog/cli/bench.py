@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from tidelog.cli.options import debug_option
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
+from tidelog.io.replace_file import writing
 
 
 @click.group(short_help="List or run the benchmarks.")
@@ -103,10 +102,8 @@ def run(
         return
     print_record(record)
     if json_file is not None:
-        try:
+        with writing(json_file):
             json_file.write_text(document + "\n", encoding="utf-8")
-        except OSError as error:
-            raise _unwritable(json_file, error) from error
 
 
 def _say(text: str) -> None:
@@ -117,15 +114,9 @@ def _say(text: str) -> None:
 
 def _require_writable(file: Path) -> None:
     """Raises UsageError, before any benchmark runs, if the record cannot be written; leaves no file behind."""
-    try:
+    with writing(file):
         is_new = not file.exists()
         if is_new or file.is_file():
             file.open("a", encoding="utf-8").close()
         if is_new:
             file.unlink()
-    except OSError as error:
-        raise _unwritable(file, error) from error
-
-
-def _unwritable(file: Path, error: OSError) -> UsageError:
-    return UsageError(f"cannot write {file}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT)

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, program_argument
+from tidelog.cli.options import debug_option, facts_option, modules_option, program_argument
+
+_limit_option = partial(click.option, metavar="N", type=click.IntRange(min=1), show_default=True)
 
 
 @click.command(short_help="Show why a row is derived, or why it is not.")
 @program_argument
 @click.argument("row", metavar="ROW")
-@click.option(
-    "-F",
-    "--facts",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Read input relations from here, as `tidelog run` does.",
-)
+@facts_option(help="Read input relations from here, as `tidelog run` does.")
 @click.option(
     "--why-not", is_flag=True, help="For a row that is not derived: show the literal at which each rule fails."
 )
 @click.option("--shortest", is_flag=True, help="Print the proof of least height instead of the first one found.")
-@click.option(
-    "--depth",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=40,
-    show_default=True,
-    help="Print at most this many levels of the tree.",
-)
-@click.option(
-    "--lines",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=400,
-    show_default=True,
-    help="Print at most this many lines.",
-)
+@_limit_option("--depth", default=40, help="Print at most this many levels of the tree.")
+@_limit_option("--lines", default=400, help="Print at most this many lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every step once, with a number.")
 @modules_option
 @externs_option

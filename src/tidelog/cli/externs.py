@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from tidelog.cli.options import FILE
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 
@@ -27,7 +28,7 @@ externs_option = click.option(
     "--externs",
     "externs_file",
     metavar="FILE.py",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help=f"Python file with the program's extern functions, as functions of the same names or in a dictionary {NAME}.",
 )
 

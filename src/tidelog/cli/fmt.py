@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import click
 
 from tidelog.cli.options import debug_option
 from tidelog.cli.sources import is_standard_input, programs_argument, read_program
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.io.replace_file import replacing, writing
 
 
 @click.command(short_help="Format programs in the standard layout.")
@@ -63,15 +62,6 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
 def _replace(path: Path, text: str) -> None:
     """Replaces the text of the file in one step; keeps its mode, and follows links."""
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        try:
-            with beside.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            shutil.copymode(target, beside)
-            beside.replace(target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error
+    with writing(path), replacing(target) as file:
+        file.write(text.encode())
+        shutil.copymode(target, file.name)

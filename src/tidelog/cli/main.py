@@ -48,15 +48,8 @@ def tidelog() -> None:
     """
 
 
-tidelog.add_command(bench)
-tidelog.add_command(check)
-tidelog.add_command(explain)
-tidelog.add_command(fmt)
-tidelog.add_command(pipeline)
-tidelog.add_command(rdf)
-tidelog.add_command(run)
-tidelog.add_command(shell)
-tidelog.add_command(show)
+for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show):
+    tidelog.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

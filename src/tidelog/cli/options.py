@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,10 @@ import click
 
 from tidelog.maintain.options import DEFAULT_SWITCH
 from tidelog.maintain.strategies import DEFAULT_STRATEGY, STRATEGIES
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @dataclass(slots=True)
@@ -39,13 +43,13 @@ modules_option = click.option(
     "modules",
     metavar="DIRECTORY",
     multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Also look for imported modules here. May be given several times.",
 )
 
-program_argument = click.argument(
-    "program", metavar="PROGRAM.dl", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+facts_option = partial(click.option, "-F", "--facts", metavar="DIR", type=FOLDER)
+
+program_argument = click.argument("program", metavar="PROGRAM.dl", type=FILE)
 
 
 def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
@@ -63,7 +67,7 @@ directory_option = click.option(
     "--db",
     "directory",
     metavar="DIRECTORY",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     help="Keep the database in this directory. If it already holds a database, that one is opened and continued.",
 )
 

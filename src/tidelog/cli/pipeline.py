@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option, opening_options
+from tidelog.cli.options import FILE, debug_option, modules_option, opening_options
 
 
 @click.command(short_help="Keep output tables up to date from changing sources.")
-@click.argument("file", metavar="PIPELINE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", metavar="PIPELINE.toml", type=FILE)
 @click.option("--once", "watch", flag_value=False, default=False, help="Process all new data, then exit. The default.")
 @click.option("--watch", "watch", flag_value=True, type=bool, help="Keep processing new data until Ctrl-C.")
 @click.option(

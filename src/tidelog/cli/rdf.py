@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option
+from tidelog.cli.options import FILE, NEW_FOLDER, debug_option
 from tidelog.diagnostics.wording import counted
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group(short_help="Rules from an ontology, facts from triples.")
@@ -27,7 +25,7 @@ def rdf() -> None:
 
 
 @rdf.command(short_help="Print the OWL 2 RL rules of an ontology.")
-@click.argument("ontology", type=_FILE)
+@click.argument("ontology", type=FILE)
 @click.option(
     "--facts",
     type=click.Choice(("triples", "relations")),
@@ -53,12 +51,12 @@ def rules(ontology: Path, facts: str) -> None:
 
 
 @rdf.command(short_help="Write triples as files, one per class and property.")
-@click.argument("ontology", type=_FILE)
-@click.argument("data", type=_FILE, nargs=-1, required=True)
+@click.argument("ontology", type=FILE)
+@click.argument("data", type=FILE, nargs=-1, required=True)
 @click.option(
     "-D",
     "out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     required=True,
     help="Directory for the files. Created if missing.",
 )

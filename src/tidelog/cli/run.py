@@ -9,33 +9,29 @@ import click
 
 from tidelog.cli.externs import externs_option, load_externs
 from tidelog.cli.options import (
+    NEW_FOLDER,
     debug_option,
     directory_option,
     engine_for,
     engine_option,
+    facts_option,
     modules_option,
     opening_options,
     plans_option,
     program_argument,
 )
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-
 
 @click.command(short_help="Read facts, derive everything, write the results.")
 @program_argument
-@click.option(
-    "-F",
-    "--facts",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+@facts_option(
     help="Read input relations from here: Edge.csv, .tsv, .facts, .jsonl or .parquet for `Edge` (text also as .gz).",
 )
 @click.option(
     "-D",
     "--output",
     metavar="DIR",
-    type=_FOLDER,
+    type=NEW_FOLDER,
     help="Write output relations here. The directory is created if it is missing.",
 )
 @engine_option

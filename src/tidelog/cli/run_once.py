@@ -23,6 +23,7 @@ from tidelog.io.bad_rows import BadRows
 from tidelog.io.facts import find_fact_files
 from tidelog.io.formats import FORMATS
 from tidelog.io.read import read_batches
+from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Kind, Relation, Role
@@ -144,10 +145,8 @@ def _write_outputs(
     for name, relation in declared(program.stages.rules, Role.OUTPUT).items():
         path = folder / f"{name}.{format_name}"
         batch = _contents(database, transaction, relation)
-        try:
+        with writing(path):
             write_batch(batch, relation, definitions, path, FORMATS[format_name])
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error
         written[name] = path
     return written
 

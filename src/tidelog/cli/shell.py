@@ -10,6 +10,7 @@ import click
 
 from tidelog.cli.externs import externs_option, load_externs
 from tidelog.cli.options import (
+    FILE,
     debug_option,
     directory_option,
     engine_for,
@@ -20,9 +21,7 @@ from tidelog.cli.options import (
 
 
 @click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
-@click.argument(
-    "program", metavar="[PROGRAM.dl]", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("program", metavar="[PROGRAM.dl]", required=False, type=FILE)
 @directory_option
 @engine_option
 @modules_option

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import click
 
@@ -23,32 +23,25 @@ _LINE = "{:<6} {:>6} {:>9} {:>5} {:>9} {:>10} {:>10} {:>8}  {:<20} {}"
 _HEADINGS = ("batch", "epoch", "read", "bad", "conflicts", "inserted", "deleted", "seconds", "how", "changes")
 
 
-class TableSteps:
+class TableSteps(Progress):
     """A table with a line for each finished batch."""
 
     def __init__(self) -> None:
-        self._progress = Progress()
+        super().__init__()
         self._lines = 0
-        self.listener = Listener(self._begin, self._done, self._warn)
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
+        self.listener = Listener(self.start, self._done, self._warn)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.__exit__(kind, error, trace)
+        super().__exit__(kind, error, trace)
         if kind is None and not self._lines:
             click.echo("no new data", err=True)
 
-    def _begin(self, phase: str, what: str) -> None:
-        self._progress.start(phase, what)
-
     def _done(self, step: Step) -> None:
-        self._progress.start("wait")
+        self.start("wait")
         if not self._lines:
-            self._progress.say(_LINE.format(*_HEADINGS), on_error=False)
+            self.say(_LINE.format(*_HEADINGS), on_error=False)
         self._lines += 1
         report = step.report
         inserted, deleted = (sum(each[i] for each in step.changes.values()) for i in (0, 1))
@@ -65,19 +58,19 @@ class TableSteps:
             ways(report),
             changed or "nothing",
         )
-        self._progress.say(_LINE.format(*cells).rstrip(), on_error=False)
+        self.say(_LINE.format(*cells).rstrip(), on_error=False)
 
     def _warn(self, text: str) -> None:
-        self._progress.say(f"warning: {text}", on_error=True)
+        self.say(f"warning: {text}", on_error=True)
 
 
 class JsonSteps(TableSteps):
     """A JSON object on a line for each batch."""
 
     def _done(self, step: Step) -> None:
-        self._progress.start("wait")
+        self.start("wait")
         self._lines += 1
-        self._progress.say(json.dumps(step_record(step)), on_error=False)
+        self.say(json.dumps(step_record(step)), on_error=False)
 
 
 def step_record(step: Step) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from tidelog.database.transactions.changes import Changes, Delta
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
@@ -206,13 +207,8 @@ class Database:
     def _index(self, name: str) -> Index:
         indexes = self._locked.program.indexes
         if name not in indexes:
-            meant = suggest(name, indexes)
-            listed = ", ".join(f"`{each}`" for each in indexes) or "none"
-            raise UsageError(
-                f"there is no index `{name}`",
-                code=Code.UNKNOWN_INDEX,
-                help=f"did you mean `{meant}`?" if meant else f"the indexes are {listed}",
-            )
+            help = did_you_mean(name, indexes, f"the indexes are {listed(indexes)}")
+            raise UsageError(f"there is no index `{name}`", code=Code.UNKNOWN_INDEX, help=help)
         return indexes[name]
 
 

@@ -9,7 +9,7 @@ are kept here, beside the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Any
@@ -17,11 +17,12 @@ from typing import Any
 from tidelog.database.transactions.listeners import Listeners
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Queries
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks
-from tidelog.io.tables import is_spark_frame
+from tidelog.io.tables import is_frame_of
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
 from tidelog.rules.rule_changes.rule_set import RuleSet
@@ -165,8 +166,8 @@ class LockedEngine:
         """Returns the rows if they are a Spark DataFrame; one of pandas-on-Spark loses its index. None for other rows.
         Raises UsageError when the engine cannot take one.
         """
-        is_pandas = _is_pandas_on_spark(rows)
-        if not is_pandas and not is_spark_frame(rows):
+        is_pandas = is_frame_of("pyspark.pandas", rows)
+        if not is_pandas and not is_frame_of("pyspark.sql", rows):
             return None
         if self.engine_name == "local":
             raise UsageError(
@@ -211,25 +212,13 @@ class LockedEngine:
                 engine.close()
 
 
-def _is_pandas_on_spark(rows: object) -> bool:
-    return any(
-        kind.__module__ == "pyspark.pandas.frame" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
-    )
-
-
 def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:
     """Returns the relations that the user declared, in the program's order; only those of the given roles, if any."""
     wanted = roles or (Role.INPUT, Role.OUTPUT, Role.INTERNAL)
     return {name: relation for name, relation in program.relations.items() if relation.role in wanted}
 
 
-def unknown_relation(name: str, known: Iterable[str], error: type[TidelogError], code: Code) -> TidelogError:
+def unknown_relation(name: str, known: Collection[str], error: type[TidelogError], code: Code) -> TidelogError:
     """Makes the error for a name that is no relation, with a suggestion."""
-    known = list(known)
-    meant = suggest(name, known)
-    listed = ", ".join(f"`{relation}`" for relation in known) or "none"
-    return error(
-        f"there is no relation `{name}`",
-        code=code,
-        help=f"did you mean `{meant}`?" if meant else f"the relations are {listed}",
-    )
+    help = did_you_mean(name, known, f"the relations are {listed(known)}")
+    return error(f"there is no relation `{name}`", code=code, help=help)

@@ -45,8 +45,8 @@ from tidelog.rules.schema.arrow import (
     plain_type,
     tag_name,
 )
+from tidelog.rules.schema.stored import is_wide
 from tidelog.types import (
-    BigIntType,
     BitType,
     FloatType,
     FunctionType,
@@ -134,14 +134,7 @@ def _plain_fitter(type_: Type) -> Fitter:
 
 
 def _plain_wire_fitter(type_: Type) -> Fitter:
-    match type_:
-        case BigIntType() | FloatType():
-            takes_text = True
-        case BitType(width) | SignedType(width):
-            takes_text = width > 64
-        case _:
-            takes_text = False
-    if not takes_text:
+    if not isinstance(type_, FloatType) and not is_wide(type_):
         return _plain_fitter(type_)
 
     def fit_wide(value: Any) -> Any:
@@ -171,7 +164,7 @@ def _nested_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
         case TupleType(items):
             return _tuple_fitter(type_, [definitions.keep(of, item) for item in items])
         case FunctionType():
-            return _refuse(type_, "functions cannot be given from outside")
+            return _function_fitter(type_)
         case NamedType() if (extern := definitions.extern(type_)) is not None:
             return _extern_fitter(definitions, type_, extern, of)
         case NamedType(name) if name == OPTION:
@@ -182,9 +175,9 @@ def _nested_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
             raise AssertionError(f"{type_} is not a type of values")
 
 
-def _refuse(type_: Type, reason: str) -> Fitter:
+def _function_fitter(type_: Type) -> Fitter:
     def refuse(value: Any) -> Any:
-        raise UnfitError(value, type_, reason)
+        raise UnfitError(value, type_, "functions cannot be given from outside")
 
     return refuse
 

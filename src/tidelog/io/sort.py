@@ -15,7 +15,7 @@ import pyarrow as pa
 from tidelog.deep_recursion import at_any_depth
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import python_column, with_plain_columns
-from tidelog.types import BigIntType, BitType, SignedType
+from tidelog.rules.schema.stored import is_wide
 
 Item = TypeVar("Item")
 
@@ -39,13 +39,8 @@ def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
 
 
 def _sort_key(array: pa.ChunkedArray, column: Column) -> pa.ChunkedArray | pa.Array:
-    match column.type:
-        case BigIntType():
-            pass
-        case BitType(width) | SignedType(width) if width > 64:
-            pass
-        case _:
-            return array
+    if not is_wide(column.type):
+        return array
     numbers = python_column(array, column.type)
     low = min(numbers)
     size = (max(numbers) - low).bit_length() // 8 + 1

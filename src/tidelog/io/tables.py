@@ -54,11 +54,10 @@ def place_in_file(path: Path, start: int) -> Place:
     return lambda index: f"{path}: row {start + index + 1}"
 
 
-def is_spark_frame(rows: object) -> bool:
-    """True for a Spark DataFrame, classic or Connect, without importing pyspark."""
-    return any(
-        kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
-    )
+def is_frame_of(library: str, rows: object) -> bool:
+    """True for a DataFrame that a library, such as `pandas` or `pyspark.sql`, defines; it need not be installed."""
+    kinds = type(rows).__mro__
+    return any(kind.__name__ == "DataFrame" and f"{kind.__module__}.".startswith(f"{library}.") for kind in kinds)
 
 
 def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
@@ -67,7 +66,7 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
         return rows
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
-    if _is_pandas_frame(rows):
+    if is_frame_of("pandas", rows):
         # The index is no column; through the C stream a filtered frame would bring it along.
         return _from_foreign(lambda: _from_pandas(rows, relation), rows)
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
@@ -133,7 +132,7 @@ def table_rows(rows: Any, relation: Relation, definitions: Definitions, place: P
     Raises DataError (E503 to E506) for the first misfit.
     """
     relation = with_plain_columns(relation)
-    objects = _object_columns(rows, relation) if _is_pandas_frame(rows) else {}
+    objects = _object_columns(rows, relation) if is_frame_of("pandas", rows) else {}
     # Arrow could not tell the type of objects such as a list of pairs.
     table = as_arrow(rows.drop(columns=list(objects)) if objects else rows, relation)
     if table is None:
@@ -313,12 +312,6 @@ def _column_remedy(found: pa.DataType, type_: Type) -> str | None:
     if pa.types.is_binary(found) and isinstance(type_, StringType):
         return "decode the column to text first"
     return None
-
-
-def _is_pandas_frame(rows: object) -> bool:
-    return any(
-        kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
-    )
 
 
 def _from_pandas(frame: Any, relation: Relation) -> pa.Table:

@@ -6,9 +6,7 @@ necessary (a delimiter, a quote or a line end inside; the empty string in a colu
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -19,6 +17,7 @@ import pyarrow.parquet
 
 from tidelog.io.formats import JSON_LINES, NULLARY_COLUMN, NULLARY_LINE, PARQUET, Format
 from tidelog.io.json_lines import write_json_lines
+from tidelog.io.replace_file import replacing
 from tidelog.io.rows import Batch
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import arrow_form, json_text, rows_to_table
@@ -45,7 +44,7 @@ def write_batch(batch: Batch, relation: Relation, definitions: Definitions, path
     An OSError leaves the old file, if any, as it was. Raises UsageError where a column holds functions.
     """
     relation = with_plain_columns(relation)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         if format_ is JSON_LINES:
             rows = batch if isinstance(batch, list) else table_to_rows(batch, relation)
             file.writelines(write_json_lines(sort_rows(rows), relation, definitions))
@@ -108,16 +107,3 @@ def _write_nullary(rows: int, file: IO[bytes], format_: Format) -> None:
         pyarrow.parquet.write_table(pa.table({NULLARY_COLUMN: pa.array([True] * rows, pa.bool_())}), file)
     else:
         file.write(f"{NULLARY_LINE}\n".encode() * rows)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yields a file beside `path`, which replaces it when the block ends well, and is removed when it fails."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with beside.open("xb") as file:
-            yield file
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

@@ -12,26 +12,10 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
-from tidelog.rules.ir import (
-    Assign,
-    Atom,
-    Condition,
-    Constant,
-    Group,
-    Literal,
-    Negative,
-    Positive,
-    Role,
-    Rule,
-    RuleProgram,
-    Term,
-    Transform,
-    Unfold,
-    Variable,
-)
+from tidelog.rules import ir
 from tidelog.types import Type
 from tidelog.values import record_text
-from tidelog.values.group import Group as GroupValue
+from tidelog.values.group import Group
 
 Row = tuple[Any, ...]
 
@@ -39,7 +23,7 @@ Row = tuple[Any, ...]
 class Describer:
     """Writes rows, literals and bindings of a program's rules as text."""
 
-    def __init__(self, program: RuleProgram) -> None:
+    def __init__(self, program: ir.RuleProgram) -> None:
         self._program = program
         self._definitions = program.functions.definitions
 
@@ -63,10 +47,10 @@ class Describer:
     def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
         (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)
         assert rule.group is not None
-        keys = [term.name for term in rule.group.atom.terms if isinstance(term, Variable)]
+        keys = [term.name for term in rule.group.atom.terms if isinstance(term, ir.Variable)]
         by = ", ".join(f"{key} = {value}" for key, value in zip(keys, shown)) or "()"
         group = row[-1] if row else None
-        count = len(group.items) if isinstance(group, GroupValue) else members
+        count = len(group.items) if isinstance(group, Group) else members
         return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
 
     def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
@@ -75,31 +59,31 @@ class Describer:
             f"{name} = {self.value(value, types[name])}" for name, value in values.items() if "#" not in name
         )
 
-    def literal(self, literal: Literal, values: Mapping[str, Any], types: Mapping[str, Type]) -> str | None:
+    def literal(self, literal: ir.Literal, values: Mapping[str, Any], types: Mapping[str, Type]) -> str | None:
         """Writes a literal under a binding, which may leave variables open; None if the program does not show it."""
         match literal:
-            case Positive(atom):
+            case ir.Positive(atom):
                 return self._positive(atom, values)
-            case Negative(atom):
+            case ir.Negative(atom):
                 return self._negative(atom, values)
-            case Condition(expression):
+            case ir.Condition(expression):
                 return self._condition(expression, values, types)
-            case Assign(variable, expression):
+            case ir.Assign(variable, expression):
                 return self._assigned((variable,), expression, values)
-            case Unfold(variables, _, expression):
+            case ir.Unfold(variables, _, expression):
                 return self._assigned(variables, expression, values)
-            case Group(atom):
+            case ir.Group(atom):
                 return f"group of {self._atom(atom, atom.relation, values)}"
-            case Transform(name):
+            case ir.Transform(name):
                 return f"result of the transformer `{name}`"
 
-    def _positive(self, atom: Atom, values: Mapping[str, Any]) -> str:
+    def _positive(self, atom: ir.Atom, values: Mapping[str, Any]) -> str:
         kind = hidden_kind(self._program, atom.relation)
         if kind in ("groups", "inspect"):
             return one_line(atom.span)
         return self._atom(atom, atom.relation.partition("#")[0], values)
 
-    def _negative(self, atom: Atom, values: Mapping[str, Any]) -> str:
+    def _negative(self, atom: ir.Atom, values: Mapping[str, Any]) -> str:
         kind = hidden_kind(self._program, atom.relation)
         if kind is None:
             return f"not {self._atom(atom, atom.relation, values)}"
@@ -126,7 +110,7 @@ class Describer:
         return f"{one_line(expression.span)} ({bound})" if bound else one_line(expression.span)
 
     def _assigned(
-        self, variables: Sequence[Variable], expression: typed.Expression, values: Mapping[str, Any]
+        self, variables: Sequence[ir.Variable], expression: typed.Expression, values: Mapping[str, Any]
     ) -> str | None:
         source = one_line(expression.span)
         if isinstance(expression, typed.Construct) and expression.constructor in self._program.relations:
@@ -142,28 +126,28 @@ class Describer:
         )
         return f"{bound} from {source}"
 
-    def _atom(self, atom: Atom, name: str, values: Mapping[str, Any]) -> str:
+    def _atom(self, atom: ir.Atom, name: str, values: Mapping[str, Any]) -> str:
         terms = [self._term(term, values) for term in atom.terms]
         relation = self._program.relations[atom.relation]
         return f"{name}[{terms[0]}]" if relation.explicit else f"{name}({', '.join(terms)})"
 
-    def _term(self, term: Term, values: Mapping[str, Any]) -> str:
+    def _term(self, term: ir.Term, values: Mapping[str, Any]) -> str:
         match term:
-            case Variable(name, type_):
+            case ir.Variable(name, type_):
                 if name in values:
                     return self.value(values[name], type_)
                 return "_" if "#" in name else name
-            case Constant(value, type_):
+            case ir.Constant(value, type_):
                 return self.value(value, type_)
             case _:
                 return "_"
 
 
-def hidden_kind(program: RuleProgram, name: str) -> str | None:
+def hidden_kind(program: ir.RuleProgram, name: str) -> str | None:
     """Returns the purpose of a hidden relation: `groups`, `members`, `inspect`, `apply`, `not`, `index`, `projection`;
     None for a declared relation, and for one that the engine feeds.
     """
-    if program.relations[name].role is not Role.HIDDEN or "#" not in name:
+    if program.relations[name].role is not ir.Role.HIDDEN or "#" not in name:
         return None
     letters = "".join(char for char in name.partition("#")[2] if char.isalpha())
     known = ("groups", "members", "inspect", "apply", "not", "index")
@@ -175,6 +159,6 @@ def one_line(span: Span) -> str:
     return " ".join(span.text.split())
 
 
-def rule_text(rule: Rule) -> str:
+def rule_text(rule: ir.Rule) -> str:
     """Returns the source text of a rule, on one line."""
     return " ".join(rule.text.split())

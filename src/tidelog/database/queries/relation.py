@@ -17,7 +17,8 @@ from tidelog.database.transactions.changes import table_to_pandas
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.html import SHOWN, html_table
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_by_value, sort_rows
@@ -120,12 +121,10 @@ class RelationView:
 
     def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
         if name not in places:
-            meant = suggest(name, places)
-            listed = ", ".join(f"`{each}`" for each in places) or "none"
             raise DataError(
                 f"`{self._relation.name}` has no column `{name}` to look up",
                 code=Code.WRONG_COLUMNS,
-                help=f"did you mean `{meant}`?" if meant else f"the columns are {listed}",
+                help=did_you_mean(name, places, f"the columns are {listed(places)}"),
             )
         column = self._relation.columns[places[name]]
         try:

@@ -19,19 +19,7 @@ from tidelog.check import typed
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
 from tidelog.engine.proof import FailedMatch
 from tidelog.io.to_python import dump_json
-from tidelog.rules.ir import (
-    Assign,
-    Condition,
-    Kind,
-    Literal,
-    Negative,
-    Positive,
-    Role,
-    RuleProgram,
-    Transform,
-    Unfold,
-    Variable,
-)
+from tidelog.rules import ir
 from tidelog.rules.variables import variable_types
 
 
@@ -100,7 +88,7 @@ class WhyNot:
         return "\n".join(lines)
 
 
-def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, program: RuleProgram) -> WhyNot:
+def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, program: ir.RuleProgram) -> WhyNot:
     """Turns the attempts into an answer; `attempts` is None for a row that is there."""
     describe = Describer(program)
     text = describe.row(relation, row)
@@ -110,20 +98,16 @@ def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, p
     return WhyNot(relation, row, text, False, obstacles, _note(program, relation, bool(attempts)))
 
 
-def _note(program: RuleProgram, relation: str, has_rules: bool) -> str | None:
+def _note(program: ir.RuleProgram, relation: str, has_rules: bool) -> str | None:
     declared = program.relations[relation]
-    if declared.kind is Kind.STREAM:
+    if declared.kind is ir.Kind.STREAM:
         return "a stream keeps no rows after their epoch"
-    if declared.role is Role.INPUT:
-        return (
-            "no transaction has inserted it"
-            if not has_rules
-            else "no transaction has inserted it, and no rule derives it"
-        )
+    if declared.role is ir.Role.INPUT:
+        return "no transaction has inserted it" + (", and no rule derives it" if has_rules else "")
     return None if has_rules else f"no rule derives `{relation}`"
 
 
-def _obstacle(attempt: FailedMatch, describe: Describer, program: RuleProgram) -> Obstacle:
+def _obstacle(attempt: FailedMatch, describe: Describer, program: ir.RuleProgram) -> Obstacle:
     rule, place = rule_text(attempt.rule), str(attempt.rule.span)
     if not attempt.fits:
         reason = "the head gives other values than those of the row"
@@ -151,23 +135,21 @@ def _obstacle(attempt: FailedMatch, describe: Describer, program: RuleProgram) -
     )
 
 
-def _reason(literal: Literal, text: str, attempt: FailedMatch, describe: Describer, program: RuleProgram) -> str:
+def _reason(literal: ir.Literal, text: str, attempt: FailedMatch, describe: Describer, program: ir.RuleProgram) -> str:
     types = variable_types(attempt.rule)
     match literal:
-        case Positive(atom):
+        case ir.Positive(atom):
             kind = hidden_kind(program, atom.relation)
             said = f"nothing reaches `{text}`" if kind in ("groups", "inspect") else f"there is no {text}"
-        case Negative():
+        case ir.Negative():
             said = f"`{text}` does not hold: the row is there"
-        case Condition():
-            said = f"`{text}` does not hold"
-        case Assign(variable) if variable.name in attempt.instead and variable.name in attempt.values:
+        case ir.Assign(variable) if variable.name in attempt.instead and variable.name in attempt.values:
             name, type_ = variable.name, variable.type
             found, wanted = (describe.value(each[name], type_) for each in (attempt.instead, attempt.values))
             return f"`{one_line(literal.expression.span)}` is {found}, and the row has {wanted}"
-        case Unfold():
+        case ir.Unfold():
             said = f"no part of it fits: `{text}`"
-        case Transform(name):
+        case ir.Transform(name):
             return f"the transformer `{name}` did not make it"
         case _:
             said = f"`{text}` does not hold"
@@ -177,12 +159,12 @@ def _reason(literal: Literal, text: str, attempt: FailedMatch, describe: Describ
     return f"{said}    with {bound}" if bound else said
 
 
-def _mentioned(literal: Literal) -> set[str]:
+def _mentioned(literal: ir.Literal) -> set[str]:
     """Returns the variables whose values the literal's own text shows."""
     match literal:
-        case Positive(atom) | Negative(atom):
-            return {term.name for term in atom.terms if isinstance(term, Variable)}
-        case Condition(expression):
+        case ir.Positive(atom) | ir.Negative(atom):
+            return {term.name for term in atom.terms if isinstance(term, ir.Variable)}
+        case ir.Condition(expression):
             return set(typed.variables(expression))
         case _:
             return set()

@@ -12,7 +12,8 @@ from typing import Any
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, UsageError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
 from tidelog.io.rows import to_row
 from tidelog.io.values import Row, UnfitError, misfit, quoted
@@ -77,12 +78,10 @@ def _with_fields(value: Any, fields: Mapping[str, Any], relation: Relation, prog
 def _known(name: str, known: Mapping[str, tuple[int, Type]], relation: Relation) -> tuple[int, Type]:
     if name in known:
         return known[name]
-    meant = suggest(str(name), known)
-    listed = ", ".join(f"`{each}`" for each in known) or "none"
     raise DataError(
         f"the rows of `{relation.name}` have no field {quoted(name)} to modify",
         code=Code.WRONG_COLUMNS,
-        help=f"did you mean `{meant}`?" if meant else f"the fields are {listed}",
+        help=did_you_mean(str(name), known, f"the fields are {listed(known)}"),
     )
 
 

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from tidelog.database.database import Database
 from tidelog.database.storage.journal import sync_directory
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.bad_rows import BadRecord
+from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.pipeline import sinks
@@ -76,7 +74,7 @@ class LocalChangeTable(_Output):
     def publish(self, epoch: int) -> None:
         made, place = self._folder / sinks.pending(epoch), self._folder / sinks.published(epoch)
         if made.exists():
-            with _writing(place):
+            with writing(place):
                 shutil.rmtree(place, ignore_errors=True)
                 made.rename(place)
 
@@ -100,7 +98,7 @@ class LocalChangeTable(_Output):
 
     def _write(self, epoch: int, batch: Batch) -> None:
         made = self._folder / sinks.pending(epoch)
-        with _writing(made):
+        with writing(made):
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir(parents=True)
             self._write_to_disk(batch, sinks.change_relation(self._relation), made, "changes")
@@ -129,11 +127,11 @@ class LocalSnapshot(_Output):
         if self._is_due:
             view = self._database.relation(self.relation)
             rows = view.to_arrow() if self._is_table else [row for row, weight in view.weights() for _ in range(weight)]
-            with _writing(self._folder):
+            with writing(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._write_to_disk(rows, self._relation, self._folder, "snapshot")
             self._is_due = False
-        with _writing(self._folder):
+        with writing(self._folder):
             (self._folder / _MARKER).write_text(str(epoch))
 
     def begin(self, epoch: int) -> None:
@@ -151,17 +149,9 @@ class LocalQuarantine(_Files):
 
     def put(self, batch: str, bad: Sequence[tuple[str, BadRecord]]) -> None:
         folder = self._folder / f"batch={batch}"
-        with _writing(folder):
+        with writing(folder):
             if not bad:
                 shutil.rmtree(folder, ignore_errors=True)
                 return
             folder.mkdir(parents=True, exist_ok=True)
             self._write_to_disk(sinks.quarantined(bad), sinks.QUARANTINE, folder, "rows")
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}", code=Code.UNWRITABLE_OUTPUT) from error
