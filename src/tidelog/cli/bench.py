@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option
+from tidelog.cli import options
 from tidelog.io.replace_file import writing
 
 
 @click.group(short_help="List or run the benchmarks.")
-@debug_option
+@options.debug
 def bench() -> None:
     """Runs benchmarks. The results of each are checked before its times are printed.
 
@@ -25,7 +25,7 @@ def bench() -> None:
 
 
 @bench.command("list", short_help="List the benchmarks.")
-@debug_option
+@options.debug
 def list_() -> None:
     """Prints the benchmarks: what each measures, the data it reads, and its timed cases."""
     from tidelog.bench.present import print_list
@@ -67,7 +67,7 @@ def list_() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write all measurements to this file; `-` is standard output, then without the table.",
 )
-@debug_option
+@options.debug
 def run(
     names: tuple[str, ...],
     data: Path | None,

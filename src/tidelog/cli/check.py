@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, modules_option
 from tidelog.cli.sources import programs_argument, read_program
 from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.wording import counted
@@ -16,10 +16,10 @@ from tidelog.diagnostics.wording import counted
 
 @click.command(short_help="Print all errors and warnings of programs.")
 @programs_argument
-@modules_option
+@options.modules
 @externs_option
 @click.option("--json", "as_json", is_flag=True, help="Print errors and warnings to standard output, as a JSON list.")
-@debug_option
+@options.debug
 @click.pass_context
 def check(
     context: click.Context,

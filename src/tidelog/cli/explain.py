@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import debug_option, facts_option, modules_option, program_argument
 
 _limit_option = partial(click.option, metavar="N", type=click.IntRange(min=1), show_default=True)
 
 
 @click.command(short_help="Show why a row is derived, or why it is not.")
-@program_argument
+@options.program
 @click.argument("row", metavar="ROW")
-@facts_option(help="Read input relations from here, as `tidelog run` does.")
+@options.facts(help="Read input relations from here, as `tidelog run` does.")
 @click.option(
     "--why-not", is_flag=True, help="For a row that is not derived: show the literal at which each rule fails."
 )
@@ -25,9 +25,9 @@ _limit_option = partial(click.option, metavar="N", type=click.IntRange(min=1), s
 @_limit_option("--depth", default=40, help="Print at most this many levels of the tree.")
 @_limit_option("--lines", default=400, help="Print at most this many lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every step once, with a number.")
-@modules_option
+@options.modules
 @externs_option
-@debug_option
+@options.debug
 def explain(
     program: Path,
     row: str,

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from tidelog.cli.options import FILE
+from tidelog.cli import options
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 
@@ -28,7 +28,7 @@ externs_option = click.option(
     "--externs",
     "externs_file",
     metavar="FILE.py",
-    type=FILE,
+    type=options.FILE,
     help=f"Python file with the program's extern functions, as functions of the same names or in a dictionary {NAME}.",
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option
+from tidelog.cli import options
 from tidelog.cli.sources import is_standard_input, programs_argument, read_program
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.io.replace_file import replacing, writing
@@ -18,7 +18,7 @@ from tidelog.io.replace_file import replacing, writing
 @programs_argument
 @click.option("--check", "only_check", is_flag=True, help="Change no file. Exit with 1 if a file would change.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the result instead of changing the file.")
-@debug_option
+@options.debug
 @click.pass_context
 def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to_stdout: bool) -> None:
     """Formats programs in place: line breaks, blanks and parentheses change, comments and meaning do not.

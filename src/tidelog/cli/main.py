@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.bench import bench
 from tidelog.cli.check import check
 from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
-from tidelog.cli.options import Settings, debug_option
 from tidelog.cli.pipeline import pipeline
 from tidelog.cli.rdf import rdf
 from tidelog.cli.run import run
@@ -30,7 +30,7 @@ _INTERRUPTED = 130
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tidelog", prog_name="tidelog")
-@debug_option
+@options.debug
 def tidelog() -> None:
     """Incremental Datalog: derived relations stay up to date while facts and rules change.
 
@@ -54,7 +54,7 @@ for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; every error becomes a message on standard error."""
-    settings = Settings(debug=os.environ.get("TIDELOG_DEBUG", "") not in ("", "0"))
+    settings = options.Settings(debug=os.environ.get("TIDELOG_DEBUG", "") not in ("", "0"))
     try:
         code = tidelog.main(args=arguments, prog_name="tidelog", standalone_mode=False, obj=settings)
         sys.stdout.flush()
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report_bug(error, settings)
 
 
-def _report_bug(error: Exception, settings: Settings) -> int:
+def _report_bug(error: Exception, settings: options.Settings) -> int:
     if settings.debug:
         traceback.print_exception(error)
     text = error.message if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"

@@ -30,7 +30,7 @@ def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.obj.debug = True
 
 
-debug_option = click.option(
+debug = click.option(
     "--debug",
     is_flag=True,
     expose_value=False,
@@ -38,7 +38,7 @@ debug_option = click.option(
     help="Show the Python traceback of an error (also: TIDELOG_DEBUG=1).",
 )
 
-modules_option = click.option(
+modules = click.option(
     "-L",
     "modules",
     metavar="DIRECTORY",
@@ -47,9 +47,9 @@ modules_option = click.option(
     help="Also look for imported modules here. May be given several times.",
 )
 
-facts_option = partial(click.option, "-F", "--facts", metavar="DIR", type=FOLDER)
+facts = partial(click.option, "-F", "--facts", metavar="DIR", type=FOLDER)
 
-program_argument = click.argument("program", metavar="PROGRAM.dl", type=FILE)
+program = click.argument("program", metavar="PROGRAM.dl", type=FILE)
 
 
 def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
@@ -63,7 +63,7 @@ def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
     return plans or None
 
 
-directory_option = click.option(
+directory = click.option(
     "--db",
     "directory",
     metavar="DIRECTORY",
@@ -71,7 +71,7 @@ directory_option = click.option(
     help="Keep the database in this directory. If it already holds a database, that one is opened and continued.",
 )
 
-engine_option = click.option(
+engine = click.option(
     "--engine",
     type=click.Choice(("local", "spark", "auto")),
     help="The engine that evaluates the program. Default: the engine that wrote the database of --db, or local without"
@@ -88,7 +88,7 @@ def engine_for(requested: str | None, directory: Path | None) -> str:
     return active_engine(directory) or "local"
 
 
-plans_option = click.option(
+plans = click.option(
     "--plan",
     "plans",
     metavar="RELATION=PLAN",
@@ -138,7 +138,7 @@ _OPENING = (
 OPENING = ("strategy", "switch", "threads", "max_rounds", "max_rows", "deadline")
 
 
-def opening_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def opening(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of `Program.open` that are not about the engine; the command gets them as `opening`.
 
     `Program.open` checks the values, so that the errors are the same.

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import FILE, debug_option, modules_option, opening_options
 
 
 @click.command(short_help="Keep output tables up to date from changing sources.")
-@click.argument("file", metavar="PIPELINE.toml", type=FILE)
+@click.argument("file", metavar="PIPELINE.toml", type=options.FILE)
 @click.option("--once", "watch", flag_value=False, default=False, help="Process all new data, then exit. The default.")
 @click.option("--watch", "watch", flag_value=True, type=bool, help="Keep processing new data until Ctrl-C.")
 @click.option(
@@ -34,10 +34,10 @@ from tidelog.cli.options import FILE, debug_option, modules_option, opening_opti
     "  [default: skip with a [quarantine], else fail]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each batch instead of a table.")
-@opening_options
-@modules_option
+@options.opening
+@options.modules
 @externs_option
-@debug_option
+@options.debug
 def pipeline(
     file: Path,
     watch: bool,

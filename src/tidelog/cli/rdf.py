@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import FILE, NEW_FOLDER, debug_option
+from tidelog.cli import options
 from tidelog.diagnostics.wording import counted
 
 
@@ -25,7 +25,7 @@ def rdf() -> None:
 
 
 @rdf.command(short_help="Print the OWL 2 RL rules of an ontology.")
-@click.argument("ontology", type=FILE)
+@click.argument("ontology", type=options.FILE)
 @click.option(
     "--facts",
     type=click.Choice(("triples", "relations")),
@@ -33,7 +33,7 @@ def rdf() -> None:
     show_default=True,
     help="The input relations of the program: one relation T(s, p, o), or one per class and property (ToldStudent).",
 )
-@debug_option
+@options.debug
 def rules(ontology: Path, facts: str) -> None:
     """Prints a program with the rules of OWL 2 RL for ONTOLOGY (.owl, .rdf, .xml, .ttl or .nt).
 
@@ -51,16 +51,16 @@ def rules(ontology: Path, facts: str) -> None:
 
 
 @rdf.command(short_help="Write triples as files, one per class and property.")
-@click.argument("ontology", type=FILE)
-@click.argument("data", type=FILE, nargs=-1, required=True)
+@click.argument("ontology", type=options.FILE)
+@click.argument("data", type=options.FILE, nargs=-1, required=True)
 @click.option(
     "-D",
     "out",
-    type=NEW_FOLDER,
+    type=options.NEW_FOLDER,
     required=True,
     help="Directory for the files. Created if missing.",
 )
-@debug_option
+@options.debug
 def facts(ontology: Path, data: tuple[Path, ...], out: Path) -> None:
     """Writes the triples of DATA as Parquet files for the program of `tidelog rdf rules --facts relations ONTOLOGY`.
 

@@ -7,36 +7,25 @@ from typing import Any
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import (
-    NEW_FOLDER,
-    debug_option,
-    directory_option,
-    engine_for,
-    engine_option,
-    facts_option,
-    modules_option,
-    opening_options,
-    plans_option,
-    program_argument,
-)
 
 
 @click.command(short_help="Read facts, derive everything, write the results.")
-@program_argument
-@facts_option(
+@options.program
+@options.facts(
     help="Read input relations from here: Edge.csv, .tsv, .facts, .jsonl or .parquet for `Edge` (text also as .gz).",
 )
 @click.option(
     "-D",
     "--output",
     metavar="DIR",
-    type=NEW_FOLDER,
+    type=options.NEW_FOLDER,
     help="Write output relations here. The directory is created if it is missing.",
 )
-@engine_option
-@directory_option
-@plans_option
+@options.engine
+@options.directory
+@options.plans
 @click.option(
     "--format",
     "format_name",
@@ -54,10 +43,10 @@ from tidelog.cli.options import (
     " were skipped.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
-@opening_options
-@modules_option
+@options.opening
+@options.modules
 @externs_option
-@debug_option
+@options.debug
 def run(
     program: Path,
     facts: Path | None,
@@ -97,7 +86,7 @@ def run(
         program,
         facts,
         output,
-        engine_for(engine, directory),
+        options.engine_for(engine, directory),
         format_name,
         skip_bad_rows=on_bad_row == "skip",
         modules=modules,

@@ -8,23 +8,15 @@ from typing import Any
 
 import click
 
+from tidelog.cli import options
 from tidelog.cli.externs import externs_option, load_externs
-from tidelog.cli.options import (
-    FILE,
-    debug_option,
-    directory_option,
-    engine_for,
-    engine_option,
-    modules_option,
-    opening_options,
-)
 
 
 @click.command(short_help="Run commands on a program: insert, delete, commit, dump.")
-@click.argument("program", metavar="[PROGRAM.dl]", required=False, type=FILE)
-@directory_option
-@engine_option
-@modules_option
+@click.argument("program", metavar="[PROGRAM.dl]", required=False, type=options.FILE)
+@options.directory
+@options.engine
+@options.modules
 @externs_option
 @click.option(
     "--no-init-snapshot", is_flag=True, help="Do not print the rows that the facts in the program's text derive."
@@ -34,8 +26,8 @@ from tidelog.cli.options import (
 @click.option("--no-store", is_flag=True, help="`dump` prints nothing, and no rows are stored for it.")
 @click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
 @click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Ignored; accepted for old scripts.")
-@opening_options
-@debug_option
+@options.opening
+@options.debug
 @click.pass_context
 def shell(
     context: click.Context,
@@ -94,7 +86,7 @@ def shell(
         delta=not no_delta,
         opening=opening,
         path=directory,
-        engine=engine_for(engine, directory),
+        engine=options.engine_for(engine, directory),
     ) as session:
         if not no_init_snapshot:
             session.show_initial()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.options import debug_option, modules_option, plans_option, program_argument
+from tidelog.cli import options
 
 _STAGES = ("ast", "types", "rules", "strata", "plan")
 
 
 @click.command(short_help="Print an intermediate form of the compiler.")
-@program_argument
+@options.program
 @click.option("--stage", type=click.Choice(_STAGES), default="rules", show_default=True, help="The form to print.")
 @click.option(
     "--engine",
@@ -22,9 +22,9 @@ _STAGES = ("ast", "types", "rules", "strata", "plan")
     help="The engine of `--stage plan`. spark: the plan of each stratum for large relations, and the reason. auto: the"
     " same, for strata that do not run in the driver's process.",
 )
-@plans_option
-@modules_option
-@debug_option
+@options.plans
+@options.modules
+@options.debug
 def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> None:
     """Prints one of the compiler's forms of a program. A stratum is a set of rules that depend on each other.
 
