@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +28,6 @@ ENGINES = ("local", "spark", "auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Compilation:
-    """The options of compiling a program; see `compile`."""
-
-    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    keep_duplicates: bool = False
-    output_internal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Opening:
     """The options of opening a database in a directory; see `Program.open`."""
 
@@ -55,14 +46,13 @@ class Program:
     """
 
     def __init__(
-        self, name: str, stages: CompiledProgram, compilation: Compilation | None = None, know: Know | None = None
+        self, name: str, stages: CompiledProgram, options: Options | None = None, know: Know | None = None
     ) -> None:
         """`know` is called with the functions and types of rules that are added at run time."""
         self.name = name
         self.stages = stages
-        self._compilation = compilation or Compilation()
-        options = Options({}, self._compilation.keep_duplicates, self._compilation.output_internal)
-        self._rule_set = RuleSet(stages.typed, stages.rules, options=options, know=know)
+        self._options = options or Options()
+        self._rule_set = RuleSet(stages.typed, stages.rules, options=replace(self._options, externs={}), know=know)
 
     def open(
         self,
@@ -191,20 +181,19 @@ def compile(
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
-    return compile_source(source, modules, Compilation(externs or {}, keep_duplicates, output_internal))
+    return compile_source(source, modules, Options(externs or {}, keep_duplicates, output_internal))
 
 
-def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
+def compile_source(source: Source, modules: SearchPath, options: Options) -> Program:
     """Compiles a text that was read; see `compile`."""
-    if not how.externs:
-        options = Options({}, how.keep_duplicates, how.output_internal)
-        return Program(source.name, compile_program(source, modules, options), how)
+    if not options.externs:
+        return Program(source.name, compile_program(source, modules, options), options)
     from tidelog.database.program.externs import FittedExterns
 
-    fitted = FittedExterns(how.externs)
-    stages = compile_program(source, modules, Options(fitted.functions, how.keep_duplicates, how.output_internal))
+    fitted = FittedExterns(options.externs)
+    stages = compile_program(source, modules, replace(options, externs=fitted.functions))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
-    return Program(source.name, stages, how, fitted.know)
+    return Program(source.name, stages, options, fitted.know)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

@@ -8,6 +8,7 @@ and become active atomically (`active_format`): a process that is killed on the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -75,11 +76,8 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
         version = ProgramVersion(stored.digest, manifest.basis.externs)
         write_checkpoint(directory, engine.capture(), version, rules, Lock())
         Journal.create(directory, {"program": stored.document(), MARKS: dict(manifest.marks)})
-        journal = Journal(directory)
-        try:
+        with closing(Journal(directory)) as journal:
             journal.restart(manifest.epoch, {})
-        finally:
-            journal.close()
         activate(directory, LOCAL)
         remove_files(directory, SPARK)
     except OSError as error:

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +64,10 @@ class Journal:
         partial = directory / f"{_FILE}.partial"
         try:
             partial.unlink(missing_ok=True)
-            connection = sqlite3.connect(partial, isolation_level=None)
-            try:
+            with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
                 connection.executescript(f"BEGIN;{_TABLES}")
                 _put(connection, {"format": FORMAT, **documents})
                 connection.execute("COMMIT")
-            finally:
-                connection.close()
             partial.rename(directory / _FILE)
             sync_directory(directory)
         except (sqlite3.Error, OSError) as error:

@@ -7,6 +7,7 @@ transaction of the journal replaces the program and deletes the old entries, whi
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from threading import Lock
 
@@ -34,7 +35,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
     DataError where a value no longer fits; then the database is unchanged.
     """
     given = StoredProgram.of(program)
-    externs = program._compilation.externs
+    externs = program._options.externs
     old = DurableEngine(
         directory, stored.compile(externs)._rule_set, stored, extern_versions(externs), Maintenance(), lock=lock
     )
@@ -50,11 +51,8 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
         old.abandon()
     version = ProgramVersion(given.digest, extern_versions(externs))
     write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
-    journal = Journal(directory)
-    try:
+    with closing(Journal(directory)) as journal:
         journal.restart(new.epoch, {"program": given.document()})
-    finally:
-        journal.close()
     for epoch, path in checkpoints(directory).items():
         if epoch != new.epoch:
             path.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ directory of a database    the given program must be the stored one, up to the n
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 from tidelog.database.database import Database
@@ -86,11 +87,8 @@ def read_program(directory: Path) -> StoredProgram:
         stored = read_program_on_spark(str(directory))
         assert stored is not None
         return stored
-    journal = Journal(directory, read_only=True)
-    try:
+    with closing(Journal(directory, read_only=True)) as journal:
         return StoredProgram.of_document(journal.document("program"))
-    finally:
-        journal.close()
 
 
 def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, lock: WriterLock | None) -> Database:
@@ -101,10 +99,10 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
             stored = migrate_database(directory, stored, program, lock)
         stored.check_same(given, directory)
         if stored.names != given.names:
-            program = stored.compile(program._compilation.externs)
+            program = stored.compile(program._options.externs)
     else:
         stored = given
-    versions = extern_versions(program._compilation.externs)
+    versions = extern_versions(program._options.externs)
     rules = program._rule_set
     engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
     return Database(rules.rules, engine, rules)
@@ -117,7 +115,7 @@ def _convert_to_local(program: Program, directory: Path, how: Opening) -> None:
     stored = read_program(directory)
     if not how.migrate:
         stored.check_same(StoredProgram.of(program), directory)
-    to_local(directory, stored, program._compilation.externs)
+    to_local(directory, stored, program._options.externs)
 
 
 def _make(directory: Path) -> None:

@@ -93,12 +93,12 @@ def _open(
         stored = given if is_migrating else found
         stored.check_same(given, directory.address)
         if stored.names != given.names:
-            program = stored.compile(program._compilation.externs)
+            program = stored.compile(program._options.externs)
     elif how.read_only:
         raise not_a_database(directory.address, "there is no manifest in it")
     is_same = found is not None and found.digest == stored.digest
     layer = _stored_layer(directory) if is_same else Layer()
-    versions = extern_versions(program._compilation.externs)
+    versions = extern_versions(program._options.externs)
     basis = Basis(stored.document(), stored.digest, versions, layer.document())
     access = Access(
         how.read_only,
@@ -122,7 +122,7 @@ def _open(
         auto=auto,
     )
     if found is not None and not is_same:
-        before = found.compile(program._compilation.externs)._rule_set
+        before = found.compile(program._options.externs)._rule_set
         migrate(engine, before.with_layer(_stored_layer(directory)), program)
     return Database(rules.rules, engine, rules)
 
@@ -138,7 +138,7 @@ def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLo
         stored = read_program(path)
         if not how.migrate:
             stored.check_same(StoredProgram.of(program), path)
-        to_spark(path, stored, program._compilation.externs, lock)
+        to_spark(path, stored, program._options.externs, lock)
     if engine is not None and lock is not None:
         finish_conversion(path, SPARK)
 

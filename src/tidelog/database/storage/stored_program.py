@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidelog.database.program.program import Compilation, Program, compile_source
+from tidelog.database.program.program import Program, compile_source
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.storage_errors import Place
+from tidelog.rules.lower.program import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,7 @@ class StoredProgram:
         sources = program.stages.typed.sources
         texts = {module: source.text for module, source in sources.items()}
         names = {module: source.name for module, source in sources.items()}
-        how = program._compilation
-        return StoredProgram(texts, names, how.keep_duplicates, how.output_internal)
+        return StoredProgram(texts, names, program._options.keep_duplicates, program._options.output_internal)
 
     @staticmethod
     def of_document(document: dict[str, Any]) -> StoredProgram:
@@ -55,7 +55,7 @@ class StoredProgram:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
         modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
         main = modules.pop("")
-        return compile_source(main, modules, Compilation(externs, self.keep_duplicates, self.output_internal))
+        return compile_source(main, modules, Options(externs, self.keep_duplicates, self.output_internal))
 
     def check_same(self, given: StoredProgram, directory: Place) -> None:
         """Raises UsageError, with the difference, where the given program is not the stored one."""
