@@ -23,20 +23,9 @@ import pyarrow.parquet
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io import formats
 from tidelog.io.bad_rows import BadRecord, BadRows
 from tidelog.io.fit import cell_fitter
-from tidelog.io.formats import (
-    FORMATS,
-    JSON_LINES,
-    N_TRIPLES,
-    NULLARY_COLUMN,
-    NULLARY_LINE,
-    PARQUET,
-    TURTLE,
-    Format,
-    is_compressed,
-    split_name,
-)
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
 from tidelog.io.rows import Batch
@@ -68,7 +57,7 @@ def read_batches(
     relation: Relation,
     definitions: Definitions,
     bad: BadRows | None = None,
-    format_: Format | None = None,
+    format_: formats.Format | None = None,
 ) -> Iterator[Batch]:
     """Yields the rows of the file, in batches. Rows that do not fit go to `bad`, which raises by default.
 
@@ -77,9 +66,9 @@ def read_batches(
     """
     bad = bad or BadRows()
     if format_ is None:
-        named = split_name(path)
+        named = formats.split_name(path)
         if named is None:
-            endings = ", ".join(f"`.{name}`" for name in FORMATS)
+            endings = ", ".join(f"`.{name}`" for name in formats.FORMATS)
             raise DataError(
                 f"{path}: the name does not say what kind of file it is",
                 code=Code.UNREADABLE_FILE,
@@ -88,11 +77,11 @@ def read_batches(
         format_ = named[1]
     relation = with_plain_columns(relation)
     try:
-        if format_ is PARQUET:
+        if format_ is formats.PARQUET:
             yield from _read_parquet(path, relation, definitions, bad)
-        elif format_ is JSON_LINES:
+        elif format_ is formats.JSON_LINES:
             yield from _in_batches(read_json_lines(path, relation, definitions, bad))
-        elif format_ in (N_TRIPLES, TURTLE):
+        elif format_ in (formats.N_TRIPLES, formats.TURTLE):
             yield from _read_triples(path, relation)
         elif not relation.columns:
             yield from _read_nullary(path, relation, bad)
@@ -159,7 +148,7 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
     plain = file.format.plain
     only_text = len(relation.columns) == 1 and isinstance(relation.columns[0].type, StringType)
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(file.path), compression="gzip" if is_compressed(file.path) else None),
+        pa.input_stream(str(file.path), compression="gzip" if formats.is_compressed(file.path) else None),
         read_options=pyarrow.csv.ReadOptions(
             column_names=list(file.names), skip_rows=1 if file.has_header else 0, block_size=_BLOCK
         ),
@@ -225,14 +214,14 @@ def _may_have_an_open_quote(last: pa.Table, column: str) -> bool:
 def _read_nullary(path: Path, relation: Relation, bad: BadRows) -> Iterator[Batch]:
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
-            if line.strip() == NULLARY_LINE:
+            if line.strip() == formats.NULLARY_LINE:
                 yield empty_rows(1)
             elif line.strip():
                 place = f"{path}:{number}:1"
                 error = DataError(
                     f"{place}: `{line.strip()}` is not a row of `{relation.name}`, which has no columns",
                     code=Code.WRONG_VALUE_COUNT,
-                    help=f"the line `{NULLARY_LINE}` stands for its one row",
+                    help=f"the line `{formats.NULLARY_LINE}` stands for its one row",
                 )
                 bad.add(BadRecord(place, line.strip(), error))
 
@@ -248,7 +237,7 @@ def _read_parquet(path: Path, relation: Relation, definitions: Definitions, bad:
 
 def _read_part(part: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
     with pyarrow.parquet.ParquetFile(part) as file:
-        if not relation.columns and file.schema_arrow.names == [NULLARY_COLUMN]:
+        if not relation.columns and file.schema_arrow.names == [formats.NULLARY_COLUMN]:
             yield empty_rows(file.metadata.num_rows)
             return
         start = 0

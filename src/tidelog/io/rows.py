@@ -37,7 +37,7 @@ from tidelog.rules.schema.arrow import (
     is_plain_relation,
     with_plain_columns,
 )
-from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
+from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
@@ -46,6 +46,9 @@ Batch: TypeAlias = pa.Table | list[Row]
 
 WORTH_A_TABLE = 1000
 """From this number of rows on, Arrow is faster than Python for a plain relation, even if it has to be loaded first."""
+
+_PYTHON_TYPES: Mapping[type[Type], type] = {BoolType: bool, BitType: int, SignedType: int, StringType: str}
+"""The Python types that Arrow takes without a check; for other columns each value has to be checked."""
 
 _ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a pandas or polars DataFrame"
 
@@ -213,7 +216,7 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
         with np.errstate(over="ignore"):
             # To add zero makes -0.0 canonical; what is too large for 32 bits is infinite.
             return pa.array((np.array(values) + 0.0).astype(target.to_pandas_dtype()))
-    if not is_wide and set(map(type, values)) == {_python_type(column.type)}:
+    if not is_wide and set(map(type, values)) == {_PYTHON_TYPES.get(type(column.type))}:
         try:
             array = pa.array(values, target)
         except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
@@ -228,21 +231,6 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
             raise misfit(row_place(index), relation, column, given)
         fitted.append(integer_text(value) if is_wide else value)
     return pa.array(fitted, target)
-
-
-def _python_type(type_: Type) -> type | None:
-    """Returns the Python type that Arrow takes without a check; None where each value has to be checked."""
-    match type_:
-        case BoolType():
-            return bool
-        case BitType() | SignedType():
-            return int
-        case StringType():
-            return str
-        case FloatType() | BigIntType():
-            return None
-        case _:
-            raise AssertionError(f"{type_} is not a plain type")
 
 
 def _single_row_help(rows: Any) -> str:

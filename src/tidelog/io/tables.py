@@ -36,6 +36,7 @@ from tidelog.rules.schema.arrow import (
     python_column,
     with_plain_columns,
 )
+from tidelog.rules.schema.stored import is_wide
 from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
@@ -275,12 +276,9 @@ def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
             return bool(pa.types.is_boolean(found))
         case StringType():
             return bool(is_text)
-        case BitType(width) | SignedType(width):
+        case BitType() | SignedType() | BigIntType():
             is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
-            return bool(pa.types.is_integer(found) or (width > 64 and (is_text or is_whole_decimal)))
-        case BigIntType():
-            is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
-            return bool(pa.types.is_integer(found) or is_text or is_whole_decimal)
+            return bool(pa.types.is_integer(found) or (is_wide(type_) and (is_text or is_whole_decimal)))
         case FloatType():
             return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
         case _:

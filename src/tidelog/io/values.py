@@ -114,18 +114,17 @@ def misfit(place: str, relation: Relation, column: Column, unfit: object) -> Dat
     """Makes the error for a value, or for an UnfitError about a part of one; `place` is `row 3` or `edge.csv:17:2`."""
     if not isinstance(unfit, UnfitError):
         unfit = UnfitError(unfit, column.type)
-    inside = f", at `{unfit.path}`" if unfit.path else ""
-    return _refusal(f"{place}, column `{column.name}` of `{relation.name}`{inside}", unfit)
+    return _refusal(f"{place}, column `{column.name}` of `{relation.name}`", unfit)
 
 
 def key_misfit(relation: Relation, unfit: UnfitError) -> DataError:
     """Makes the error for a primary key that does not fit."""
-    inside = f", at `{unfit.path}`" if unfit.path else ""
-    return _refusal(f"the key for `{relation.name}`{inside}", unfit)
+    return _refusal(f"the key for `{relation.name}`", unfit)
 
 
 def _refusal(where: str, unfit: UnfitError) -> DataError:
     value, type_ = unfit.value, unfit.type
+    where += f", at `{unfit.path}`" if unfit.path else ""
     if value is None:
         return DataError(
             f"{where}: null where a {wanted(type_)} is wanted",

@@ -10,8 +10,8 @@ A separate thread takes the batches, so that an interrupt from the keyboard wait
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -122,25 +122,15 @@ def _site(settings: Settings, program: Program, opening: Mapping[str, Any], list
 
 def _in_background(work: Callable[[], None], site: Site) -> None:
     """Runs the work in another thread, and raises its error. A KeyboardInterrupt cancels the current epoch."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="tidelog pipeline") as threads:
+        running = threads.submit(work)
         try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run, name="tidelog pipeline")
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.2)
-    except KeyboardInterrupt:
-        site.interrupt()
-        thread.join()
-        raise
-    if failures:
-        raise failures[0]
+            while not wait([running], 0.2).done:
+                pass  # an interrupt is seen at the next turn
+        except KeyboardInterrupt:
+            site.interrupt()
+            raise  # when the work has ended
+    running.result()
 
 
 class _Run:
