@@ -119,8 +119,8 @@ class Database:
         from tidelog.database.queries.explain import explanation, row_not_there
 
         name, values = self._row_of(relation, row)
-        with self._locked.queries() as queries:
-            proof = queries.explain(name, values, shortest=shortest)
+        with self._locked.engine() as engine:
+            proof = engine.queries().explain(name, values, shortest=shortest)
         if proof is None:
             raise row_not_there(self._locked.program, name, values)
         return explanation(proof, self._locked.program)
@@ -133,8 +133,8 @@ class Database:
         from tidelog.database.queries.why_not import why_not
 
         name, values = self._row_of(relation, row)
-        with self._locked.queries() as queries:
-            attempts = queries.why_not(name, values)
+        with self._locked.engine() as engine:
+            attempts = engine.queries().why_not(name, values)
         return why_not(name, values, attempts, self._locked.program)
 
     def query(self, text: str) -> Answer:
@@ -150,8 +150,8 @@ class Database:
 
         rules = self._locked.known_rules()
         query = compile_query(text, rules.typed, rules.rules)
-        with self._locked.queries() as queries:
-            found = queries.evaluate(query)
+        with self._locked.engine() as engine:
+            found = engine.queries().evaluate(query)
         return answer(query, found)
 
     def rules(self) -> list[str]:

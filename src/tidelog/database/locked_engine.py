@@ -19,7 +19,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
-from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Queries
+from tidelog.engine.interface import Engine, EpochReport, ProgressCallback
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks
 from tidelog.io.tables import is_frame_of
@@ -83,14 +83,6 @@ class LockedEngine:
                     "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
                 )
             yield self._engine
-
-    @contextmanager
-    def queries(self) -> Iterator[Queries]:
-        """Yields the queries about the committed state, for this block alone. Raises UsageError as `engine` does, and
-        where the engine answers none.
-        """
-        with self.engine() as engine:
-            yield engine.queries()
 
     def holding_cancellation(self) -> AbstractContextManager[None]:
         """Delays an interrupt from the keyboard to the end of the block, so that a commit is whole or not at all.

@@ -23,12 +23,10 @@ from tidelog.values import Definitions
 def locate(file: TextFile, relation: Relation, definitions: Definitions) -> DataError | None:
     """Returns the error of the first wrong record or cell; None when this reader finds nothing wrong."""
     try:
-        for row in checked_records(file, relation, definitions):
-            if isinstance(row, BadRecord):
-                return row.error
+        bad = (row.error for row in checked_records(file, relation, definitions) if isinstance(row, BadRecord))
+        return next(bad, None)
     except DataError as error:
         return error
-    return None
 
 
 def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRecord]:
@@ -72,7 +70,7 @@ def _wrong_length(place: str, file: TextFile, relation: Relation, found: int) ->
         f"{place}: the line has {found} cell{'s' if found != 1 else ''}"
         f" where `{relation.name}` has {wanted} column{'s' if wanted != 1 else ''}",
         code=Code.WRONG_VALUE_COUNT,
-        help=columns_help("", relation, []) + hint,
+        help=columns_help(relation) + hint,
     )
 
 

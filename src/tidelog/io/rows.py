@@ -156,24 +156,14 @@ def _cells(row: Any, relation: Relation, place: str) -> Sequence[Any]:
     if isinstance(row, str | bytes | bytearray) or not isinstance(row, Sequence):
         if len(relation.columns) == 1:
             return (row,)
-        raise DataError(
-            f"{place} for `{relation.name}` is {_a(row)}, not a row: {quoted(row)}",
-            code=Code.NOT_ROWS,
-            help='one row is written `[("a", "b")]`, a list with one tuple; ' + columns_help("", relation, []),
-        )
+        help = f'one row is written `[("a", "b")]`, a list with one tuple; {columns_help(relation)}'
+        raise _bad_row(f"is {_a(row)}, not a row: {quoted(row)}", Code.NOT_ROWS, relation, place, help)
     if isinstance(row, Struct):
-        raise DataError(
-            f"{place} for `{relation.name}` is a `{row.__variant__.name}`, not a row: {quoted(row)}",
-            code=Code.NOT_ROWS,
-            help=columns_help("", relation, []),
-        )
+        raise _bad_row(f"is a `{row.__variant__.name}`, not a row: {quoted(row)}", Code.NOT_ROWS, relation, place)
     if len(row) != len(relation.columns):
-        raise DataError(
-            f"{place} for `{relation.name}` has {_number(len(row), 'value')} where the relation has"
-            f" {_number(len(relation.columns), 'column')}: {quoted(tuple(row))}",
-            code=Code.WRONG_VALUE_COUNT,
-            help=columns_help("", relation, []),
-        )
+        found, wanted = _number(len(row), "value"), _number(len(relation.columns), "column")
+        message = f"has {found} where the relation has {wanted}: {quoted(tuple(row))}"
+        raise _bad_row(message, Code.WRONG_VALUE_COUNT, relation, place)
     return row
 
 
@@ -195,18 +185,15 @@ def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str, noun:
     missing = [name for name in names if name not in row]
     if len(row) != len(names) - len(missing):
         unknown = next(key for key in row if key not in names)
-        raise DataError(
-            f"{place} for `{relation.name}` has a {noun} {quoted(unknown)}, which is no column",
-            code=Code.WRONG_COLUMNS,
-            help=columns_help(str(unknown), relation, missing),
-        )
+        message = f"has a {noun} {quoted(unknown)}, which is no column"
+        raise _bad_row(message, Code.WRONG_COLUMNS, relation, place, columns_help(relation, str(unknown), missing))
     if missing:
-        raise DataError(
-            f"{place} for `{relation.name}` lacks the column `{missing[0]}`",
-            code=Code.WRONG_COLUMNS,
-            help=columns_help("", relation, []),
-        )
+        raise _bad_row(f"lacks the column `{missing[0]}`", Code.WRONG_COLUMNS, relation, place)
     return [row[name] for name in names]
+
+
+def _bad_row(message: str, code: Code, relation: Relation, place: str, help: str | None = None) -> DataError:
+    return DataError(f"{place} for `{relation.name}` {message}", code=code, help=help or columns_help(relation))
 
 
 def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:

@@ -217,17 +217,17 @@ def _check_names(names: list[str], relation: Relation) -> None:
         raise DataError(
             f"rows for `{relation.name}` have a column `{unknown[0]}`, which the relation does not have",
             code=Code.WRONG_COLUMNS,
-            help=columns_help(unknown[0], relation, missing),
+            help=columns_help(relation, unknown[0], missing),
         )
     if missing:
         raise DataError(
             f"rows for `{relation.name}` lack the column `{missing[0]}`",
             code=Code.WRONG_COLUMNS,
-            help=columns_help("", relation, []),
+            help=columns_help(relation),
         )
 
 
-def columns_help(name: str, relation: Relation, missing: list[str]) -> str:
+def columns_help(relation: Relation, name: str = "", missing: Sequence[str] = ()) -> str:
     """Writes the relation's columns as a help, with the missing one that `name` may have meant."""
     declared = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     meant = suggest(name, missing)

@@ -179,7 +179,7 @@ class OperationReader:
             raise DataError(
                 f"{record.place}: the record for `{self._relation.name}` lacks the column `{column.name}`",
                 code=Code.WRONG_COLUMNS,
-                help=columns_help("", self._relation, []),
+                help=columns_help(self._relation),
             )
         value = values.get(column.name)
         if isinstance(value, Decimal) and value == value.to_integral_value():

@@ -72,18 +72,6 @@ def _numbered(make: Callable[[int, Place], Command], *, negative: bool) -> _Read
     return read
 
 
-def _commit(scanner: Scanner, place: Place) -> Command:
-    return commands.Commit(_take_word(scanner, "dump_changes"), place)
-
-
-def _dump(scanner: Scanner, place: Place) -> Command:
-    return commands.Dump(scanner.take().text if scanner.peek().kind == "word" else None, place)
-
-
-def _echo(scanner: Scanner, place: Place) -> Command:
-    return commands.Echo(scanner.text_until(";"), place)
-
-
 def _profile(scanner: Scanner, place: Place) -> Command:
     token = scanner.peek()
     if token.kind != "word":
@@ -102,18 +90,6 @@ def _query_index(scanner: Scanner, place: Place) -> Command:
     index = read_name(scanner, "the name of an index")
     expect(scanner, "(", f"`(` behind the index `{index}`")
     return commands.QueryIndex(index, read_list(scanner, ")"), place)
-
-
-def _explain(scanner: Scanner, place: Place) -> Command:
-    return commands.Explain(*read_row(scanner), _take_word(scanner, "shortest"), place)
-
-
-def _why_not(scanner: Scanner, place: Place) -> Command:
-    return commands.WhyNot(*read_row(scanner), place)
-
-
-def _query(scanner: Scanner, place: Place) -> Command:
-    return commands.Query(scanner.code_until(";"), place)
 
 
 def _rule(*, adds: bool) -> _Reader:
@@ -174,7 +150,7 @@ def _update_end(scanner: Scanner) -> bool:
 
 _READERS: Mapping[str, _Reader] = {
     "start": _plain(Word.START),
-    "commit": _commit,
+    "commit": lambda scanner, place: commands.Commit(_take_word(scanner, "dump_changes"), place),
     "rollback": _plain(Word.ROLLBACK),
     "insert": _row_update(Verb.INSERT),
     "insert_or_update": _row_update(Verb.INSERT_OR_UPDATE),
@@ -182,17 +158,17 @@ _READERS: Mapping[str, _Reader] = {
     "delete_key": _delete_key,
     "modify": _modify,
     "clear": _named(commands.Clear, "the name of a relation"),
-    "dump": _dump,
+    "dump": lambda scanner, place: commands.Dump(scanner.take().text if scanner.peek().kind == "word" else None, place),
     "query_index": _query_index,
     "dump_index": _named(commands.DumpIndex, "the name of an index"),
-    "explain": _explain,
-    "why_not": _why_not,
-    "query": _query,
+    "explain": lambda scanner, place: commands.Explain(*read_row(scanner), _take_word(scanner, "shortest"), place),
+    "why_not": lambda scanner, place: commands.WhyNot(*read_row(scanner), place),
+    "query": lambda scanner, place: commands.Query(scanner.code_until(";"), place),
     "add_rule": _rule(adds=True),
     "remove_rule": _rule(adds=False),
     "rules": _plain(Word.RULES),
     "stats": _plain(Word.STATS),
-    "echo": _echo,
+    "echo": lambda scanner, place: commands.Echo(scanner.text_until(";"), place),
     "timestamp": _plain(Word.TIMESTAMP),
     "profile": _profile,
     "log_level": _numbered(commands.LogLevel, negative=True),

@@ -59,7 +59,8 @@ def read_list(scanner: Scanner, end: str) -> tuple[Record, ...]:
 
 def read_fields(scanner: Scanner, name: str, end: str, place: Place) -> StructRecord:
     """Takes the fields of a struct, all by position or all by name, and the symbol after the last."""
-    if not _is_dot(scanner.peek()):
+    first = scanner.peek()
+    if first.kind != "symbol" or first.text != ".":
         return StructRecord(name, read_list(scanner, end), None, place)
     names: list[str] = []
     fields: list[Record] = []
@@ -98,10 +99,6 @@ def unexpected(token: Token, wanted: str) -> DataError:
         return IncompleteError(token.place)
     shown = "a string" if token.kind == "string" else f"`{token.text}`"
     return bad_command(token.place, f"{wanted} was expected here, not {shown}")
-
-
-def _is_dot(token: Token) -> bool:
-    return token.kind == "symbol" and token.text == "."
 
 
 def _serialized(scanner: Scanner, place: Place) -> Serialized:

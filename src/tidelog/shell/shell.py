@@ -9,7 +9,8 @@ only for a program with facts of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -98,7 +99,7 @@ class Shell:
         self._transaction: Transaction | None = None
         self._pending: list[_Pending] = []
         self._seen: set[str] = set()
-        self._streamed: dict[str, dict[Row, int]] = {}
+        self._streamed: defaultdict[str, Counter[Row]] = defaultdict(Counter)
         if path is not None or any(not rule.positives and rule.group is None for rule in program.stages.rules.rules):
             self._database()
 
@@ -138,7 +139,9 @@ class Shell:
                 (writer.add_rules if adds else writer.remove_rules)(text)
             case commands.Clear(name, place):
                 self._check_in_progress(place)
-                self._clear(self.rows.input(name, place), place)
+                relation = self.rows.input(name, place)
+                with error_at(place):
+                    self._writer().clear(relation.name)
             case commands.Dump(None):
                 self._dump_all()
             case commands.Dump(str() as name, place):
@@ -248,10 +251,6 @@ class Shell:
                     change = partial(self.rows.change, update.relation, record=update.change)
                     transaction.modify(name, update.row, change)
 
-    def _clear(self, relation: Relation, place: Place) -> None:
-        with error_at(place):
-            self._writer().clear(relation.name)
-
     # Output
 
     def _note(self, changes: Changes) -> None:
@@ -261,7 +260,8 @@ class Shell:
         for name in changes:
             self._seen.add(name)
             if self.rows.relations[name].kind is Kind.STREAM:
-                _add(self._streamed.setdefault(name, {}), changes[name])
+                for row, weight in changes[name]:
+                    self._streamed[name][row] += weight
 
     def _show_changes(self, changes: Changes) -> None:
         for name in sorted(changes):
@@ -282,7 +282,7 @@ class Shell:
 
     def _print_rows(self, relation: Relation) -> None:
         if relation.kind is Kind.STREAM:
-            weights = sorted(self._streamed.get(relation.name, {}).items())
+            weights = sorted(self._streamed[relation.name].items())
         elif self._opened is not None:
             weights = self._opened.relation(relation.name).weights()
         else:
@@ -340,8 +340,3 @@ class Shell:
                 return ""
             case _:
                 return HELP
-
-
-def _add(sums: dict[Row, int], changes: Iterable[tuple[Row, int]]) -> None:
-    for row, weight in changes:
-        sums[row] = sums.get(row, 0) + weight

@@ -103,7 +103,7 @@ def _read_parquet(path: Path, relation: Relation, definitions: Definitions, on_b
                 raise DataError(
                     f"{path}: the rows for `{relation.name}` lack the column `{missing[0]}`",
                     code=Code.WRONG_COLUMNS,
-                    help=columns_help("", relation, []),
+                    help=columns_help(relation),
                 )
             start = 0
             for batch in file.iter_batches(columns=declared):
