@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.rules.ir import Constant, Relation
 from tidelog.rules.schema.arrow import is_plain, plain_type
 from tidelog.rules.schema.stored import is_wide
@@ -78,8 +79,6 @@ def stored_schema(relation: Relation, extra: Sequence[str] = ()) -> str:
 
 def to_frame(column: Any, type_: Type) -> Any:
     """Converts a stored column to a column of frames."""
-    from pyspark.sql import functions as f
-
     if _is_full_word(type_):
         # The upper half of the numbers is, as a long, negative: the same bits.
         column = f.when(column >= f.lit(Decimal(_TOP_BIT)), column - f.lit(Decimal(_WORD))).otherwise(column)
@@ -88,8 +87,6 @@ def to_frame(column: Any, type_: Type) -> Any:
 
 def from_frame(column: Any, type_: Type) -> Any:
     """Converts a column of frames to a stored column."""
-    from pyspark.sql import functions as f
-
     if _is_full_word(type_):
         number = column.cast("decimal(20,0)")
         return f.when(column < f.lit(0), number + f.lit(Decimal(_WORD))).otherwise(number).cast("decimal(20,0)")
@@ -98,8 +95,6 @@ def from_frame(column: Any, type_: Type) -> Any:
 
 def constant_column(constant: Constant, definitions: Definitions) -> Any:
     """Returns a constant of the program as a column of frames."""
-    from pyspark.sql import functions as f
-
     (value,) = encode_values([constant.value], constant.type, definitions)
     return f.lit(value).cast(frame_type(constant.type))
 
@@ -146,8 +141,6 @@ def taken_from(found: Any, type_: Type) -> bool:
 
 def misfit(column: Any, type_: Type) -> Any:
     """Returns a Boolean column: True if a user's value, of a type that is `taken_from`, is null or out of range."""
-    from pyspark.sql import functions as f
-
     bare = plain_type(type_)
     if isinstance(bare, BigIntType):
         return column.isNull() | ~column.cast("string").rlike(_INTEGER)
@@ -162,8 +155,6 @@ def misfit(column: Any, type_: Type) -> Any:
 
 def canonical(column: Any, type_: Type) -> Any:
     """Converts a user's column, none of whose values is a misfit, to its stored type."""
-    from pyspark.sql import functions as f
-
     stored = column.try_cast(stored_type(type_))
     if not isinstance(plain_type(type_), FloatType):
         return stored
@@ -174,8 +165,6 @@ def canonical(column: Any, type_: Type) -> Any:
 
 def _is_canonical(text: Any, low: int, high: int) -> Any:
     """Returns a Boolean column: True if a text is the decimal form of a number in the range."""
-    from pyspark.sql import functions as f
-
     digits = f.ltrim(text, f.lit("-"))
     is_negative = text.startswith("-")
     limit = f.when(is_negative, f.lit(str(-low))).otherwise(f.lit(str(high)))

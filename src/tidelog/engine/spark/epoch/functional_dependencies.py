@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.engine.functional_dependencies import shown_row, two_values
 from tidelog.engine.interface import Row
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.run_epoch import Epoch
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
@@ -69,8 +70,6 @@ def _find_here(epoch: Epoch, relation: Relation, stored: Stored, changed: Change
 
 def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row]:
     """Returns the same as `_find_here`, by Spark."""
-    from pyspark.sql import functions as f
-
     attempt, keys = epoch.attempt, _keys(relation)
     with spark_errors():
         rows: Any = scan_rows(attempt.spark, attempt.directory, relation, epoch.view[relation.name])

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import Operation
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import canonical, misfit
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.set_relation import count_changes
@@ -116,8 +117,6 @@ def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: b
 
 
 def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | None:
-    from pyspark.sql import functions as f
-
     frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
     writes = reduce(lambda left, right: left.unionByName(right), frames)
     if target.relation.weighted:
@@ -137,8 +136,6 @@ def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | 
 
 
 def _add_on_spark(target: Target, writes: Any) -> Changed | None:
-    from pyspark.sql import functions as f
-
     sums = writes.groupBy(*target.values).agg(f.sum(_SIGN).cast("long").alias(TOTAL), f.max(_BAD).alias(_BAD))
     folder = target.attempt.new_name(target.relation.name, "changes")
     changes = sums.filter((f.col(TOTAL) != 0) | f.col(_BAD).isNotNull())
@@ -151,8 +148,6 @@ def _add_on_spark(target: Target, writes: Any) -> Changed | None:
 
 def _checked(target: Target, place: int, operation: Operation) -> Any:
     """Returns one write as a frame with the stored types; `_bad` has the value of a row that does not fit."""
-    from pyspark.sql import functions as f
-
     given = operation.rows
     if isinstance(given, pa.Table):
         file = target.attempt.new_name(target.relation.name, "staged")

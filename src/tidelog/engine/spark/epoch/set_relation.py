@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
 from tidelog.engine.spark.storage.state_files import (
@@ -66,8 +67,6 @@ def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:
         signs = [pc.greater(attempt.directory.read(name, [TOTAL])[TOTAL], 0) for name in files]
         more = sum(pc.sum(column).as_py() or 0 for column in signs)
         return more, sum(len(column) for column in signs) - more
-    from pyspark.sql import functions as f
-
     paths = [attempt.directory.spark_path(name) for name in files]
     gains = attempt.spark.read.schema(f"{TOTAL} long").parquet(*paths).select((f.col(TOTAL) > 0).cast("long"))
     more, rows = gains.toDF("more").agg(f.sum("more"), f.count("more")).first()
@@ -95,8 +94,6 @@ def _weighing(rows: pa.Table, sign: int) -> pa.Table:
 
 def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
     """Writes a relation with just the rows of the frame, which has columns `c0`, ... in the stored types."""
-    from pyspark.sql import functions as f
-
     folder = attempt.new_name(relation.name, "base")
     frame.withColumn(TOTAL, f.lit(1).cast("long")).write.parquet(attempt.directory.spark_path(folder))
     files = tuple(attempt.directory.parts(folder))

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import taken_from
 from tidelog.engine.spark.encoding.nested import stored
 from tidelog.rules.ir import Relation
@@ -37,8 +38,6 @@ def stage(relation: Relation, rows: Any, definitions: Definitions) -> Any:
 
 
 def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> Any:
-    from pyspark.sql import functions as f
-
     wanted = [column.name for column in relation.columns]
     fields = list(frame.schema.fields)
     names = [field.name for field in fields]

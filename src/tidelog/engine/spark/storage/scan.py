@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import stored_schema, to_frame
 from tidelog.engine.spark.encoding.nested import shown
 from tidelog.engine.spark.storage.directory import StateDirectory
@@ -21,8 +22,6 @@ def scan_rows(
     spark: Any, directory: StateDirectory, relation: Relation, stored: Stored | None, numbers: bool = False
 ) -> Any:
     """Returns the visible rows of a relation; with `numbers`, also rank, count and total of a counted one."""
-    from pyspark.sql import functions as f
-
     buckets = stored.buckets if stored is not None else ()
     base = scan_files(spark, directory, relation, [name for bucket in buckets for name in bucket.base])
     if relation.weighted:
@@ -48,8 +47,6 @@ def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, chan
 
 def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
     """Returns the inserted or the deleted rows of an epoch, with the changes of their weights as `_total`."""
-    from pyspark.sql import functions as f
-
     rows = scan_files(spark, directory, relation, changed.files)
     values = [f"c{i}" for i in range(len(relation.columns))]
     if not changed.weighted:
@@ -60,8 +57,6 @@ def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, cha
 
 def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
     """Returns a scanned frame in the encoding of frames, with the columns `more`."""
-    from pyspark.sql import functions as f
-
     values = [to_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
     return frame.select(*values, *more)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.deadline import check_round, check_rows
 from tidelog.engine.spark.plans.frames.cut_lineage import measured, release
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder
@@ -110,8 +111,6 @@ class Bootstrap:
 
     def _counted(self, found: Any) -> Any:
         """Returns the heads found, spread like the rows, each with its number of instances and its level."""
-        from pyspark.sql import functions as f
-
         counts = f.count(f.lit(1)).alias(TOTAL), f.max(LEVEL).alias(LEVEL)
         return self.packed.spread(found).groupBy(*self.packed.keys).agg(*counts)
 
@@ -121,8 +120,6 @@ class Bootstrap:
 
     def _looked_up(self, found: Any) -> Any:
         """Returns the segment of a small round: new rows, and for known rows the growth of their totals."""
-        from pyspark.sql import functions as f
-
         keys = self.packed.keys
         known = self.known.select(*keys, f.col(RANK).alias("known"))
         met = self.packed.hashed(found, self.expected).join(known, keys, "left")
@@ -131,8 +128,6 @@ class Bootstrap:
 
     def _merged_with(self, found: Any) -> Any:
         """Returns all rows after a large round."""
-        from pyspark.sql import functions as f
-
         keys = self.packed.keys
         met = found.select(*keys, long(0).alias(RANK), long(0).alias(COUNT), TOTAL, LEVEL)
         both = self.segments.all.withColumn(LEVEL, long(0)).unionByName(met)
@@ -141,14 +136,10 @@ class Bootstrap:
         return sums.selectExpr(*keys, f"{rank} as {RANK}", f"{count} as {COUNT}", TOTAL)
 
     def _added_up(self, segments: Any) -> Any:
-        from pyspark.sql import functions as f
-
         return segments.groupBy(*self.packed.keys).agg(*(f.sum(name).alias(name) for name in NUMBERS))
 
     def _take(self, found: Any) -> int:
         """Adds the heads that a round found, in one job. Returns the number of new rows."""
-        from pyspark.sql import functions as f
-
         started = perf_counter()
         check_round(self.watch, self.stratum, self.rounds - 1)
         self.is_whole = self.expected >= MANY_SHARE * self.row_count

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from tidelog.check import typed
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import constant_column
 from tidelog.engine.spark.plans.frames.python_step import RulePlace, ScalarStep, TypedColumn, apply_steps
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -179,8 +180,6 @@ class _Bindings:
         self._joins += 1
 
     def subtract(self, atom: Atom, relation: Any) -> None:
-        from pyspark.sql import functions as f
-
         self._run_steps()
         right, names = self._matching(atom, relation)
         condition = list(names.values()) if names else f.lit(True)
@@ -242,8 +241,6 @@ class _Bindings:
         return self._current()
 
     def value(self, term: Term) -> Any:
-        from pyspark.sql import functions as f
-
         if isinstance(term, Constant):
             return constant_column(term, self._functions.definitions)
         assert isinstance(term, Variable)
@@ -257,24 +254,18 @@ class _Bindings:
 
     def level(self) -> Any:
         """Returns the highest rank of the joined rows."""
-        from pyspark.sql import functions as f
-
         ranks = [f.col(rank) for rank in self._ranks]
         if not ranks:
             return f.lit(0).cast("long")
         return f.greatest(*ranks) if len(ranks) > 1 else ranks[0]
 
     def _current(self) -> Any:
-        from pyspark.sql import functions as f
-
         if self._frame is None:
             self._frame = self._spark.range(1).select(f.lit(True).alias(_UNIT))
         return self._frame
 
     def _matching(self, atom: Atom, relation: Any, rank: str | None = None) -> tuple[Any, dict[Variable, str]]:
         """Returns the rows that fit the atom's constants and repeated variables, and a column per variable."""
-        from pyspark.sql import functions as f
-
         first: dict[Variable, int] = {}
         for i, term in enumerate(atom.terms):
             if isinstance(term, Constant):
@@ -334,8 +325,6 @@ class _Bindings:
         return {"<": first < second, "<=": first <= second, ">": first > second, ">=": first >= second}.get(op)
 
     def _operand(self, expression: typed.Var | typed.Lit) -> Any:
-        from pyspark.sql import functions as f
-
         if isinstance(expression, typed.Var):
             return f.col(self._columns[expression.name][0])
         return constant_column(Constant(expression.value, expression.type), self._functions.definitions)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import frame_type
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Relation, Stratum
@@ -58,8 +59,6 @@ class PackedRows:
 
     def pack(self, rows: Any, name: str, more: Sequence[str] = ()) -> Any:
         """Returns rows of one relation, columns `c0`, ..., in the common frame, with the columns `more`."""
-        from pyspark.sql import functions as f
-
         column_of = {slot: f"c{i}" for i, slot in enumerate(self.places[name])}
         values = {
             MEMBER: long(self.members[name]),
@@ -78,8 +77,6 @@ class PackedRows:
 
     def unpack(self, frame: Any, name: str, more: Sequence[str] = ()) -> Any:
         """Returns the rows of one relation, columns `c0`, ..., with the columns `more`."""
-        from pyspark.sql import functions as f
-
         rows = frame.filter(f.col(MEMBER) == self.members[name])
         return rows.select(*(f.col(slot).alias(f"c{i}") for i, slot in enumerate(self.places[name])), *more)
 
@@ -94,6 +91,4 @@ class PackedRows:
 
 def long(value: int) -> Any:
     """Returns a constant column."""
-    from pyspark.sql import functions as f
-
     return f.lit(value).cast("long")

@@ -15,6 +15,7 @@ from typing import Any
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import StratumReport
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.deadline import within_deadline
 from tidelog.engine.spark.epoch.set_relation import MERGED_ROWS
@@ -287,8 +288,6 @@ class FramesStratum:
 
     def _loaded(self) -> StateFrame:
         """Returns the state of the last epoch, read from its files if it is not cached."""
-        from pyspark.sql import functions as f
-
         if self._state is None:
             scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
             rows = cut(self._packed.spread(reduce(lambda left, right: left.unionByName(right), scans)))
@@ -304,8 +303,6 @@ class FramesStratum:
 
     def _beside_old(self, rows: Any) -> Any:
         """Returns new and old rows: `_was` is 1 for old ones; rows no longer derived have no instance."""
-        from pyspark.sql import functions as f
-
         new = rows.withColumn(WAS, long(0))
         if not self.row_count:
             return new

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.deadline import check_round, check_rows
 from tidelog.engine.spark.plans.frames.cut_lineage import measured, release
 from tidelog.engine.spark.plans.frames.delta_joins import Events, Finder
@@ -112,8 +113,6 @@ class RankedUpdate:
 
     def merged(self) -> Any:
         """Returns all rows after the Update, with their numbers."""
-        from pyspark.sql import functions as f
-
         touched = self.overlay.filter(f.col(TOTAL) > 0).select(*self.packed.keys, *NUMBERS)
         return self.untouched().unionByName(touched)
 
@@ -143,8 +142,6 @@ class RankedUpdate:
         return goes_on
 
     def _killed_by(self, found: Any, wave: int) -> Any:
-        from pyspark.sql import functions as f
-
         keys, n = self.packed.keys, f.col(MET)
         hits = self.state.join(self.packed.hashed(self._counted(found), self.expected), keys)
         lower = f.when(f.col(LEVEL) < f.col(RANK), n).otherwise(0)
@@ -158,8 +155,6 @@ class RankedUpdate:
         return rows.withColumn(DEAD, f.coalesce(f.col(DEAD), dies))
 
     def _in_form_of_insert(self, retracted: Any) -> Any:
-        from pyspark.sql import functions as f
-
         return retracted.select(
             *self.packed.keys,
             long(1).alias(WAS),
@@ -198,8 +193,6 @@ class RankedUpdate:
         return goes_on
 
     def _born_by(self, found: Any, wave: int, top: int) -> Any:
-        from pyspark.sql import functions as f
-
         rows = self._records(self._counted(found), wave)
         if self.overlay is not None:
             before = self.overlay.withColumn(MET, long(0)).withColumn("tag", long(0))
@@ -216,8 +209,6 @@ class RankedUpdate:
 
     def _records(self, met: Any, wave: int) -> Any:
         """Returns the new record of each head that was met."""
-        from pyspark.sql import functions as f
-
         keys = self.packed.keys
         if self.overlay is not None:
             over = self.overlay.select(*keys, *(f.col(name).alias(f"t{name}") for name in OVERLAY if name != MET))
@@ -271,15 +262,11 @@ class RankedUpdate:
 
     def _counted(self, found: Any) -> Any:
         """Returns the heads met, spread like the rows, with the number of instances of each level."""
-        from pyspark.sql import functions as f
-
         spread = self.packed.spread(found)
         return spread.groupBy(*self.packed.keys, LEVEL).agg(f.count(f.lit(1)).alias(MET))
 
     def _take(self, overlay: Any, wave: int, entered: str) -> tuple[int, int]:
         """Replaces the overlay, in one job. Returns the rows of the next wave and the instances met."""
-        from pyspark.sql import functions as f
-
         check_round(self.watch, self.stratum, wave)
         started = perf_counter()
         waiting = f.count(f.when(f.col(entered) == wave + 1, 1))
@@ -327,7 +314,7 @@ class _RetractWave(_Wave):
 
     def inside_events(self) -> Events | None:
         waves = self.waves
-        return Events(waves.overlay.filter(_number(DEAD) == self.wave), self.batch) if self.wave else None
+        return Events(waves.overlay.filter(f.col(DEAD) == self.wave), self.batch) if self.wave else None
 
     def inside_front(self) -> Any:
         return self.waves.alive()
@@ -336,7 +323,7 @@ class _RetractWave(_Wave):
         waves = self.waves
         if self.wave <= 1:
             return waves.state
-        return waves._without(waves.state, waves.overlay.filter(_number(DEAD) < self.wave))
+        return waves._without(waves.state, waves.overlay.filter(f.col(DEAD) < self.wave))
 
     def events(self, relation: str, negated: bool) -> Events | None:
         return None if self.wave else _changes(self.below[relation], deleted=not negated)
@@ -362,7 +349,7 @@ class _InsertWave(_Wave):
 
     def inside_events(self) -> Events | None:
         waves = self.waves
-        return Events(waves.overlay.filter(_number(IN) == self.wave), self.batch) if self.wave else None
+        return Events(waves.overlay.filter(f.col(IN) == self.wave), self.batch) if self.wave else None
 
     def inside_front(self) -> Any:
         return self._there(self.wave)
@@ -389,7 +376,7 @@ class _InsertWave(_Wave):
         alive = waves.alive().select(*columns)
         if waves.overlay is None or last < 1:
             return alive
-        return alive.unionByName(waves.overlay.filter(_number(IN) <= last).select(*columns))
+        return alive.unionByName(waves.overlay.filter(f.col(IN) <= last).select(*columns))
 
 
 def _changes(versions: RelationVersions, *, deleted: bool) -> Events | None:
@@ -401,18 +388,8 @@ def _changes(versions: RelationVersions, *, deleted: bool) -> Events | None:
 
 def _is(name: str) -> Any:
     """Returns the condition that a column has a value."""
-    from pyspark.sql import functions as f
-
     return f.col(name).isNotNull()
 
 
 def _null(name: str) -> Any:
-    from pyspark.sql import functions as f
-
     return f.lit(None).cast("long").alias(name)
-
-
-def _number(name: str) -> Any:
-    from pyspark.sql import functions as f
-
-    return f.col(name)

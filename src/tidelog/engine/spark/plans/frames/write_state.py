@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import InternalError
+from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import from_frame
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.storage.directory import StateDirectory
@@ -78,8 +79,6 @@ def write_parts(
 
 def _nothing_of(frame: Any) -> Any:
     """Returns no line, but makes Spark compute the whole frame."""
-    from pyspark.sql import functions as f
-
     return frame.agg(f.count(f.lit(1)).alias("rows")).filter(f.col("rows") < 0).select(f.lit("").alias("answer"))
 
 
@@ -95,8 +94,6 @@ def _together(parts: Sequence[Part]) -> Written:
 
 
 def _decoded(frame: Any, relation: Relation) -> Any:
-    from pyspark.sql import functions as f
-
     values = [from_frame(f.col(f"c{i}"), column.type).alias(f"c{i}") for i, column in enumerate(relation.columns)]
     return frame.select(*values, WAS, *NUMBERS)
 
