@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -280,7 +279,7 @@ class SparkEngine:
 
     def queries(self) -> Queries:
         if self._queries is None:
-            source = Source(self._read, self.count, self._is_counted, self._facts_of_users())
+            source = Source(self._directory, self._relations, self._relations_stored, self._facts_of_users())
             self._queries = SparkQueries(self.program, source)
         return self._queries
 
@@ -349,19 +348,9 @@ class SparkEngine:
         declared, stored = self._relations[relation], self._stored(relation)
         return lookup(self._directory, declared, stored, columns, key, self._context.definitions)
 
-    def _read(self, relation: str, where: pc.Expression | None) -> pa.Table:
-        """Implements `queries.Source.read`."""
-        declared, stored = self._relations[relation], self._stored(relation)
-        read = read_weights if declared.weighted else read_rows
-        return read(self._directory, declared, stored, numbers=self._is_counted(relation), where=where)
-
     def _facts_of_users(self) -> dict[str, str]:
         """Returns, for input relations that rules derive too, the relation with the facts of users."""
         return {name: written for name, written in self._written.items() if name != written}
-
-    def _is_counted(self, relation: str) -> bool:
-        stored = self._stored(relation)
-        return stored is not None and stored.counted
 
     def _release_queries(self) -> None:
         if self._queries is not None:

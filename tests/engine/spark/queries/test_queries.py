@@ -9,7 +9,6 @@ import pytest
 from tests.engine.spark.in_process import NoSpark, run_tasks_here
 
 import tidelog
-from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.plans import choose_plan
 from tidelog.engine.spark.queries import queries
@@ -52,12 +51,6 @@ def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield databases
     for database in databases:
         database.close()
-
-
-def engine_of(database: tidelog.Database) -> SparkEngine:
-    with database._locked.engine() as engine:
-        assert isinstance(engine, SparkEngine)
-        return engine
 
 
 @pytest.mark.parametrize(
@@ -134,15 +127,15 @@ def test_a_profile_has_costs_of_strata_and_sizes_of_relations(both: list[tidelog
 
 
 def test_only_rows_that_can_matter_are_read(both: list[tidelog.Database], monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = engine_of(both[1])
     read: dict[str, int] = {}
+    rows_of = queries.Source.read
 
-    def counted(relation: str, where: Any) -> Any:
-        table = SparkEngine._read(engine, relation, where)
+    def counted(source: queries.Source, relation: str, where: Any) -> Any:
+        table = rows_of(source, relation, where)
         read[relation] = table.num_rows
         return table
 
-    monkeypatch.setattr(engine, "_read", counted)
+    monkeypatch.setattr(queries.Source, "read", counted)
     if queries.WHOLE_ROWS == WHOLE:
         both[1].query('Reach("a", x)')
         both[1].query('Reach("b", x)')

@@ -21,7 +21,7 @@ from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.run_epoch import Epoch
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
-from tidelog.engine.spark.storage.state_files import Changed, Stored, read_changes, read_rows, read_weights, signed_rows
+from tidelog.engine.spark.storage.state_files import Changed, Stored, read_changes, read_rows, signed_rows, value_names
 from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.stored import stored_rows
@@ -81,21 +81,17 @@ def _find_by_job(epoch: Epoch, relation: Relation, changed: Changed) -> list[Row
             return []
         key = attempt.spark.createDataFrame(several)
         found = rows.join(f.broadcast(key), keys, "left_semi").toArrow()
-    return stored_rows(found.select(_columns(relation)), relation, attempt.context.definitions)
+    return stored_rows(found.select(value_names(relation)), relation, attempt.context.definitions)
 
 
 def _keys(relation: Relation) -> list[str]:
-    return _columns(relation)[: relation.functional]
-
-
-def _columns(relation: Relation) -> list[str]:
-    return [f"c{i}" for i in range(len(relation.columns))]
+    return value_names(relation)[: relation.functional]
 
 
 def _error(
     epoch: Epoch, program: RuleProgram, facts: Mapping[str, str], relation: Relation, rows: list[Row]
 ) -> EvaluationError:
-    queries = SparkQueries(program, _source(epoch, facts))
+    queries = SparkQueries(program, Source(epoch.attempt.directory, epoch.relations, epoch.view, facts))
     shown = []
     for row in sorted(rows)[:2]:
         try:
@@ -105,23 +101,3 @@ def _error(
             shown.append(str(row))
     queries.release()
     return two_values(relation, shown[0], shown[1])
-
-
-def _source(epoch: Epoch, facts: Mapping[str, str]) -> Source:
-    """Returns the rows as they are in the epoch under way."""
-
-    def is_counted(name: str) -> bool:
-        stored = epoch.view.get(name)
-        return stored is not None and stored.counted
-
-    def read(name: str, where: pc.Expression | None) -> pa.Table:
-        relation = epoch.relations[name]
-        read_all = read_weights if relation.weighted else read_rows
-        stored = epoch.view.get(name)
-        return read_all(epoch.attempt.directory, relation, stored, numbers=is_counted(name), where=where)
-
-    def count(name: str) -> int:
-        stored = epoch.view.get(name)
-        return 0 if stored is None else stored.rows
-
-    return Source(read, count, is_counted, facts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidelog.engine.spark.storage.directory import StateDirectory
-from tidelog.engine.spark.storage.state_files import TOTAL
+from tidelog.engine.spark.storage.state_files import TOTAL, value_names
 from tidelog.maintain.inspect import Inspected, show_changes
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.schema.stored import stored_rows
@@ -21,7 +21,7 @@ def show_inspected(
     definitions = program.functions.definitions
     for inspection in program.inspections:
         relation = program.relations[inspection.relation]
-        values = [f"c{i}" for i in range(len(relation.columns))]
+        values = value_names(relation)
         found: list[Inspected] = []
         for name in files.get(relation.name, ()):
             table = directory.read(name, [*values, TOTAL, "_rank"])

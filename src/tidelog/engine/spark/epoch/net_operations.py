@@ -24,9 +24,10 @@ from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import canonical, misfit
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.set_relation import count_changes
+from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.directory import plain
 from tidelog.engine.spark.storage.scan import scan_files, scan_rows
-from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, changes_table, read_rows, sum_weights
+from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored
 from tidelog.rules.ir import Relation
 
 DRIVER_ROWS = 5_000_000
@@ -45,7 +46,7 @@ class Target:
 
     @property
     def values(self) -> list[str]:
-        return [f"c{i}" for i in range(len(self.relation.columns))]
+        return state_files.value_names(self.relation)
 
 
 def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
@@ -71,14 +72,16 @@ def _counted(operation: Operation) -> Operation:
 def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed | None:
     tables = [
         pa.Table.from_arrays(
-            [*operation.rows.columns, pa.repeat(pa.scalar(operation.sign, pa.int64()), operation.rows.num_rows)],
-            names=[*target.values, _SIGN],
+            [*each.rows.columns, state_files.all_of(each.sign, each.rows.num_rows)], names=[*target.values, _SIGN]
         )
-        for operation in operations
+        for each in operations
     ]
+    directory, epoch = target.attempt.directory, target.attempt.epoch
     if target.relation.weighted:
         weights = [table.rename_columns([*target.values, TOTAL]) for table in tables]
-        return _written(target, sum_weights(weights, target.values))
+        return state_files.write_weights(
+            directory, epoch, target.relation, state_files.sum_weights(weights, target.values)
+        )
     writes = pa.concat_tables(tables)
     places = pa.array(np.arange(writes.num_rows))
     if target.values:
@@ -86,24 +89,10 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
         last = writes.take(grouped.aggregate([(_PLACE, "max")])[f"{_PLACE}_max"])
     else:
         last = writes.slice(max(0, writes.num_rows - 1))
-    present = read_rows(target.attempt.directory, target.relation, target.stored)
+    present = state_files.read_rows(directory, target.relation, target.stored)
     inserted = _among(last.filter(pc.equal(last[_SIGN], 1)), present, target.values, is_wanted=False)
     deleted = _among(last.filter(pc.equal(last[_SIGN], -1)), present, target.values, is_wanted=True)
-    if not inserted.num_rows and not deleted.num_rows:
-        return None
-    file = target.attempt.new_name(target.relation.name, "changes")
-    target.attempt.directory.write(file, changes_table(target.values, inserted, deleted))
-    return Changed((file,), inserted.num_rows, deleted.num_rows)
-
-
-def _written(target: Target, weights: pa.Table) -> Changed | None:
-    """Writes changes of weights to a file of the epoch."""
-    if not weights.num_rows:
-        return None
-    file = target.attempt.new_name(target.relation.name, "changes")
-    target.attempt.directory.write(file, weights)
-    more = pc.sum(pc.greater(weights[TOTAL], 0)).as_py()
-    return Changed((file,), more, weights.num_rows - more, weighted=True)
+    return state_files.write_changes(directory, epoch, target.relation, inserted, deleted)
 
 
 def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: bool) -> pa.Table:
@@ -119,31 +108,24 @@ def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: b
 def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | None:
     frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
     writes = reduce(lambda left, right: left.unionByName(right), frames)
+    bad, is_bad = f.max(_BAD).alias(_BAD), f.col(_BAD).isNotNull()
+    by_row = writes.groupBy(*target.values)
     if target.relation.weighted:
-        return _add_on_spark(target, writes)
-    last = writes.groupBy(*target.values).agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), f.max(_BAD).alias(_BAD))
-    present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
-    compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
-    is_change = f.when(f.col(_SIGN) > 0, f.col("_there").isNull()).otherwise(f.col("_there").isNotNull())
-    total = f.when(f.col(_SIGN) > 0, f.lit(1)).otherwise(f.lit(0)).cast("long")
-    changes = compared.filter(is_change | f.col(_BAD).isNotNull()).select(*target.values, total.alias(TOTAL), _BAD)
+        sums = by_row.agg(f.sum(_SIGN).cast("long").alias(TOTAL), bad)
+        changes = sums.filter((f.col(TOTAL) != 0) | is_bad)
+    else:
+        last = by_row.agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), bad)
+        present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
+        compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
+        is_change = f.when(f.col(_SIGN) > 0, f.col("_there").isNull()).otherwise(f.col("_there").isNotNull())
+        total = f.when(f.col(_SIGN) > 0, f.lit(1)).otherwise(f.lit(0)).cast("long")
+        changes = compared.filter(is_change | is_bad).select(*target.values, total.alias(TOTAL), _BAD)
     folder = target.attempt.new_name(target.relation.name, "changes")
-    changes.write.parquet(target.attempt.directory.spark_path(folder))
-    files = tuple(target.attempt.directory.parts(folder))
-    _refuse_bad(target, files)
-    inserted, deleted = count_changes(target.attempt, files)
-    return Changed(files, inserted, deleted) if inserted or deleted else None
-
-
-def _add_on_spark(target: Target, writes: Any) -> Changed | None:
-    sums = writes.groupBy(*target.values).agg(f.sum(_SIGN).cast("long").alias(TOTAL), f.max(_BAD).alias(_BAD))
-    folder = target.attempt.new_name(target.relation.name, "changes")
-    changes = sums.filter((f.col(TOTAL) != 0) | f.col(_BAD).isNotNull())
     changes.write.parquet(target.attempt.directory.spark_path(folder))
     files = tuple(target.attempt.directory.parts(folder))
     _refuse_bad(target, files)
     more, less = count_changes(target.attempt, files)
-    return Changed(files, more, less, weighted=True) if more or less else None
+    return Changed(files, more, less, target.relation.weighted) if more or less else None
 
 
 def _checked(target: Target, place: int, operation: Operation) -> Any:

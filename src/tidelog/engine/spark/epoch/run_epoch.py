@@ -237,9 +237,10 @@ class Epoch:
         column = segment.pivots[name] if len(parts) > 1 else None
         buckets = tuple(part.bucket for part in parts)
         self.view[name] = Stored(self.attempt.label, counted=True, column=column, buckets=buckets)
-        files = tuple(part.changes for part in parts if part.changes is not None)
-        if files:
-            inserted, deleted = sum(part.inserted for part in parts), sum(part.deleted for part in parts)
+        changed = [part.changed for part in parts if part.changed is not None]
+        if changed:
+            files = tuple(file for each in changed for file in each.files)
+            inserted, deleted = sum(each.inserted for each in changed), sum(each.deleted for each in changed)
             self.changed[name] = Changed(files, inserted, deleted, self.relations[name].weighted)
         shown = [part.inspected for part in parts if part.inspected is not None]
         if shown:

@@ -16,21 +16,9 @@ import pyarrow.compute as pc
 
 from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.attempt import Attempt
+from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.scan import scan_changes, scan_rows
-from tidelog.engine.spark.storage.state_files import (
-    TOTAL,
-    Bucket,
-    Changed,
-    Stored,
-    overlay,
-    read_changes,
-    read_rows,
-    read_weights,
-    signed_rows,
-    sum_weights,
-    write_bucket,
-    write_whole,
-)
+from tidelog.engine.spark.storage.state_files import TOTAL, Bucket, Changed, Stored
 from tidelog.rules.ir import Kind, Relation
 
 MERGED_ROWS = 2_000_000
@@ -47,16 +35,17 @@ def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, chan
         return stored_set(attempt.label, Bucket(rows, changed.files, rows))
     if changed.inserted + changed.deleted > MERGED_ROWS or had > MERGED_ROWS:
         return write_frame(attempt, relation, _merged(attempt, relation, old, changed))
-    table = read_changes(attempt.directory, relation, changed)
+    directory, epoch = attempt.directory, attempt.epoch
+    table = state_files.read_changes(directory, relation, changed)
 
     def whole() -> pa.Table:
-        merged = overlay(read_rows(attempt.directory, relation, old), table)
+        merged = state_files.overlay(state_files.read_rows(directory, relation, old), table)
         return merged.filter(pc.greater(merged[TOTAL], 0))
 
     if old is not None and len(old.buckets) == 1:
-        written = write_bucket(attempt.directory, attempt.epoch, relation.name, old.buckets[0], rows, table, whole)
+        written = state_files.write_bucket(directory, epoch, relation.name, old.buckets[0], rows, table, whole)
     else:
-        written = write_whole(attempt.directory, attempt.epoch, relation.name, whole())
+        written = state_files.write_whole(directory, epoch, relation.name, whole())
     return stored_set(attempt.label, written)
 
 
@@ -77,19 +66,13 @@ def _add_weights(attempt: Attempt, relation: Relation, old: Stored | None, chang
     """Writes the weights after a change; a stream has none between epochs."""
     if relation.kind is Kind.STREAM:
         return stored_set(attempt.label, Bucket())
-    values = [f"c{i}" for i in range(len(relation.columns))]
-    delta = read_changes(attempt.directory, relation, changed)
+    delta = state_files.read_changes(attempt.directory, relation, changed)
     if not changed.weighted:
         # A set that is delayed has no weights of its own.
-        delta = pa.concat_tables([_weighing(rows, sign) for sign, rows in signed_rows(delta, weighted=False)])
-    before = read_weights(attempt.directory, relation, old)
-    after = sum_weights([before, delta], values)
-    return stored_set(attempt.label, write_whole(attempt.directory, attempt.epoch, relation.name, after))
-
-
-def _weighing(rows: pa.Table, sign: int) -> pa.Table:
-    place = rows.column_names.index(TOTAL)
-    return rows.set_column(place, TOTAL, pa.repeat(pa.scalar(sign, pa.int64()), rows.num_rows))
+        delta = state_files.as_weights(delta)
+    before = state_files.read_weights(attempt.directory, relation, old)
+    after = state_files.sum_weights([before, delta], state_files.value_names(relation))
+    return stored_set(attempt.label, state_files.write_whole(attempt.directory, attempt.epoch, relation.name, after))
 
 
 def write_frame(attempt: Attempt, relation: Relation, frame: Any) -> Stored:
@@ -107,7 +90,7 @@ def stored_set(label: str, bucket: Bucket) -> Stored:
 
 
 def _merged(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Any:
-    values = [f"c{i}" for i in range(len(relation.columns))]
+    values = state_files.value_names(relation)
     spark, directory = attempt.spark, attempt.directory
     deleted = scan_changes(spark, directory, relation, changed, inserted=False)
     inserted = scan_changes(spark, directory, relation, changed, inserted=True)

@@ -15,7 +15,7 @@ derivations is not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,9 @@ from tidelog.engine.interface import Row
 from tidelog.engine.proof import FailedMatch, Proof
 from tidelog.engine.spark.plans.pivot import find_pivots
 from tidelog.engine.spark.queries.lookup import may_have
-from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, positional
-from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram
+from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.state_files import Stored, numbered, positional, read_weights, value_names, with_input
+from tidelog.rules.ir import Atom, Constant, Relation, Rule, RuleProgram
 from tidelog.rules.lower.query import Query
 
 if TYPE_CHECKING:
@@ -45,14 +46,25 @@ MOST_ROWS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows that queries read. `read` returns a relation's rows with `_total`, or with their three numbers if it
-    `is_counted`: all of them, or those of a filter; `count` is how many there are; `facts` has, for an input relation
-    that rules derive too, the relation with the facts of users."""
+    """The stored relations that queries read. `facts` has, for an input relation that rules derive too, the relation
+    with the facts of users."""
 
-    read: Callable[[str, pc.Expression | None], pa.Table]
-    count: Callable[[str], int]
-    is_counted: Callable[[str], bool]
+    directory: StateDirectory
+    relations: Mapping[str, Relation]
+    stored: Mapping[str, Stored]
     facts: Mapping[str, str]
+
+    def read(self, relation: str, where: pc.Expression | None) -> pa.Table:
+        """Returns a relation's rows with `_total`, or with their three numbers if it `is_counted`: all of them, or
+        those of a filter."""
+        declared, stored = self.relations[relation], self.stored.get(relation)
+        return read_weights(self.directory, declared, stored, numbers=self.is_counted(relation), where=where)
+
+    def count(self, relation: str) -> int:
+        return self.stored[relation].rows if relation in self.stored else 0
+
+    def is_counted(self, relation: str) -> bool:
+        return relation in self.stored and self.stored[relation].counted
 
 
 class SparkQueries:
@@ -184,27 +196,16 @@ class SparkQueries:
     def _state(self, name: str, filter_: pc.Expression | None) -> pa.Table:
         """Returns the rows of a relation in the form of `LocalEngine.load`."""
         table = self._source.read(name, filter_)
-        values = [column for column in table.column_names if column not in NUMBERS]
-        total = table[TOTAL]
-        if not self._source.is_counted(name):
-            rank, count = (pa.repeat(pa.scalar(number, pa.int64()), table.num_rows) for number in (0, 1))
-        else:
-            rank, count = table["_rank"], table["_count"]
-        arrays = [*(table[column] for column in values), rank, count, total]
-        state = pa.Table.from_arrays(arrays, names=[*values, *NUMBERS])
-        return state.append_column("_input", self._given(name, state, values, filter_))
-
-    def _given(self, name: str, state: pa.Table, values: list[str], filter_: pc.Expression | None) -> pa.Array:
-        """Returns, for each row, True if it is a fact of a user."""
+        state = table if self._source.is_counted(name) else numbered(table)
         if name not in self._source.facts:
-            is_given = not self._strata[name].rules
-            return pa.repeat(pa.scalar(is_given), state.num_rows)
-        facts = self._source.read(self._source.facts[name], filter_).select(values)
+            return with_input(state, not self._strata[name].rules)
+        facts = self._source.read(self._source.facts[name], filter_)
+        values = value_names(self._program.relations[name])
         if not values:
-            return pa.repeat(pa.scalar(bool(facts.num_rows)), state.num_rows)
+            return with_input(state, bool(facts.num_rows))
         known = set(zip(*(facts[column].to_pylist() for column in values)))
         rows = zip(*(state[column].to_pylist() for column in values))
-        return pa.array([row in known for row in rows], pa.bool_())
+        return state.append_column("_input", pa.array([row in known for row in rows], pa.bool_()))
 
     def _with_known_numbers(self, proof: Proof) -> Proof:
         """Returns the proof without the numbers of rows that have none."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tidelog.engine.marks import Marks
-from tidelog.engine.spark.storage.state_files import Changed, Stored, stored_from_json
+from tidelog.engine.spark.storage.state_files import Changed, Stored, changed_from_json, stored_from_json
 from tidelog.engine.storage_errors import damaged, other_format
 
 FORMAT = 3
@@ -82,7 +82,7 @@ class Manifest:
                 {name: stored_from_json(value) for name, value in body["relations"].items()},
                 body["marks"],
                 {epoch: tuple(names) for epoch, names in body["retired"]},
-                waiting_from_json(body["waiting"]),
+                {name: tuple(map(changed_from_json, queue)) for name, queue in body["waiting"].items()},
             )
         except (ValueError, KeyError, TypeError) as error:
             raise damaged(place, f"its manifest cannot be read ({error})") from error
@@ -107,11 +107,3 @@ def expire(retired: Mapping[int, tuple[str, ...]], before: int, held: Iterable[s
 
 def _checksum(body: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
-
-
-def waiting_from_json(value: Mapping[str, Any]) -> dict[str, tuple[Changed | None, ...]]:
-    """Reads the result of `dataclasses.asdict`."""
-    return {
-        name: tuple(None if each is None else Changed(**{**each, "files": tuple(each["files"])}) for each in queue)
-        for name, queue in value.items()
-    }

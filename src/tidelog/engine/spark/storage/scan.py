@@ -13,7 +13,7 @@ from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import stored_schema, to_frame
 from tidelog.engine.spark.encoding.nested import shown
 from tidelog.engine.spark.storage.directory import StateDirectory
-from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed, Stored
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed, Stored, value_names
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
 
@@ -28,7 +28,7 @@ def scan_rows(
         # A row of the delta replaces that of the base, whatever its weight.
         base = base.filter(f.col(TOTAL) > 0)
     deltas = [bucket.delta for bucket in buckets if bucket.delta is not None]
-    values = [f"c{i}" for i in range(len(relation.columns))]
+    values = value_names(relation)
     wanted = [*values, *NUMBERS] if numbers else values
     if not deltas:
         return base.select(*wanted)
@@ -48,7 +48,7 @@ def scan_changes(spark: Any, directory: StateDirectory, relation: Relation, chan
 def scan_weighted(spark: Any, directory: StateDirectory, relation: Relation, changed: Changed, inserted: bool) -> Any:
     """Returns the inserted or the deleted rows of an epoch, with the changes of their weights as `_total`."""
     rows = scan_files(spark, directory, relation, changed.files)
-    values = [f"c{i}" for i in range(len(relation.columns))]
+    values = value_names(relation)
     if not changed.weighted:
         weight = f.lit(1 if inserted else -1).cast("long")
         return rows.filter(f.col(TOTAL) > 0 if inserted else f.col(TOTAL) == 0).select(*values, weight.alias(TOTAL))

@@ -113,6 +113,11 @@ def positional(relation: Relation) -> Relation:
     return replace(relation, columns=columns, functional=0)
 
 
+def value_names(relation: Relation) -> list[str]:
+    """Returns the names of a relation's columns in files and frames."""
+    return [f"c{i}" for i in range(len(relation.columns))]
+
+
 def read_rows(
     directory: StateDirectory,
     relation: Relation,
@@ -125,7 +130,7 @@ def read_rows(
 
     With `where`, a condition on their values, only the rows for which it holds.
     """
-    table = _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
+    table = read_weights(directory, relation, stored, cut, numbers, where)
     return table.filter(pc.greater(table[TOTAL], 0)) if relation.weighted else table
 
 
@@ -138,27 +143,54 @@ def read_weights(
     where: pc.Expression | None = None,
 ) -> pa.Table:
     """Returns all rows that have a weight, visible or not, in the form of `read_rows`."""
-    return _read_stored(directory, relation, stored, cut, list(NUMBERS) if numbers else [TOTAL], where)
+    empty = _empty(relation, NUMBERS if numbers else (TOTAL,))
+    if stored is None:
+        return empty
+    if cut is not None and stored.is_cut(cut):
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty, where)
+    table = _read_buckets(directory, stored.buckets, empty, where)
+    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
     """Returns inserted (`_total` 1) and deleted (0) rows; weighted rows with the changes of their weights."""
-    values = [f"c{i}" for i in range(len(relation.columns))]
-    table = _read_files(directory, changed.files, _empty(relation, [*values, TOTAL]))
-    total = table[TOTAL] if changed.weighted else pc.cast(pc.greater(table[TOTAL], 0), pa.int64())
-    return table.set_column(len(values), TOTAL, total)
+    table = _read_files(directory, changed.files, _empty(relation, (TOTAL,)))
+    return table if changed.weighted else with_total(table, pc.cast(pc.greater(table[TOTAL], 0), pa.int64()))
+
+
+def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
+    """Returns all rows of some state files with their numbers, also those with a `_total` of 0."""
+    return _read_files(directory, files, _empty(relation, NUMBERS))
 
 
 def changes_table(values: Sequence[str], inserted: pa.Table, deleted: pa.Table) -> pa.Table:
     """Returns inserted and deleted rows in the form of `read_changes`; further columns are dropped."""
     parts = [
-        pa.Table.from_arrays(
-            [*(table.column(name) for name in values), pa.repeat(pa.scalar(total, pa.int64()), table.num_rows)],
-            names=[*values, TOTAL],
-        )
+        pa.Table.from_arrays([*table.select(values).columns, all_of(total, table.num_rows)], names=[*values, TOTAL])
         for table, total in ((inserted, 1), (deleted, 0))
     ]
     return pa.concat_tables(parts)
+
+
+def write_changes(
+    directory: StateDirectory, epoch: int, relation: Relation, inserted: pa.Table, deleted: pa.Table
+) -> Changed | None:
+    """Writes inserted and deleted rows of a relation to a file of the epoch; None if there are none."""
+    if not inserted.num_rows and not deleted.num_rows:
+        return None
+    file = directory.new_name(epoch, relation.name, "changes")
+    directory.write(file, changes_table(value_names(relation), inserted, deleted))
+    return Changed((file,), inserted.num_rows, deleted.num_rows)
+
+
+def write_weights(directory: StateDirectory, epoch: int, relation: Relation, weights: pa.Table) -> Changed | None:
+    """Writes changes of the weights of a relation to a file of the epoch; None if there are none."""
+    if not weights.num_rows:
+        return None
+    file = directory.new_name(epoch, relation.name, "changes")
+    directory.write(file, weights)
+    more = pc.sum(pc.greater(weights[TOTAL], 0)).as_py()
+    return Changed((file,), more, weights.num_rows - more, weighted=True)
 
 
 def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
@@ -174,8 +206,39 @@ def sum_weights(tables: Sequence[pa.Table], values: Sequence[str]) -> pa.Table:
 
 def negated(table: pa.Table) -> pa.Table:
     """Returns the table with every `_total` negated."""
-    place = table.column_names.index(TOTAL)
-    return table.set_column(place, TOTAL, pc.negate(table[TOTAL]))
+    return with_total(table, pc.negate(table[TOTAL]))
+
+
+def as_weights(changes: pa.Table) -> pa.Table:
+    """Returns inserted (`_total` 1) and deleted (0) rows as changes of weights: 1 and -1."""
+    return with_total(changes, pc.subtract(pc.multiply(changes[TOTAL], 2), 1))
+
+
+def as_facts(rows: pa.Table, weighted: bool) -> pa.Table:
+    """Returns rows with their weights as `_total` in the form of `LocalEngine.load`, with the numbers of facts."""
+    return with_input(numbered(rows if weighted else with_total(rows, all_of(1, rows.num_rows))), True)
+
+
+def numbered(rows: pa.Table) -> pa.Table:
+    """Returns rows, with `_total` as the last column, with the rank and the count of facts in front of it."""
+    *values, total = rows.columns
+    arrays = [*values, all_of(0, rows.num_rows), all_of(1, rows.num_rows), total]
+    return pa.Table.from_arrays(arrays, names=[*rows.column_names[:-1], *NUMBERS])
+
+
+def with_input(table: pa.Table, is_input: bool) -> pa.Table:
+    """Returns the table with a column that is True for input facts."""
+    return table.append_column("_input", pa.repeat(pa.scalar(is_input), table.num_rows))
+
+
+def with_total(table: pa.Table, total: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Returns the table with another `_total`."""
+    return table.set_column(table.column_names.index(TOTAL), TOTAL, total)
+
+
+def all_of(number: int, rows: int) -> pa.Array:
+    """Returns a column of so many rows that have the same number."""
+    return pa.repeat(pa.scalar(number, pa.int64()), rows)
 
 
 def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
@@ -184,29 +247,6 @@ def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
         return [(sign, table.filter(pc.equal(table[TOTAL], total))) for sign, total in ((-1, 0), (+1, 1))]
     weights = sorted(pc.unique(table[TOTAL]).to_pylist())
     return [(weight, table.filter(pc.equal(table[TOTAL], weight))) for weight in weights if weight]
-
-
-def _read_stored(
-    directory: StateDirectory,
-    relation: Relation,
-    stored: Stored | None,
-    cut: Cut | None,
-    numbers: list[str],
-    where: pc.Expression | None,
-) -> pa.Table:
-    empty = _empty(relation, [*(f"c{i}" for i in range(len(relation.columns))), *numbers])
-    if stored is None:
-        return empty
-    if cut is not None and stored.is_cut(cut):
-        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty, where)
-    table = _read_buckets(directory, stored.buckets, empty, where)
-    return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
-
-
-def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
-    """Returns all rows of some state files with their numbers, also those with a `_total` of 0."""
-    values = [f"c{i}" for i in range(len(relation.columns))]
-    return _read_files(directory, files, _empty(relation, [*values, *NUMBERS]))
 
 
 def _read_buckets(
@@ -292,12 +332,16 @@ def bucket_from_json(value: Mapping[str, Any]) -> Bucket:
     return Bucket(**{**value, "base": tuple(value["base"])})
 
 
+def changed_from_json(value: Mapping[str, Any] | None) -> Changed | None:
+    """Reads the result of `dataclasses.asdict`, or None."""
+    return None if value is None else Changed(**{**value, "files": tuple(value["files"])})
+
+
 def stored_from_json(value: Mapping[str, Any]) -> Stored:
     """Reads the result of `dataclasses.asdict`."""
     return Stored(**{**value, "buckets": tuple(map(bucket_from_json, value["buckets"]))})
 
 
-def _empty(relation: Relation, columns: Sequence[str]) -> pa.Table:
-    schema = stored_schema(positional(relation))
-    numbers = [pa.field(name, pa.int64()) for name in columns if name in NUMBERS]
-    return pa.schema([column.with_nullable(True) for column in schema] + numbers).empty_table()
+def _empty(relation: Relation, numbers: Sequence[str]) -> pa.Table:
+    schema = [column.with_nullable(True) for column in stored_schema(positional(relation))]
+    return pa.schema([*schema, *(pa.field(name, pa.int64()) for name in numbers)]).empty_table()

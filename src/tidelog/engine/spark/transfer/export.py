@@ -19,18 +19,10 @@ from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.transfer.export import ExportedState
 from tidelog.engine.spark.epoch.set_relation import stored_set
 from tidelog.engine.spark.plans.split_inputs import SplitProgram, split_inputs
-from tidelog.engine.spark.plans.tasks.task_inputs import with_input
+from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.manifest import Manifest
-from tidelog.engine.spark.storage.state_files import (
-    NUMBERS,
-    TOTAL,
-    Changed,
-    Stored,
-    read_changes,
-    read_weights,
-    write_whole,
-)
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed, Stored, as_facts, read_weights, with_input
 from tidelog.rules.ir import Kind, Relation, RuleProgram
 
 
@@ -49,8 +41,8 @@ def write_state(state: ExportedState, program: RuleProgram, directory: StateDire
         is_derived = name in split.derived
         numbered = _positional(table, relation, NUMBERS if is_derived else (TOTAL,))
         if not is_derived and not relation.weighted:
-            numbered = _with_total(numbered, _all(1, numbered.num_rows))
-        bucket = write_whole(directory, state.epoch, name, numbered)
+            numbered = state_files.with_total(numbered, state_files.all_of(1, numbered.num_rows))
+        bucket = state_files.write_whole(directory, state.epoch, name, numbered)
         stored[name] = Stored(label, True, None, (bucket,)) if is_derived else stored_set(label, bucket)
     waiting = {}
     for feed in program.feeds:
@@ -76,7 +68,8 @@ def read_state(
         stored = manifest.relations.get(name if name in derived else facts)
         is_counted = name in derived and (stored is None or stored.counted)
         table = read_weights(directory, relation, stored, numbers=is_counted)
-        rows[name] = _named(with_input(table, False) if is_counted else _as_facts(table, relation), relation)
+        loaded = with_input(table, False) if is_counted else as_facts(table, relation.weighted)
+        rows[name] = _named(loaded, relation)
         if name in derived and facts != name:
             given[name] = _named(read_weights(directory, relation, manifest.relations.get(facts)), relation)
         if name in derived and (facts != name or not is_counted):
@@ -97,7 +90,7 @@ def _with_split_inputs(state: ExportedState, split: SplitProgram) -> ExportedSta
     if not both:
         return state
     relations = split.rules.relations
-    facts = {written: _as_facts(state.given[name], relations[written]) for name, written in both.items()}
+    facts = {written: as_facts(state.given[name], relations[written].weighted) for name, written in both.items()}
     engine = LocalEngine(split.rules)
     try:
         engine.import_state(ExportedState(state.epoch, {**state.rows, **facts}, {}, state.waiting), both.keys())
@@ -111,31 +104,17 @@ def _write_changes(table: pa.Table, source: Relation, epoch: int, directory: Sta
     if not table.num_rows:
         return None
     changes = _positional(table, source, (TOTAL,))
+    if source.weighted:
+        return state_files.write_weights(directory, epoch, source, changes)
     is_inserted = pc.greater(changes[TOTAL], 0)
-    inserted = pc.sum(is_inserted).as_py()
-    if not source.weighted:
-        changes = _with_total(changes, pc.cast(is_inserted, pa.int64()))
-    file = directory.new_name(epoch, source.name, "changes")
-    directory.write(file, changes)
-    return Changed((file,), inserted, table.num_rows - inserted, source.weighted)
+    inserted, deleted = changes.filter(is_inserted), changes.filter(pc.invert(is_inserted))
+    return state_files.write_changes(directory, epoch, source, inserted, deleted)
 
 
 def _read_changes(changed: Changed | None, relation: Relation, directory: StateDirectory) -> pa.Table:
     """Reads the changes that `_write_changes` wrote."""
-    table = read_changes(directory, relation, changed or Changed((), 0, 0))
-    if changed is not None and not changed.weighted:
-        is_inserted = pc.greater(table[TOTAL], 0)
-        table = _with_total(table, pc.if_else(is_inserted, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64())))
-    return _named(table, relation)
-
-
-def _as_facts(table: pa.Table, relation: Relation) -> pa.Table:
-    """Returns rows with their weights as `_total`, with the numbers of facts beside them."""
-    values = table.columns[: len(relation.columns)]
-    one = _all(1, table.num_rows)
-    numbers = [_all(0, table.num_rows), one, table[TOTAL] if relation.weighted else one]
-    names = [*table.column_names[: len(values)], *NUMBERS]
-    return with_input(pa.Table.from_arrays([*values, *numbers], names=names), True)
+    table = state_files.read_changes(directory, relation, changed or Changed((), 0, 0))
+    return _named(table if changed is None or changed.weighted else state_files.as_weights(table), relation)
 
 
 def _positional(table: pa.Table, relation: Relation, numbers: tuple[str, ...]) -> pa.Table:
@@ -149,11 +128,3 @@ def _named(table: pa.Table, relation: Relation) -> pa.Table:
     """Returns a table of `state_files` with the names of the relation's columns."""
     names = [column.name for column in relation.columns]
     return table.rename_columns([*names, *table.column_names[len(names) :]])
-
-
-def _with_total(table: pa.Table, total: pa.Array | pa.ChunkedArray) -> pa.Table:
-    return table.set_column(table.column_names.index(TOTAL), TOTAL, total)
-
-
-def _all(number: int, rows: int) -> pa.Array:
-    return pa.repeat(pa.scalar(number, pa.int64()), rows)

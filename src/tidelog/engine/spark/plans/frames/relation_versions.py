@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.storage.scan import encoded, scan_changes, scan_rows
-from tidelog.engine.spark.storage.state_files import Changed, Stored
+from tidelog.engine.spark.storage.state_files import Changed, Stored, value_names
 from tidelog.rules.ir import Relation
 
 
@@ -82,6 +82,6 @@ class RelationVersions:
         return encoded(frame, self.relation)
 
     def _without(self, rows: Any, others: Any) -> Any:
-        values = [f"c{i}" for i in range(len(self.relation.columns))]
+        values = value_names(self.relation)
         # The one row of a relation without columns cannot be both inserted and deleted.
         return rows.join(others, values, "left_anti") if values else rows

@@ -34,24 +34,10 @@ from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES, Key
 from tidelog.engine.spark.plans.tasks.key_filters import joined_columns, write_filters
 from tidelog.engine.spark.plans.tasks.subprogram import TaskProgram, task_program
 from tidelog.engine.spark.plans.tasks.task_context import TaskContext, ship
-from tidelog.engine.spark.plans.tasks.task_inputs import TaskInputs, with_input
+from tidelog.engine.spark.plans.tasks.task_inputs import TaskInputs
+from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.directory import StateDirectory
-from tidelog.engine.spark.storage.state_files import (
-    NUMBERS,
-    TOTAL,
-    Bucket,
-    Changed,
-    Cut,
-    Stored,
-    bucket_from_json,
-    changes_table,
-    negated,
-    read_rows,
-    read_weights,
-    sum_weights,
-    write_bucket,
-    write_whole,
-)
+from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Bucket, Changed, Cut, Stored
 from tidelog.engine.spark.task_errors import describe, revive
 from tidelog.rules.ir import Kind, Relation
 
@@ -133,15 +119,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class BucketRelation:
-    """One bucket of one relation after the epoch, and the file with its changes, if there are any.
+    """One bucket of one relation after the epoch, and its changes, if there are any.
 
     `inspected` is a file with the rows that an `Inspect` has to show.
     """
 
     bucket: Bucket
-    changes: str | None = None
-    inserted: int = 0
-    deleted: int = 0
+    changed: Changed | None = None
     inspected: str | None = None
 
 
@@ -178,16 +162,14 @@ class Workers:
 def run_tasks(spark: Any, job: Job, workers: Workers) -> list[TaskOutcome]:
     """Runs the job's tasks as one Spark job. Returns outcomes by bucket. Raises the first Tidelog error of a task."""
     found: dict[int, TaskOutcome] = {}
+    owners = workers.owners.get(job.segment.relations, [])
+    owners = owners if len(owners) == job.buckets else [None] * job.buckets
     if workers.are_here:
-        owners = workers.owners.get(job.segment.relations, [])
-        owners = owners if len(owners) == job.buckets else [None] * job.buckets
         tasks = max(len(job.bucket_numbers), workers.count)
         found = _run(spark, tasks, partial(_claim_and_answer, ship(job), owners))
     missing = [bucket for bucket in job.bucket_numbers if bucket not in found]
     if missing:
         found |= _run(spark, len(missing), partial(_answer_for, ship(job), missing))
-    owners = workers.owners.get(job.segment.relations, [])
-    owners = owners if len(owners) == job.buckets else [None] * job.buckets
     processes = {bucket: outcome.process for bucket, outcome in found.items()}
     workers.owners[job.segment.relations] = [processes.get(each, owner) for each, owner in enumerate(owners)]
     return [found[bucket] for bucket in job.bucket_numbers]
@@ -217,7 +199,7 @@ def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | No
         # These changes do not change the bucket's rows, but its engine needs them in the relations below.
         operations = [each for missed in job.missed[bucket].changes for each in below.changes(missed)] + operations
     if kept is None and is_touched:
-        own = {name: with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
+        own = {name: state_files.with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
         engine.load({**below.states(job.old), **own})
     relations, strata = _update(job, bucket, engine, operations)
     if kept is not None or is_touched:
@@ -239,23 +221,24 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
     replaced = {name for each in outcome.report.strata if each.strategy in _REPLACING for name in each.relations}
     relations = {}
     for name in job.segment.relations:
+        relation, place = job.relations[name], (job.directory, job.epoch)
         old = job.old_bucket(name, bucket)
         if old is None or name in replaced:
             # Cut otherwise until now, or every number is new: the old files are of no use.
             table = _whole(job, name, engine)
-            written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
+            written = _written_whole(job, name, table)
         else:
             rows, whole = engine.count(name), partial(_whole, job, name, engine)
             touched = engine.state_changes(name).select(_columns(job, name))
-            written = write_bucket(job.directory, job.epoch, name, old, rows, touched, whole)
+            written = state_files.write_bucket(*place, name, old, rows, touched, whole)
             written = _with_keys(job, name, written, touched, old.keys)
         difference = outcome.changes.get(name)
-        if job.relations[name].weighted:
-            relations[name] = _with_weights(job, name, written, engine.weight_changes(name))
-        elif difference is None:
-            relations[name] = BucketRelation(written)
-        else:
-            relations[name] = _with_changes(job, name, written, difference.inserted(), difference.deleted())
+        changed = None
+        if relation.weighted:
+            changed = state_files.write_weights(*place, relation, engine.weight_changes(name))
+        elif difference is not None:
+            changed = state_files.write_changes(*place, relation, difference.inserted(), difference.deleted())
+        relations[name] = BucketRelation(written, changed)
     return _with_inspected(job, relations, engine.inspected()), outcome.report.strata
 
 
@@ -276,21 +259,21 @@ def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) ->
             seen.append(_passing(job, engine))
     relations = {}
     for name in job.segment.relations:
+        relation, place = job.relations[name], (job.directory, job.epoch)
         new = _whole(job, name, engine)
-        written = _with_keys(job, name, write_whole(job.directory, job.epoch, name, new), new, None)
-        values = _columns(job, name)[: -len(NUMBERS)]
-        if job.relations[name].kind is Kind.STREAM:
-            relations[name] = _with_weights(job, name, written, sum_weights([each[0][name] for each in seen], values))
-        elif job.relations[name].weighted:
-            old = read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
-            relations[name] = _with_weights(job, name, written, sum_weights([new, negated(old)], values))
+        written = _written_whole(job, name, new)
+        old = state_files.read_weights(job.directory, relation, job.old.get(name), job.cut(name, bucket))
+        if relation.weighted:
+            is_stream = relation.kind is Kind.STREAM
+            weights = [each[0][name] for each in seen] if is_stream else [new, state_files.negated(old)]
+            difference = state_files.sum_weights(weights, state_files.value_names(relation))
+            changed = state_files.write_weights(*place, relation, difference)
+        elif old.num_rows:
+            changed = state_files.write_changes(*place, relation, _without(new, old), _without(old, new))
         else:
-            old = read_rows(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket))
-            if old.num_rows:
-                relations[name] = _with_changes(job, name, written, _without(new, old), _without(old, new))
-            else:
-                # All rows are inserted: the state file serves as the file of changes.
-                relations[name] = BucketRelation(written, next(iter(written.base), None), new.num_rows)
+            # All rows are inserted: the state file serves as the file of changes.
+            changed = Changed(written.base, new.num_rows, 0) if written.base else None
+        relations[name] = BucketRelation(written, changed)
     return _with_inspected(job, relations, _inspected_in_all(job, [each[1] for each in seen])), outcome.report.strata
 
 
@@ -309,7 +292,7 @@ def _inspected_in_all(job: Job, parts: list[Mapping[str, pa.Table]]) -> dict[str
     found = {}
     for name in {name for part in parts for name in part}:
         tables = [part[name] for part in parts if name in part]
-        values = _columns(job, name)[: -len(NUMBERS)]
+        values = state_files.value_names(job.relations[name])
         if len(tables) > 1 and values:
             both = pa.concat_tables(tables).group_by(values, use_threads=False)
             sums = both.aggregate([(TOTAL, "sum"), ("_rank", "max")]).rename_columns([*values, TOTAL, "_rank"])
@@ -331,10 +314,12 @@ def _with_inspected(
 def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
     """Returns the old files; if the relation was cut otherwise until now, writes its rows in the new cut."""
     old = job.old_bucket(name, bucket)
-    if old is None:
-        table = _old_state(job, bucket, name)
-        old = _with_keys(job, name, write_whole(job.directory, job.epoch, name, table), table, None)
-    return BucketRelation(old)
+    return BucketRelation(_written_whole(job, name, _old_state(job, bucket, name)) if old is None else old)
+
+
+def _written_whole(job: Job, name: str, table: pa.Table) -> Bucket:
+    """Writes the bucket with just these rows, and their filters."""
+    return _with_keys(job, name, state_files.write_whole(job.directory, job.epoch, name, table), table, None)
 
 
 def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | None) -> Bucket:
@@ -346,26 +331,8 @@ def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | N
 
 
 def _old_state(job: Job, bucket: int, name: str) -> pa.Table:
-    return read_weights(job.directory, job.relations[name], job.old.get(name), job.cut(name, bucket), numbers=True)
-
-
-def _with_changes(job: Job, name: str, bucket: Bucket, inserted: pa.Table, deleted: pa.Table) -> BucketRelation:
-    if not inserted.num_rows and not deleted.num_rows:
-        return BucketRelation(bucket)
-    values = _columns(job, name)[: -len(NUMBERS)]
-    file = job.directory.new_name(job.epoch, name, "changes")
-    job.directory.write(file, changes_table(values, inserted, deleted))
-    return BucketRelation(bucket, file, inserted.num_rows, deleted.num_rows)
-
-
-def _with_weights(job: Job, name: str, bucket: Bucket, delta: pa.Table) -> BucketRelation:
-    """Writes the changes of a weighted relation: `delta` has the changes of weights."""
-    if not delta.num_rows:
-        return BucketRelation(bucket)
-    file = job.directory.new_name(job.epoch, name, "changes")
-    job.directory.write(file, delta)
-    more = sum(weight > 0 for weight in delta[TOTAL].to_pylist())
-    return BucketRelation(bucket, file, more, delta.num_rows - more)
+    cut = job.cut(name, bucket)
+    return state_files.read_weights(job.directory, job.relations[name], job.old.get(name), cut, numbers=True)
 
 
 def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
@@ -379,7 +346,7 @@ def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _columns(job: Job, name: str) -> list[str]:
-    return [*(f"c{i}" for i in range(len(job.relations[name].columns))), *NUMBERS]
+    return [*state_files.value_names(job.relations[name]), *NUMBERS]
 
 
 def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
@@ -441,7 +408,11 @@ def _read_answer(text: str) -> TaskOutcome:
     if "error" in value:
         raise revive(value["error"])
     relations = {
-        name: BucketRelation(**{**found, "bucket": bucket_from_json(found["bucket"])})
+        name: BucketRelation(
+            state_files.bucket_from_json(found["bucket"]),
+            state_files.changed_from_json(found["changed"]),
+            found["inspected"],
+        )
         for name, found in value["relations"].items()
     }
     strata = tuple(

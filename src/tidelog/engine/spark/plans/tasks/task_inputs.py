@@ -14,7 +14,7 @@ from tidelog.engine.interface import Operation
 from tidelog.engine.spark.plans.tasks.subprogram import Share, TaskProgram
 from tidelog.engine.spark.storage.bucket import rows_of_bucket
 from tidelog.engine.spark.storage.directory import StateDirectory
-from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, read_changes, read_weights, signed_rows
+from tidelog.engine.spark.storage.state_files import Changed, Stored, as_facts, read_changes, read_weights, signed_rows
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.stored import stored_schema
 
@@ -56,14 +56,9 @@ class TaskInputs:
 
     def states(self, stored: Mapping[str, Stored]) -> dict[str, pa.Table]:
         """Returns all rows, with the numbers of input facts, in the form of `LocalEngine.load`."""
-        states = {}
-        for share, rows in self._rows(stored):
-            values = [rows.column(name) for name in rows.column_names if name != TOTAL]
-            rank, count = (pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows) for number in (0, 1))
-            numbers = [rank, count, rows[TOTAL] if self._relations[share.relation].weighted else count]
-            names = [*(f"c{i}" for i in range(len(values))), "_rank", "_count", TOTAL]
-            states[share.name] = with_input(pa.Table.from_arrays([*values, *numbers], names=names), True)
-        return states
+        return {
+            share.name: as_facts(rows, self._relations[share.relation].weighted) for share, rows in self._rows(stored)
+        }
 
     def _rows(self, stored: Mapping[str, Stored]) -> list[tuple[Share, pa.Table]]:
         known: dict[str, pa.Table] = {}
@@ -83,11 +78,6 @@ class TaskInputs:
         schema = stored_schema(self._task.program.relations[share.name])
         chosen = rows.select(schema.names)
         return chosen.cast(schema) if schema.names else chosen
-
-
-def with_input(table: pa.Table, is_input: bool) -> pa.Table:
-    """Returns the table with a column that is True for input facts."""
-    return table.append_column("_input", pa.repeat(pa.scalar(is_input), table.num_rows))
 
 
 def _part(table: pa.Table, share: Share) -> pa.Table:
