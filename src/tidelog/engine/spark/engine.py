@@ -37,6 +37,7 @@ from tidelog.engine.interface import (
     Row,
 )
 from tidelog.engine.marks import Marks, marked
+from tidelog.engine.spark import session
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.cancellation import Cancellation
 from tidelog.engine.spark.epoch.changes import SparkChanges, fitted
@@ -56,16 +57,6 @@ from tidelog.engine.spark.plans.tasks.task import Workers
 from tidelog.engine.spark.plans.tasks.task_context import TaskContext, without_keys
 from tidelog.engine.spark.queries.lookup import lookup
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
-from tidelog.engine.spark.session import (
-    LazySession,
-    active_session,
-    is_on_one_machine,
-    is_started,
-    local_session,
-    parallel_tasks,
-    require_pyspark,
-    require_running,
-)
 from tidelog.engine.spark.storage.directory import StateDirectory, temporary_directory
 from tidelog.engine.spark.storage.manifest import Basis, Manifest
 from tidelog.engine.spark.storage.publish import Published
@@ -131,22 +122,23 @@ class SparkEngine:
         auto: bool = False,
     ) -> None:
         if not auto:
-            require_pyspark()
+            session.require_pyspark()
         self._asked = asked or Maintenance()
         self._plans = dict(plans or {})
         self._base, self._rules = base, rules
-        self._placement = Placement(lambda: self._workers.count, lambda: is_started(self._spark)) if auto else None
+        self._placement: Placement | None = None
         if auto:
             self.name = "auto"
+            self._placement = Placement(lambda: self._workers.count, lambda: session.is_started(self._spark))
         if spark is None:
-            spark = (active_session() or LazySession()) if auto else local_session()
-        elif not isinstance(spark, LazySession):
-            require_running(spark)
+            spark = (session.active_session() or session.LazySession()) if auto else session.local_session()
+        elif not isinstance(spark, session.LazySession):
+            session.require_running(spark)
         self._spark = spark
         self._is_temporary = path is None
         self._directory = temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(
-            parallel_tasks(self._spark), is_on_one_machine(self._spark) and self._directory.is_local
+            session.parallel_tasks(self._spark), session.is_on_one_machine(self._spark) and self._directory.is_local
         )
         self._buckets = buckets or self._workers.count
         self._basis = basis or Basis()

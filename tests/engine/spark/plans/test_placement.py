@@ -75,7 +75,7 @@ def test_without_a_session_none_is_made_before_it_is_needed(monkeypatch: pytest.
         raise AssertionError("a session was made")
 
     monkeypatch.setattr("tidelog.engine.spark.session.local_session", refuse)
-    monkeypatch.setattr("tidelog.engine.spark.engine.active_session", lambda: None)
+    monkeypatch.setattr("tidelog.engine.spark.session.active_session", lambda: None)
     with tidelog.compile(REACH).open("auto") as db:
         with db.transaction() as tx:
             tx.insert("Edge", [(1, 2), (2, 3)])

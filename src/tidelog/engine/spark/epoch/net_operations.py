@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.set_relation import count_changes
 from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.directory import plain
-from tidelog.engine.spark.storage.scan import scan_files, scan_rows
+from tidelog.engine.spark.storage.scan import scan_files, scan_rows, union
 from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored
 from tidelog.rules.ir import Relation
 
@@ -106,8 +105,7 @@ def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: b
 
 
 def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | None:
-    frames = [_checked(target, place, operation) for place, operation in enumerate(operations)]
-    writes = reduce(lambda left, right: left.unionByName(right), frames)
+    writes = union(_checked(target, place, operation) for place, operation in enumerate(operations))
     bad, is_bad = f.max(_BAD).alias(_BAD), f.col(_BAD).isNotNull()
     by_row = writes.groupBy(*target.values)
     if target.relation.weighted:

@@ -134,14 +134,14 @@ class Epoch:
             recompute = self.recompute_all or (self._is_recomputed(segment) and other is None)
             inputs = StratumInputs(self.old, self.view, self.changed, self.watch, recompute, other or UNCHANGED_RULES)
             self.watch.on_round = partial(self.attempt.begin, segment.relations)
-            outcome = run_frames(self.attempt, segment, self.relations, inputs, self.frames)
+            outcome, report = run_frames(self.attempt, segment, self.relations, inputs, self.frames)
             for name, stored in outcome.stored.items():
                 self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
             if outcome.state is not None:
                 self.states[segment.relations] = outcome.state
             self.view.update(outcome.stored)
             self.changed.update(outcome.changed)
-            self.reports.append(outcome.report)
+            self.reports.append(report)
             return
         started = perf_counter()
         job = self._job(segment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tidelog.maintain.profile import Cost, Profile, RelationProfile, StratumProfile
 from tidelog.maintain.report import EpochReport
@@ -20,7 +21,7 @@ class Profiler:
         """Adds the costs of a committed epoch."""
         self._last_seconds = report.seconds
         self._total_seconds += report.seconds
-        self._strata = {relations: _at_rest(each) for relations, each in self._strata.items()}
+        self._strata = {relations: replace(each, last=Cost()) for relations, each in self._strata.items()}
         for each in report.strata:
             cost = Cost(each.instances, each.seconds)
             before = self._strata.get(each.relations)
@@ -33,7 +34,3 @@ class Profiler:
         """Returns all costs so far; `rows` and `sizes`, in bytes, are those of the relations now."""
         relations = tuple(RelationProfile(name, count, sizes.get(name, 0)) for name, count in rows.items())
         return Profile(epoch, self._last_seconds, self._total_seconds, tuple(self._strata.values()), (), relations, ())
-
-
-def _at_rest(stratum: StratumProfile) -> StratumProfile:
-    return StratumProfile(stratum.relations, stratum.strategy, stratum.rounds, stratum.epochs, Cost(), stratum.total)

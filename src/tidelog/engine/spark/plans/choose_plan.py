@@ -25,7 +25,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.spark.plans.pivot import Decomposition, find_pivots
 from tidelog.engine.spark.plans.placement import Placement, Relations
 from tidelog.engine.spark.plans.split_inputs import split_inputs
-from tidelog.engine.spark.strategies.circuit.words import types_of, without_words
+from tidelog.engine.spark.strategies.circuit.words import has_words
 from tidelog.rules.ir import Relation, RuleProgram, Stratum
 
 SINGLE_TASK_ROWS = 200_000
@@ -132,7 +132,8 @@ class Chooser:
         if request is not None:
             pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
             return Segment((stratum,), request, pivots, "it is requested by `plans=`", is_requested=True)
-        if self._circuit and self._takes_frames(stratum) and self._has_words(stratum):
+        has_rule_rows = self._circuit and has_words(stratum, stratum.rules, self._program.relations)
+        if has_rule_rows and self._takes_frames(stratum):
             return Segment((stratum,), Plan.FRAMES, {}, "the circuit joins rules, as rows, with facts")
         if size <= limit:
             return Segment((stratum,), Plan.SINGLE_TASK, {}, f"{size:,} rows are few enough for one task")
@@ -180,9 +181,6 @@ class Chooser:
             or rule.head.relation in inspected
             for rule in stratum.rules
         )
-
-    def _has_words(self, stratum: Stratum) -> bool:
-        return without_words(types_of(stratum, stratum.rules, self._program.relations)) is None
 
     def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
         names = tuple(name for stratum in strata for name in stratum.relations)

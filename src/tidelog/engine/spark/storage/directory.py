@@ -46,7 +46,7 @@ class StateDirectory:
 
     def __init__(self, address: str) -> None:
         self.address = address if is_address(address) else str(Path(address).absolute())
-        self.remove: Callable[[], object] = _keep
+        self.remove: Callable[[], object] = lambda: None  # a directory that a user named is the user's
 
     @classmethod
     def temporary(cls) -> StateDirectory:
@@ -292,10 +292,6 @@ def _unusable(address: str, error: Exception) -> UsageError:
         help="addresses begin with `file:`, `hdfs:`, `viewfs:`, `s3:` (or `s3a:`), `gs:` or `abfs:`; HDFS needs libhdfs"
         " and CLASSPATH, and stores need their credentials, in the driver and in all tasks",
     )
-
-
-def _keep() -> None:
-    """Does nothing: a directory that a user named is the user's."""
 
 
 def plain(table: pa.Table) -> pa.Table:

@@ -6,7 +6,8 @@ to look into the files first would be a job of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from tidelog.engine.spark import column_functions as f
@@ -64,6 +65,11 @@ def encoded(frame: Any, relation: Relation, more: Sequence[str] = ()) -> Any:
 def named(frame: Any, relation: Relation, definitions: Definitions, *more: str) -> Any:
     """Returns a scanned frame as users see it, with the column names of the program."""
     return shown(frame, relation, definitions).toDF(*(column.name for column in relation.columns), *more)
+
+
+def union(frames: Iterable[Any]) -> Any:
+    """Returns the rows of all frames, at least one, that have the same columns."""
+    return reduce(lambda left, right: left.unionByName(right), frames)
 
 
 def scan_files(spark: Any, directory: StateDirectory, relation: Relation, files: Sequence[str]) -> Any:

@@ -90,10 +90,8 @@ class _Once:
     def inside_events(self) -> Any:
         return Events(self._frame, 1_000_000)
 
-    def inside_front(self) -> Any:
+    def inside(self, *, is_front: bool) -> Any:
         return self._frame
-
-    inside_behind = inside_front
 
 
 def plan_of(rules: int, way: str, spark: Any) -> str:

@@ -181,17 +181,11 @@ class _Round:
     def inside_events(self) -> Events | None:
         return Events(self.bootstrap.new, self.batch) if self.bootstrap.segments else None
 
-    def inside_front(self) -> Any:
-        return self.bootstrap.known
-
-    def inside_behind(self) -> Any:
-        return self.bootstrap.known_before
+    def inside(self, *, is_front: bool) -> Any:
+        return self.bootstrap.known if is_front else self.bootstrap.known_before
 
     def events(self, relation: str, negated: bool) -> Events | None:
         return None
 
-    def front(self, relation: str, negated: bool) -> Any:
-        return self.bootstrap.below[relation].after
-
-    def behind(self, relation: str, negated: bool) -> Any:
+    def rows(self, relation: str, negated: bool, *, is_front: bool) -> Any:
         return self.bootstrap.below[relation].after

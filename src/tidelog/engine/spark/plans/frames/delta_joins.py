@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, Protocol
 
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL, RANK, rule_frame
 from tidelog.engine.spark.plans.frames.packed_rows import PackedRows
 from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
+from tidelog.engine.spark.storage.scan import union
 from tidelog.rules.ir import Atom, Negative, Positive, Rule, Stratum, Variable
 
 SMALL_DELTA = 20_000
@@ -52,20 +52,14 @@ class Reading(Protocol):
     def inside_events(self) -> Events | None:
         """Returns the rows of the stratum that this wave inserts or deletes; None if there are none."""
 
-    def inside_front(self) -> Any:
-        """Returns the rows of the stratum that a literal in front of the event reads."""
-
-    def inside_behind(self) -> Any:
-        """Returns the rows of the stratum that a literal behind the event reads."""
+    def inside(self, *, is_front: bool) -> Any:
+        """Returns the rows of the stratum that a literal in front of the event reads, or one behind it."""
 
     def events(self, relation: str, negated: bool) -> Events | None:
         """Returns the rows of a relation below that this wave inserts or deletes; None if there are none."""
 
-    def front(self, relation: str, negated: bool) -> Any:
-        """Returns the rows of a relation below that a literal in front of the event reads."""
-
-    def behind(self, relation: str, negated: bool) -> Any:
-        """Returns the rows of a relation below that a literal behind the event reads."""
+    def rows(self, relation: str, negated: bool, *, is_front: bool) -> Any:
+        """Returns the rows of a relation below that a literal in front of the event reads, or one behind it."""
 
 
 class Finder(Protocol):
@@ -102,7 +96,7 @@ class Joins:
             positions = positions_of(rule)
             frames = {place: self._read(reading, atom, negated, True) for place, atom, negated in positions}
             parts.append(self._heads(rule, frames))
-        return together(parts, self._packed)
+        return union(parts) if parts else self._packed.empty([LEVEL])
 
     def arrange(self, below: Mapping[str, RelationVersions]) -> Mapping[str, RelationVersions]:
         """Spreads the relations below so that their rows are where rows of the stratum look for them."""
@@ -141,9 +135,8 @@ class Joins:
 
     def _read(self, reading: Reading, atom: Atom, negated: bool, is_front: bool) -> Any:
         if atom.relation in reading.below:
-            return (reading.front if is_front else reading.behind)(atom.relation, negated)
-        rows = reading.inside_front() if is_front else reading.inside_behind()
-        return self._packed.unpack(rows, atom.relation, [RANK])
+            return reading.rows(atom.relation, negated, is_front=is_front)
+        return self._packed.unpack(reading.inside(is_front=is_front), atom.relation, [RANK])
 
     def _heads(self, rule: Rule, frames: dict[int, Any], delta: int | None = None, is_small: bool = False) -> Any:
         own = self._stratum.relations
@@ -160,13 +153,6 @@ def positions_of(rule: Rule) -> list[tuple[int, Atom, bool]]:
         for place, literal in enumerate(rule.body)
         if isinstance(literal, Positive | Negative)
     ]
-
-
-def together(parts: Sequence[Any], packed: PackedRows) -> Any:
-    """Returns all heads in one frame."""
-    if not parts:
-        return packed.empty([LEVEL])
-    return reduce(lambda left, right: left.unionByName(right), parts)
 
 
 def _probed(stratum: Stratum, relation: str) -> tuple[int, ...]:

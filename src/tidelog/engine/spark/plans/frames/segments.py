@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
+from tidelog.engine.spark.storage.scan import union
 
 FAN = 4
 """The number of segments of one size that become one."""
@@ -110,4 +110,4 @@ class Segments:
 
 
 def _together(segments: Sequence[_Segment]) -> Any:
-    return reduce(lambda left, right: left.unionByName(right), (segment.rows for segment in segments))
+    return union(segment.rows for segment in segments)

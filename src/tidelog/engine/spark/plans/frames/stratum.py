@@ -7,9 +7,8 @@ way writes its result: base files for all rows, or the touched rows, which the d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
@@ -28,19 +27,11 @@ from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.plans.frames.state_cache import CACHED_STATE_ROWS, StateCache, StateFrame
 from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, WAS, WAVE_WORK, RankedUpdate, RuleDelta
 from tidelog.engine.spark.plans.frames.write_state import Written, write_parts
-from tidelog.engine.spark.storage.scan import encoded, scan_rows
-from tidelog.engine.spark.storage.state_files import (
-    DELTA_SHARE,
-    NUMBERS,
-    TOTAL,
-    Bucket,
-    Changed,
-    Stored,
-    read_state,
-    write_delta,
-)
+from tidelog.engine.spark.storage import state_files
+from tidelog.engine.spark.storage.scan import encoded, scan_rows, union
+from tidelog.engine.spark.storage.state_files import DELTA_SHARE, NUMBERS, TOTAL, Bucket, Changed, Stored
 from tidelog.engine.spark.strategies.circuit.finder import Circuit
-from tidelog.engine.spark.strategies.circuit.words import types_of, without_words
+from tidelog.engine.spark.strategies.circuit.words import has_words
 from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.maintain.epoch import maintain
 from tidelog.maintain.limits import Watch
@@ -82,13 +73,12 @@ class FramesOutcome:
 
     stored: Mapping[str, Stored]
     changed: Mapping[str, Changed]
-    report: StratumReport
     state: StateFrame | None
 
 
 def run_frames(
     attempt: Attempt, segment: Segment, relations: Mapping[str, Relation], inputs: StratumInputs, frames: Frames
-) -> FramesOutcome:
+) -> tuple[FramesOutcome, StratumReport]:
     """Brings the segment's only stratum to the new epoch."""
     (stratum,) = segment.strata
     owned = [inputs.old.get(name) for name in stratum.relations]
@@ -105,7 +95,7 @@ def run_frames(
     return _run(FramesStratum(attempt, segment, relations, inputs, None, frames.strategy), frames)
 
 
-def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
+def _run(stratum: FramesStratum, frames: Frames) -> tuple[FramesOutcome, StratumReport]:
     watch = stratum.watch
     with within_deadline(stratum.attempt, watch, stratum.stratum), loop_settings(stratum.attempt.spark), spark_errors():
         try:
@@ -116,14 +106,13 @@ def _run(stratum: FramesStratum, frames: Frames) -> FramesOutcome:
             stratum.tidy()
     assert stratum.outcome is not None
     segment = stratum.segment
-    report = replace(
+    return stratum.outcome, replace(
         report,
         place=segment.plan.value,
         reason=f"{report.reason}; {segment.reason}",
         impact=report.instances / max(stratum.instances_before, 1),
         by_round=stratum.by_round,
     )
-    return replace(stratum.outcome, report=report)
 
 
 class FramesStratum:
@@ -179,7 +168,7 @@ class FramesStratum:
     def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
         """Returns the finder of rule instances, and the name of its strategy."""
         spark, rules = self.attempt.spark, (*self.stratum.rules, *self._inputs.rule_delta.removed)
-        if strategy == "circuit" and without_words(types_of(self.stratum, rules, self._relations)) is None:
+        if strategy == "circuit" and has_words(self.stratum, rules, self._relations):
             return Circuit(spark, self.stratum, self._packed, self._relations, rules), "circuit"
         return Joins(spark, self.stratum, self._packed), "elastic"
 
@@ -289,11 +278,15 @@ class FramesStratum:
     def _loaded(self) -> StateFrame:
         """Returns the state of the last epoch, read from its files if it is not cached."""
         if self._state is None:
-            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
-            rows = cut(self._packed.spread(reduce(lambda left, right: left.unionByName(right), scans)))
+            rows = cut(self._scanned([*self._packed.keys, *NUMBERS]))
             (found,) = rows.agg(f.count(f.lit(1)), f.sum(TOTAL), f.max(NUMBERS[0])).collect()
             self._state = StateFrame(rows, found[0], found[1] or 0, found[2] or 0, made=[rows])
         return self._state
+
+    def _scanned(self, columns: Sequence[str]) -> Any:
+        """Returns all rows of the last epoch, spread by their hash, with these columns."""
+        scans = (self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True))
+        return self._packed.spread(union(scan.select(*columns) for scan in scans))
 
     def _scan(self, name: str, stored: Stored | None) -> Any:
         numbers = stored is not None and stored.counted
@@ -307,13 +300,7 @@ class FramesStratum:
         if not self.row_count:
             return new
         keys = self._packed.keys
-        if self._state is not None:
-            old = self._state.rows
-        else:
-            scans = [self._scan(name, stored) for name, stored in zip(self.relations, self._old, strict=True)]
-            old = self._packed.spread(
-                reduce(lambda left, right: left.unionByName(right), [s.select(*keys) for s in scans])
-            )
+        old = self._scanned(keys) if self._state is None else self._state.rows
         old = old.select(*keys, *(long(0).alias(name) for name in NUMBERS), long(1).alias(WAS))
         return new.unionByName(old).groupBy(*keys).agg(*(f.max(name).alias(name) for name in (*NUMBERS, WAS)))
 
@@ -368,16 +355,13 @@ class FramesStratum:
         if written.files:
             changed = written.changed
             rows = old.rows + (changed.inserted - changed.deleted if changed is not None else 0)
-            table = read_state(self.attempt.directory, self._relations[name], written.files)
-            old = write_delta(self.attempt.directory, self.attempt.epoch, name, old, rows, table)
+            table = state_files.read_state(self.attempt.directory, self._relations[name], written.files)
+            old = state_files.write_delta(self.attempt.directory, self.attempt.epoch, name, old, rows, table)
         return Stored(self.attempt.label, counted=True, column=None, buckets=(old,))
 
     def _finish(self, stored: Mapping[str, Stored], written: Mapping[str, Written], state: StateFrame | None) -> None:
         changed = {name: each.changed for name, each in written.items() if each.changed is not None}
-        unknown = StratumReport(
-            relations=self.relations, strategy="", place="", reason="", rounds=0, instances=0, seconds=0.0
-        )
-        self.outcome = FramesOutcome(stored, changed, unknown, state)
+        self.outcome = FramesOutcome(stored, changed, state)
 
 
 def _read_below(rule_delta: RuleDelta, stratum: Stratum) -> list[str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.epoch.deadline import check_round, check_rows
@@ -294,33 +294,37 @@ class _Wave:
     waves: RankedUpdate
     wave: int
     batch: int
+    name: ClassVar[str]
+    entered: ClassVar[str]
+    """The number of the overlay that has the wave of a row."""
 
     @property
     def below(self) -> Mapping[str, RelationVersions]:
         return self.waves.below
+
+    @property
+    def steady(self) -> str | None:
+        return self.name if self.wave else None
+
+    def inside_events(self) -> Events | None:
+        waves = self.waves
+        return Events(waves.overlay.filter(f.col(self.entered) == self.wave), self.batch) if self.wave else None
 
 
 @dataclass(frozen=True, slots=True)
 class _RetractWave(_Wave):
     """The `Reading` of a RETRACT wave: the rows not dead by now in front of an event, not dead before behind it."""
 
+    name, entered = "retract", DEAD
+
     @property
     def inside_rows(self) -> int:
         return self.waves.rows
 
-    @property
-    def steady(self) -> str | None:
-        return "retract" if self.wave else None
-
-    def inside_events(self) -> Events | None:
+    def inside(self, *, is_front: bool) -> Any:
         waves = self.waves
-        return Events(waves.overlay.filter(f.col(DEAD) == self.wave), self.batch) if self.wave else None
-
-    def inside_front(self) -> Any:
-        return self.waves.alive()
-
-    def inside_behind(self) -> Any:
-        waves = self.waves
+        if is_front:
+            return waves.alive()
         if self.wave <= 1:
             return waves.state
         return waves._without(waves.state, waves.overlay.filter(f.col(DEAD) < self.wave))
@@ -328,55 +332,40 @@ class _RetractWave(_Wave):
     def events(self, relation: str, negated: bool) -> Events | None:
         return None if self.wave else _changes(self.below[relation], deleted=not negated)
 
-    def front(self, relation: str, negated: bool) -> Any:
-        return self.below[relation].either if negated else self.below[relation].kept
-
-    def behind(self, relation: str, negated: bool) -> Any:
-        return self.front(relation, negated) if self.wave else self.below[relation].before
+    def rows(self, relation: str, negated: bool, *, is_front: bool) -> Any:
+        below = self.below[relation]
+        if not is_front and not self.wave:
+            return below.before
+        return below.either if negated else below.kept
 
 
 @dataclass(frozen=True, slots=True)
 class _InsertWave(_Wave):
     """The `Reading` of an INSERT wave: the rows there by now in front of an event, there before behind it."""
 
+    name, entered = "insert", IN
+
     @property
     def inside_rows(self) -> int:
         return self.waves.rows + self.waves.touched
 
-    @property
-    def steady(self) -> str | None:
-        return "insert" if self.wave else None
-
-    def inside_events(self) -> Events | None:
-        waves = self.waves
-        return Events(waves.overlay.filter(f.col(IN) == self.wave), self.batch) if self.wave else None
-
-    def inside_front(self) -> Any:
-        return self._there(self.wave)
-
-    def inside_behind(self) -> Any:
-        return self._there(self.wave - 1)
-
-    def events(self, relation: str, negated: bool) -> Events | None:
-        return None if self.wave else _changes(self.below[relation], deleted=negated)
-
-    def front(self, relation: str, negated: bool) -> Any:
-        return self.below[relation].after
-
-    def behind(self, relation: str, negated: bool) -> Any:
-        below = self.below[relation]
-        if self.wave:
-            return below.after
-        return below.either if negated else below.kept
-
-    def _there(self, last: int) -> Any:
-        """Returns the rows that did not die and those inserted up to the wave `last`."""
-        waves = self.waves
+    def inside(self, *, is_front: bool) -> Any:
+        """Returns the rows that did not die and those inserted up to this wave, or up to the one before."""
+        waves, last = self.waves, self.wave if is_front else self.wave - 1
         columns = [*waves.packed.keys, RANK]
         alive = waves.alive().select(*columns)
         if waves.overlay is None or last < 1:
             return alive
         return alive.unionByName(waves.overlay.filter(f.col(IN) <= last).select(*columns))
+
+    def events(self, relation: str, negated: bool) -> Events | None:
+        return None if self.wave else _changes(self.below[relation], deleted=negated)
+
+    def rows(self, relation: str, negated: bool, *, is_front: bool) -> Any:
+        below = self.below[relation]
+        if is_front or self.wave:
+            return below.after
+        return below.either if negated else below.kept
 
 
 def _changes(versions: RelationVersions, *, deleted: bool) -> Events | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import from_frame
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.spark.storage.scan import union
 from tidelog.engine.spark.storage.state_files import NUMBERS, TOTAL, Changed
 from tidelog.rules.ir import Relation
 
@@ -69,7 +70,7 @@ def write_parts(
     for name, frame in frames.items():
         write = partial(_write, attempt.directory, attempt.epoch, name, len(relations[name].columns), with_deleted)
         answers.append(_decoded(frame, relations[name]).mapInArrow(write, "answer string"))
-    found = reduce(lambda left, right: left.unionByName(right), answers).collect()
+    found = union(answers).collect()
     parts = [Part(**json.loads(row[0])) for row in found]
     if not all(part.sound for part in parts):
         names = ", ".join(frames)

@@ -34,10 +34,8 @@ class KeyFilter:
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> KeyFilter:
         """Makes a filter of the values of a stored column, with room for as many again."""
-        distinct = len(column.unique())
-        size = _LEAST_BITS
-        while size < min(_BITS_PER_VALUE * distinct, _MOST_BITS):
-            size *= 2
+        wanted = min(_BITS_PER_VALUE * len(column.unique()), _MOST_BITS)
+        size = max(_LEAST_BITS, 1 << (wanted - 1).bit_length())
         return cls(np.zeros(size, dtype=np.bool_)).with_values(column)
 
     def with_values(self, column: pa.ChunkedArray) -> KeyFilter:

@@ -17,7 +17,6 @@ one of `UNITS` rows, so that the plan is a chain: nothing is computed twice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 from tidelog.engine.spark.plans.frames.cut_lineage import cut, release
@@ -25,6 +24,7 @@ from tidelog.engine.spark.plans.frames.delta_joins import SMALL_DELTA, Reading, 
 from tidelog.engine.spark.plans.frames.join_rule import LEVEL
 from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
 from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
+from tidelog.engine.spark.storage.scan import union
 from tidelog.engine.spark.strategies.circuit.python_step import run_steps
 from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
 from tidelog.engine.spark.strategies.circuit.words import Words, facts_inside, facts_of, heads_inside, types_of
@@ -188,14 +188,14 @@ class Circuit:
             parts.append(self._kept(rows, reading, reading.steady))
         else:
             parts += [self._below(rows, reading, *each) for each in below]
-        return reduce(lambda left, right: left.unionByName(right), parts)
+        return union(parts)
 
     def _inside(self, reading: Reading, side: Side) -> Any:
-        if side is Side.EVENT:
-            events = reading.inside_events()
-            assert events is not None
-            return events.rows
-        return reading.inside_front() if side is Side.FRONT else reading.inside_behind()
+        if side is not Side.EVENT:
+            return reading.inside(is_front=side is Side.FRONT)
+        events = reading.inside_events()
+        assert events is not None
+        return events.rows
 
     def _below(self, rows: RuleRows, reading: Reading, relation: str, negated: bool, side: Side) -> Any:
         """Returns rows of a relation below, as facts."""
@@ -204,7 +204,7 @@ class Circuit:
             assert events is not None
             frame = events.rows
         else:
-            frame = (reading.front if side is Side.FRONT else reading.behind)(relation, negated)
+            frame = reading.rows(relation, negated, is_front=side is Side.FRONT)
         columns = facts_of(self._relations[relation], self._words, rows.columns)
         return frame.selectExpr(f"{rows.code(relation, negated)} as code", f"{int(side)} as sides", *columns)
 
@@ -220,7 +220,7 @@ class Circuit:
                 if each[0] not in self._packed.members
             }
             parts = [self._below(rows, reading, *each) for each in sorted(wanted)]
-            self._steady[key] = cut(reduce(lambda left, right: left.unionByName(right), parts))
+            self._steady[key] = cut(union(parts))
         return self._steady[key]
 
     def _units(self, rows: RuleRows) -> Any:

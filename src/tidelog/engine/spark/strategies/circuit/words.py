@@ -143,6 +143,6 @@ def types_of(stratum: Stratum, rules: Iterable[Rule], relations: Mapping[str, Re
     return types
 
 
-def without_words(types: Iterable[Type]) -> Type | None:
-    """Returns a type whose values have no words, if there is one."""
-    return next((each for each in types if frame_type(each) == "double"), None)
+def has_words(stratum: Stratum, rules: Iterable[Rule], relations: Mapping[str, Relation]) -> bool:
+    """True if all values that rules of a stratum join, compute and derive have words."""
+    return all(frame_type(each) != "double" for each in types_of(stratum, rules, relations))
