@@ -129,7 +129,8 @@ def test_what_runs_now_is_told_on_a_terminal_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tidelog.bench.run._record", lambda _: {"cases": [], "checks": []})
-    monkeypatch.setattr("tidelog.bench.registry.BENCHMARKS", (Benchmark("quick", "nothing", "none", (), _talkative),))
+    monkeypatch.setattr("tidelog.bench.registry.BENCHMARKS", (Benchmark("quick", "nothing", "none", ()),))
+    monkeypatch.setattr(Benchmark, "run", lambda _, settings: _talkative(settings))
     assert main(["bench", "run", "quick", "--json", "-"]) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

@@ -7,11 +7,12 @@ a `Case`; a benchmark checks its results before it returns its cases, so that no
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import InternalError
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from tidelog.database.transactions.transaction import Transaction
     from tidelog.engine.interface import EpochReport
 
 PROGRAMS = Path(__file__).with_name("programs")
 Tables = Mapping[str, "pa.Table"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,6 @@ class Case:
     seconds: tuple[float, ...]
     who: str = "tidelog"
     rows: int | None = None
-    note: str = ""
 
     @property
     def median(self) -> float:
@@ -64,6 +66,21 @@ class Outcome:
     memory_mb: dict[str, dict[str, float]] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
 
+    def check(self, what: str, found: object, expected: object) -> None:
+        """Notes that the two are equal. Raises InternalError if they are not."""
+        self.checks.append(require_equal(what, found, expected))
+
+    def case(
+        self, group: str, name: str, seconds: Iterable[float], who: str = "tidelog", rows: int | None = None
+    ) -> Case:
+        """Adds a case, and returns it."""
+        self.cases.append(Case(group, name, tuple(seconds), who, rows))
+        return self.cases[-1]
+
+    def ratio(self, group: str, name: str, slower: Case, faster: Case) -> None:
+        """Adds the quotient of two medians."""
+        self.ratios.append(Ratio(group, name, slower.median / faster.median))
+
 
 class Subject:
     """A database of a benchmark program, or of a program text. With the strategy "update" the switch never gives up."""
@@ -74,31 +91,33 @@ class Subject:
         compiled = tidelog.compile(program if "\n" in program else PROGRAMS / f"{program}.dl")
         self._db = compiled.open(strategy=strategy, threads=threads)
         self.report: EpochReport | None = None
-        self.cpu_seconds = 0.0
+        self.seconds = self.cpu_seconds = 0.0
 
     def change(self, inserts: Tables | None = None, deletes: Tables | None = None) -> float:
         """Returns the seconds of one transaction, deletes first. `cpu_seconds` has those of the processor."""
-        started, on_processor = perf_counter(), process_time()
-        with self._db.transaction() as transaction:
+        with self._timed() as transaction:
             for relation, rows in (deletes or {}).items():
                 transaction.delete(relation, rows)
             for relation, rows in (inserts or {}).items():
                 transaction.insert(relation, rows)
-        taken, self.cpu_seconds = perf_counter() - started, process_time() - on_processor
-        self.report = transaction.report
-        return taken
+        return self.seconds
 
     def change_rules(self, add: str = "", remove: str = "") -> float:
         """Returns the seconds of one transaction that changes rules."""
-        started, on_processor = perf_counter(), process_time()
-        with self._db.transaction() as transaction:
+        with self._timed() as transaction:
             if add:
                 transaction.add_rules(add)
             if remove:
                 transaction.remove_rules(remove)
-        taken, self.cpu_seconds = perf_counter() - started, process_time() - on_processor
+        return self.seconds
+
+    @contextmanager
+    def _timed(self) -> Iterator[Transaction]:
+        started, on_processor = perf_counter(), process_time()
+        with self._db.transaction() as transaction:
+            yield transaction
+        self.seconds, self.cpu_seconds = perf_counter() - started, process_time() - on_processor
         self.report = transaction.report
-        return taken
 
     @property
     def instances(self) -> int:
@@ -119,6 +138,9 @@ class Subject:
     def count(self, relation: str) -> int:
         return len(self._db.relation(relation))
 
+    def counts(self, relations: Iterable[str]) -> dict[str, int]:
+        return {relation: self.count(relation) for relation in relations}
+
     def table(self, relation: str) -> pa.Table:
         return self._db.relation(relation).to_arrow()
 
@@ -136,6 +158,15 @@ def warm(program: str, tables: Tables, strategies: Sequence[str] = ("elastic", "
             subject.change(deletes={name: rows})
             subject.change(inserts={name: rows})
         subject.close()
+
+
+def counts_of(program: str, tables: Tables, relations: Iterable[str]) -> dict[str, int]:
+    """Returns the rows of some relations in a database that is given these facts at once."""
+    subject = Subject(program)
+    subject.change(inserts=tables)
+    counts = subject.counts(relations)
+    subject.close()
+    return counts
 
 
 def touch_memory(program: str, tables: Tables, threads: int | None) -> None:
@@ -169,5 +200,22 @@ def require_equal(what: str, found: object, expected: object) -> str:
     return f"{what}: {found:,}" if isinstance(found, int) else f"{what}: equal"
 
 
-def ratio_of(group: str, name: str, slower: Case, faster: Case) -> Ratio:
-    return Ratio(group, name, slower.median / faster.median)
+@contextmanager
+def spark_session() -> Iterator[Any]:
+    """Yields the Spark session of this process, or a local one that is stopped after the block."""
+    from tidelog.engine.spark.session import active_session, local_session
+
+    is_ours = active_session() is None
+    session = local_session()
+    try:
+        yield session
+    finally:
+        if is_ours:
+            session.stop()
+
+
+def timed(run: Callable[[], T]) -> tuple[float, T]:
+    """Returns the seconds of a call, and its result."""
+    started = perf_counter()
+    result = run()
+    return perf_counter() - started, result

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
-from tidelog.bench.benchmark import Benchmark, Settings
-from tidelog.bench.measure import Outcome
+from tidelog.bench.benchmark import Benchmark, known_names
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.suggest import suggest
-
-
-def _suite(name: str) -> Callable[[Settings], Outcome]:
-    """Returns the function of a suite's module; the module is imported when the benchmark runs."""
-
-    def run(settings: Settings) -> Outcome:
-        outcome: Outcome = getattr(import_module(f"tidelog.bench.suites.{name}"), name)(settings)
-        return outcome
-
-    return run
-
 
 BENCHMARKS = (
     Benchmark(
@@ -35,42 +20,36 @@ BENCHMARKS = (
             "a row that no derived relation reads",
             "65 million rows (full scale only)",
         ),
-        _suite("closure"),
     ),
     Benchmark(
         "galen",
         "a medical ontology: six rules, non-linear and mutual recursion",
         "galen.zip, or a generated ontology",
         ("Bootstrap", "one row of `p` deleted, inserted (20 times)", "1% of `p`", "memory, compared with `counting`"),
-        _suite("galen"),
     ),
     Benchmark(
         "crdt",
         "the merged text of concurrent edits: negation, and a recursion of thousands of rounds",
         "crdt.zip, or generated edits",
         ("Bootstrap", "one insertion and one removal, reverted and applied again (50 times)", "1% of the insertions"),
-        _suite("crdt"),
     ),
     Benchmark(
         "points-to",
         "Andersen's points-to analysis of a Java program: field-sensitive, with an on-the-fly call graph",
         "doop/*.facts.gz, or a generated program",
         ("Bootstrap", "10, 100 and 1,000 facts, five random sets each"),
-        _suite("points_to"),
     ),
     Benchmark(
         "elastic",
         "13 epochs of small and large changes (paper 001, figure 6): the switch, Update alone, Bootstrap alone",
         "a generated graph; crdt.zip, doop/*.facts.gz and galen.zip, or generated",
         ("the time of every epoch, the totals, the regret of the switch",),
-        _suite("elastic"),
     ),
     Benchmark(
         "lubm",
         "a university described by triples, with the rules of RDFS and of OWL 2 RL (paper 002)",
         "lubm/lubm1.nt.gz, or a generated university",
         ("99% of the triples", "the last 1% inserted, and deleted again", "a rule added, and removed"),
-        _suite("lubm"),
     ),
     Benchmark(
         "circuit",
@@ -81,7 +60,6 @@ BENCHMARKS = (
             "the memory of the state",
             "the paper's circuits, with and without index, on a graph of a few nodes",
         ),
-        _suite("circuit"),
     ),
     Benchmark(
         "circuit-spark",
@@ -92,7 +70,6 @@ BENCHMARKS = (
             "a rule added, and removed",
             "a round of 100 rules as a union of joins (not at tiny scale)",
         ),
-        _suite("circuit_spark"),
     ),
     Benchmark(
         "triangles",
@@ -103,7 +80,6 @@ BENCHMARKS = (
             "triangles and 4-cliques, by leapfrog and by binary joins",
             "one edge deleted, inserted (25 times), with `elastic` and with `trace`",
         ),
-        _suite("triangles"),
     ),
     Benchmark(
         "paths",
@@ -114,7 +90,6 @@ BENCHMARKS = (
             "an edge of the tree deleted, inserted (20 times): incremental update",
             "the same: full recompute",
         ),
-        _suite("paths"),
     ),
     Benchmark(
         "aggregates",
@@ -125,7 +100,6 @@ BENCHMARKS = (
             "a row deleted, inserted (20 times): min, max, count and sum; arg_min and arg_max; floats; texts",
             "the same, compared with a function that reads the whole group",
         ),
-        _suite("aggregates"),
     ),
     Benchmark(
         "spark",
@@ -137,21 +111,18 @@ BENCHMARKS = (
             "reachability and same generation through frames, with the time of a round",
             "a table that is ingested, joined and written back, with the driver's memory",
         ),
-        _suite("spark"),
     ),
     Benchmark(
         "load",
         "loading a CSV file with two columns of text, compared with pyarrow's own reader",
         "generated",
         ("reading alone", "loading, with few different texts and with many"),
-        _suite("load"),
     ),
     Benchmark(
         "startup",
         "the startup time of a new process",
         "two edges",
         ("Python alone", "import tidelog", "from the start to the first commit, kernels cached"),
-        _suite("startup"),
     ),
     Benchmark(
         "durable",
@@ -162,7 +133,6 @@ BENCHMARKS = (
             "a CSV file, compared with Arrow's reader alone",
             "opening, up to the first lookup, and the first change after it",
         ),
-        _suite("durable"),
     ),
     Benchmark(
         "rules",
@@ -174,7 +144,6 @@ BENCHMARKS = (
             "a rule added, and removed",
             "from the text of a fresh program to its first result",
         ),
-        _suite("rules"),
     ),
 )
 
@@ -182,12 +151,4 @@ BENCHMARKS = (
 def find(names: Sequence[str]) -> list[Benchmark]:
     """Returns the benchmarks of these names, each once. Raises UsageError for an unknown name."""
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
-    for name in names:
-        if name not in known:
-            meant = suggest(name, known)
-            raise UsageError(
-                f"there is no benchmark `{name}`",
-                code=Code.UNKNOWN_BENCHMARK,
-                help=f"did you mean `{meant}`?" if meant else f"the benchmarks are {', '.join(known)}",
-            )
-    return [known[name] for name in dict.fromkeys(names)]
+    return [known[name] for name in known_names(names, known, "benchmark", Code.UNKNOWN_BENCHMARK)]

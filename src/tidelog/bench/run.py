@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tidelog.bench.benchmark import Benchmark, Scale, Settings
+from tidelog.bench.benchmark import Benchmark, Scale, Settings, known_names
 from tidelog.bench.machine import describe_machine, describe_versions
 from tidelog.bench.measure import Case, Outcome
-from tidelog.bench.references.peers import check_peers, is_installed, version_of
+from tidelog.bench.references.peers import PEERS, is_installed, version_of
 from tidelog.bench.registry import find
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -35,7 +36,7 @@ def run_benchmarks(
     """
     chosen = find(names)
     _check_data(data)
-    asked = check_peers(peers)
+    asked = known_names(peers, PEERS, "peer", Code.UNKNOWN_PEER)
     settings = Settings(scale, data, asked, max(1, repeat), say, threads)
     found = [_run(benchmark, settings) for benchmark in chosen]
     return {
@@ -62,10 +63,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
     return {
         "inputs": outcome.inputs,
         "cases": [_case(case) for case in outcome.cases],
-        "ratios": [
-            {"group": each.group, "name": each.name, "value": each.value, "spread": list(each.spread or ()) or None}
-            for each in outcome.ratios
-        ],
+        "ratios": [asdict(ratio) | {"spread": ratio.spread and list(ratio.spread)} for ratio in outcome.ratios],
         "epochs": outcome.epochs,
         "rounds": outcome.rounds,
         "checks": list(dict.fromkeys(outcome.checks)),

@@ -9,7 +9,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from tidelog.bench.benchmark import Scale, Settings
-from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, data_file, number_table, unreadable
+from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, number_table, unreadable
 
 INSERT = ("ctr", "node", "after_ctr", "after_node")
 REMOVE = ("ctr", "node")
@@ -19,7 +19,7 @@ Name = tuple[int, int]
 
 def crdt(settings: Settings) -> Dataset:
     """Returns the real edits at full scale, a prefix of them at smaller ones; generated ones without `crdt.zip`."""
-    path = data_file(settings.data, "crdt.zip") if settings.data else None
+    path = settings.file("crdt.zip")
     if path is None:
         return generated(settings.pick(200, 20_000, 180_000))
     inserts, removes = read_crdt(path)

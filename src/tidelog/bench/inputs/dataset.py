@@ -49,11 +49,5 @@ def distinct(numbers: npt.NDArray[Any]) -> Numbers:
     return np.unique(numbers.astype(np.uint32), axis=0)
 
 
-def data_file(folder: Path, name: str) -> Path | None:
-    """Returns the file of that name, or None if the folder does not have it."""
-    path = folder / name
-    return path if path.exists() else None
-
-
 def unreadable(path: Path, why: object) -> UsageError:
     return UsageError(f"cannot read the benchmark data {path}: {why}", code=Code.NO_BENCHMARK_DATA)

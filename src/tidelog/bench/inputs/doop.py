@@ -7,8 +7,9 @@ Cloneable and Serializable. The entry is the main method; its argument is an arr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +56,7 @@ _STEPS = 7
 
 def doop(settings: Settings) -> Dataset:
     """Returns the real facts, at the scale `tiny` with a fixed half of the allocations; else generated ones."""
-    folder = settings.data / "doop" if settings.data else None
+    folder = settings.file("doop")
     if folder is None or not folder.is_dir():
         return generated(settings.pick(30, 400, 1_000))
     read = read_doop(folder)
@@ -111,7 +112,7 @@ def _all_of(name: str, values: pa.ChunkedArray, other: str, value: str) -> pa.Ta
     return _table({name: values, other: pa.repeat(value, len(values))})
 
 
-def _lines(columns: dict[str, list[str]]) -> pa.Table:
+def _lines(columns: Mapping[str, list[Any]]) -> pa.Table:
     return _table({name: pa.array(values) for name, values in columns.items()})
 
 
@@ -219,9 +220,4 @@ def generated(classes: int) -> Dataset:
 
 def _of_rows(columns: Sequence[str], rows: Sequence[tuple[object, ...]]) -> pa.Table:
     distinct = sorted(set(rows), key=str)
-    return _table(
-        {
-            name: pa.array([row[i] for row in distinct], pa.uint32() if name in _NUMBERS else pa.string())
-            for i, name in enumerate(columns)
-        }
-    )
+    return _lines({name: [row[i] for row in distinct] for i, name in enumerate(columns)})

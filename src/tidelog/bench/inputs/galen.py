@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.csv
 
 from tidelog.bench.benchmark import Scale, Settings
-from tidelog.bench.inputs.dataset import SEED, Dataset, data_file, distinct, number_table, unreadable
+from tidelog.bench.inputs.dataset import SEED, Dataset, distinct, number_table, unreadable
 
 COLUMNS = {
     "ToldIsA": ("sub", "above"),
@@ -32,7 +32,7 @@ _SMALL_SHARE = 0.05
 
 def galen(settings: Settings) -> Dataset:
     """Returns the real ontology at full scale, a fixed sample of it at smaller ones; generated without `galen.zip`."""
-    path = data_file(settings.data, "galen.zip") if settings.data else None
+    path = settings.file("galen.zip")
     if path is None:
         return generated(settings.pick(60, 1_000, 4_000))
     read = read_galen(path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, data_file, distinct, number_table, unreadable
+from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct, number_table, unreadable
+from tidelog.strong_components import strong_components
 
 
 def random_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
@@ -36,7 +37,7 @@ def graph_dataset(name: str, edges: Numbers, seed: int | None = SEED) -> Dataset
 
 def named_graph(settings: Settings, name: str) -> Dataset:
     """Returns a graph of `graphs/NAME.txt.gz`, each edge once, from smaller to larger node; else a similar one."""
-    path = None if settings.data is None else data_file(settings.data, f"graphs/{name}.txt.gz")
+    path = settings.file(f"graphs/{name}.txt.gz")
     if path is None:
         nodes, count = (settings.pick(60, 10_000, 10_000), settings.pick(200, 22_000, 22_000))
         if name == "soc-Epinions1":
@@ -61,7 +62,7 @@ def closure_size(edges: Numbers) -> int:
         successors.setdefault(target, [])
     reach: dict[int, int] = {}
     size = 0
-    for component in _components(successors):
+    for component in strong_components(successors):
         members = set(component)
         below = 0
         for node in component:
@@ -76,38 +77,3 @@ def closure_size(edges: Numbers) -> int:
             reach[node] = below
         size += len(component) * below.bit_count()
     return size
-
-
-def _components(successors: dict[int, list[int]]) -> list[list[int]]:
-    """Returns the strongly connected components, successors first (Tarjan, with an explicit stack)."""
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    waiting: list[int] = []
-    is_waiting: set[int] = set()
-    found: list[list[int]] = []
-    for root in successors:
-        if root in order:
-            continue
-        work = [(root, 0)]
-        while work:
-            node, at = work.pop()
-            if at == 0:
-                order[node] = low[node] = len(order)
-                waiting.append(node)
-                is_waiting.add(node)
-            elif successors[node][at - 1] in is_waiting:
-                low[node] = min(low[node], low[successors[node][at - 1]])
-            targets = successors[node]
-            while at < len(targets) and targets[at] in order:
-                if targets[at] in is_waiting:
-                    low[node] = min(low[node], order[targets[at]])
-                at += 1
-            if at < len(targets):
-                work += [(node, at + 1), (targets[at], 0)]
-            elif low[node] == order[node]:
-                component: list[int] = []
-                while not component or component[-1] != node:
-                    component.append(waiting.pop())
-                is_waiting.difference_update(component)
-                found.append(component)
-    return found

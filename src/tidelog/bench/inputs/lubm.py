@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.inputs.dataset import SEED, data_file, unreadable
+from tidelog.bench.inputs.dataset import SEED, unreadable
 from tidelog.diagnostics.errors import DataError
 from tidelog.rdf.ontology import OWL, RDF, RDFS, TYPE
 from tidelog.rdf.triples import Triple, read_triples
@@ -18,7 +18,7 @@ _RANKS = ("FullProfessor", "AssociateProfessor", "AssistantProfessor", "Lecturer
 
 def lubm(settings: Settings) -> tuple[str, str, list[Triple]]:
     """Returns a name, the source, and the distinct triples, in a fixed order."""
-    path = data_file(settings.data, "lubm/lubm1.nt.gz") if settings.data else None
+    path = settings.file("lubm/lubm1.nt.gz")
     if path is None:
         departments = settings.pick(1, 4, 15)
         return f"a university of {departments} departments", "generated", sorted(set(_generated(departments)))

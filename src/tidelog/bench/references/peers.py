@@ -10,7 +10,6 @@ import importlib.util
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -20,10 +19,7 @@ import pyarrow.csv
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Dataset
-from tidelog.bench.measure import PROGRAMS, Case, Outcome, ratio_of, require_equal
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.suggest import suggest
+from tidelog.bench.measure import PROGRAMS, Case, Outcome
 
 PEERS = ("souffle", "duckdb")
 
@@ -57,19 +53,6 @@ class PeerRun:
     rows: dict[str, int]
 
 
-def check_peers(names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names, if all are known. Raises UsageError."""
-    for name in names:
-        if name not in PEERS:
-            meant = suggest(name, PEERS)
-            raise UsageError(
-                f"there is no peer `{name}`",
-                code=Code.UNKNOWN_PEER,
-                help=f"did you mean `{meant}`?" if meant else f"the peers are {', '.join(PEERS)}",
-            )
-    return tuple(dict.fromkeys(names))
-
-
 def is_installed(name: str) -> bool:
     if name == "souffle":
         return shutil.which("souffle") is not None
@@ -97,10 +80,9 @@ def beside(settings: Settings, program: str, data: Dataset, ours: Case, counts: 
         if run is None:
             continue
         for relation, rows in run.rows.items():
-            out.checks.append(require_equal(f"{data.name}: {relation}, as {name} has it", counts[relation], rows))
-        case = Case(data.name, ours.name, run.seconds, name, ours.rows)
-        out.cases.append(case)
-        out.ratios.append(ratio_of(data.name, f"{name} / {ours.name}", case, ours))
+            out.check(f"{data.name}: {relation}, as {name} has it", counts[relation], rows)
+        case = out.case(data.name, ours.name, run.seconds, name, ours.rows)
+        out.ratio(data.name, f"{name} / {ours.name}", case, ours)
 
 
 def _souffle(program: str, data: Dataset, times: int) -> PeerRun | None:

@@ -7,14 +7,16 @@ three levels of detail, which share their members (`levels`).
 from __future__ import annotations
 
 from functools import reduce
+from math import fsum
 from time import perf_counter
 
 import numpy as np
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, number_table
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, ratio_of, require_equal, take
+from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, require_equal, take
 from tidelog.bench.suites.levels import levels
+from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
 
 _HEAD = """import group
 input relation Sale(id: u64, price: u64)
@@ -55,7 +57,7 @@ def aggregates(settings: Settings) -> Outcome:
     kept = next(
         each for each in out.cases if (each.group, each.name) == (_group(beside), "min, max, count, sum, a commit")
     )
-    out.ratios.append(ratio_of(_group(beside), "a recomputed group / aggregates kept", recomputed, kept))
+    out.ratio(_group(beside), "a recomputed group / aggregates kept", recomputed, kept)
     levels(settings, out)
     return out
 
@@ -72,8 +74,6 @@ def _prices(size: int) -> Dataset:
 
 def _kernel(settings: Settings, out: Outcome, size: int) -> None:
     """Times inserting or deleting a value and reading both ends."""
-    from tidelog.engine.local.strata.aggregates.scan_tree import ScanTree
-
     settings.say(f"{_group(size)}: the kernel alone")
     rng = np.random.default_rng(SEED)
     held = rng.integers(0, 1 << 60, size)
@@ -90,8 +90,8 @@ def _kernel(settings: Settings, out: Outcome, size: int) -> None:
             seconds.append(perf_counter() - started)
     now = np.concatenate([held[count:], others])
     if len(now) == len(tree):
-        out.checks.append(require_equal(f"{_group(size)}: both ends", ends, ([int(now.min())], [int(now.max())])))
-    out.cases.append(Case(_group(size), "min and max, the kernel alone", tuple(seconds)))
+        out.check(f"{_group(size)}: both ends", ends, ([int(now.min())], [int(now.max())]))
+    out.case(_group(size), "min and max, the kernel alone", seconds)
 
 
 def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str) -> Case:
@@ -106,12 +106,10 @@ def _commits(settings: Settings, out: Outcome, size: int, name: str, rules: str)
     before = subject.table("Out").to_pylist()
     one_by_one(subject, "Sale", rows.slice(0, 1))
     deleted, inserted = one_by_one(subject, "Sale", rows)
-    out.checks.append(require_equal(f"{data.name}: {name}", subject.table("Out").to_pylist(), before))
+    out.check(f"{data.name}: {name}", subject.table("Out").to_pylist(), before)
     _require_right(data, name, before)
     subject.close()
-    case = Case(data.name, f"{name}, a commit", (*deleted, *inserted), rows=1)
-    out.cases.append(case)
-    return case
+    return out.case(data.name, f"{name}, a commit", (*deleted, *inserted), rows=1)
 
 
 def _require_right(data: Dataset, name: str, found: list[dict[str, object]]) -> None:
@@ -126,8 +124,6 @@ def _require_right(data: Dataset, name: str, found: list[dict[str, object]]) -> 
         case "recomputed by `fold`":
             expected = {"xor": reduce(lambda x, p: x ^ p, prices, 0)}
         case "sum of floats":
-            from math import fsum
-
             expected = {"sum": fsum(price / 7.0 for price in prices)}
         case _:
             by_price = sorted(enumerate(prices), key=lambda each: each[1])

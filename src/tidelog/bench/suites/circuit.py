@@ -8,14 +8,16 @@ circuits (`tidelog.dbsp.datalog`), which are written to be read, run on a graph 
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
+from functools import partial
 
 import numpy as np
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Numbers
 from tidelog.bench.inputs.graphs import closure_size, graph_dataset, random_graph, rmat_graph
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, ratio_of, require_equal, take, warm
+from tidelog.bench.measure import Outcome, Ratio, Subject, take, timed, warm
+from tidelog.dbsp import ZSet
+from tidelog.dbsp.datalog import Atom, Interpreter, NaiveInterpreter, Rule, Var
 
 STRATEGIES = ("circuit", "elastic", "counting")
 SHARES = {"1%": 0.01, "50%": 0.5}
@@ -46,25 +48,20 @@ def _graph(settings: Settings, out: Outcome, name: str, graph: Numbers) -> None:
                 subject = Subject("closure", strategy, settings.threads)
                 seconds["materialise"].append(subject.change(inserts={"Edge": take(edges, first)}))
                 seconds["insert"].append(subject.change(inserts={"Edge": take(edges, held_back)}))
-                out.checks.append(require_equal(f"{name}: rows", subject.count("Reach"), rows))
+                out.check(f"{name}: rows", subject.count("Reach"), rows)
                 sizes[strategy] = subject.bytes
                 seconds["delete"].append(subject.change(deletes={"Edge": take(edges, held_back)}))
-                out.checks.append(require_equal(f"{name}: rows without {share}", subject.count("Reach"), without))
+                out.check(f"{name}: rows without {share}", subject.count("Reach"), without)
                 subject.close()
-            cases = {what: Case(name, f"{what}, {share}", tuple(took), strategy) for what, took in seconds.items()}
-            out.cases += cases.values()
+            cases = {what: out.case(name, f"{what}, {share}", took, strategy) for what, took in seconds.items()}
             for what in ("insert", "delete"):
-                ratio = ratio_of(name, f"{strategy}: {what} {share} / materialise", cases[what], cases["materialise"])
-                out.ratios.append(ratio)
+                out.ratio(name, f"{strategy}: {what} {share} / materialise", cases[what], cases["materialise"])
     for other in STRATEGIES[1:]:
         out.ratios.append(Ratio(name, f"memory of the state, circuit / {other}", sizes["circuit"] / sizes[other]))
 
 
 def _as_printed(settings: Settings, out: Outcome, nodes: int) -> None:
     """Runs figures 1, 2 and 3 of the paper on a small graph: the closure, and one edge more."""
-    from tidelog.dbsp import ZSet
-    from tidelog.dbsp.datalog import Atom, Interpreter, NaiveInterpreter, Rule, Var
-
     circuits: dict[str, Callable[[], NaiveInterpreter | Interpreter]] = {
         "figure 1, naive": NaiveInterpreter,
         "figure 2, without index": lambda: Interpreter(with_index=False),
@@ -83,13 +80,10 @@ def _as_printed(settings: Settings, out: Outcome, nodes: int) -> None:
         whole, one = [], []
         for _ in range(settings.repeat):
             interpreter = make()
-            started = perf_counter()
-            found = len(interpreter.step(rules=rules, facts=ZSet.of(*facts[1:])))
-            whole.append(perf_counter() - started)
-            started = perf_counter()
-            found += len(interpreter.step(facts=ZSet.of(facts[0])))
-            one.append(perf_counter() - started)
-            out.checks.append(require_equal(f"{name}: facts", found, len(facts) + closure_size(graph)))
-        materialise, insert = Case(name, "materialise", tuple(whole), who), Case(name, "one edge", tuple(one), who)
-        out.cases += [materialise, insert]
-        out.ratios.append(ratio_of(name, f"{who}: one edge / materialise", insert, materialise))
+            taken, first = timed(partial(interpreter.step, rules=rules, facts=ZSet.of(*facts[1:])))
+            whole.append(taken)
+            taken, more = timed(partial(interpreter.step, facts=ZSet.of(facts[0])))
+            one.append(taken)
+            out.check(f"{name}: facts", len(first) + len(more), len(facts) + closure_size(graph))
+        materialise, insert = out.case(name, "materialise", whole, who), out.case(name, "one edge", one, who)
+        out.ratio(name, f"{who}: one edge / materialise", insert, materialise)

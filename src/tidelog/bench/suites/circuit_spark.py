@@ -15,7 +15,7 @@ from typing import Any
 
 import tidelog
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
+from tidelog.bench.measure import Outcome, Ratio, spark_session
 
 FEW, MANY = 5, 100
 CHANGE = "T(x, 1, x) :- T(x, 0, {0})."
@@ -23,19 +23,9 @@ Triple = tuple[int, int, int]
 
 
 def circuit_spark(settings: Settings) -> Outcome:
-    from tidelog.engine.spark.session import local_session, require_pyspark
-
-    require_pyspark()
-    from pyspark.sql import SparkSession
-
-    is_ours = SparkSession.getActiveSession() is None
-    session = local_session()
     out = Outcome()
-    try:
+    with spark_session() as session:
         _measure(settings, out, session)
-    finally:
-        if is_ours:
-            session.stop()
     return out
 
 
@@ -49,7 +39,7 @@ def _measure(settings: Settings, out: Outcome, session: Any) -> None:
             settings.say(f"{group}: {rules} rules as rows")
             _run(settings, out, session, rules, things, seconds)
     for (rules, what), taken in seconds.items():
-        out.cases.append(Case(group, f"{rules} rules, {what}", tuple(taken)))
+        out.case(group, f"{rules} rules, {what}", taken)
     for what in dict.fromkeys(what for _, what in seconds):
         many, few = (median(seconds[rules, what]) for rules in (MANY, FEW))
         out.ratios.append(Ratio(group, f"{what}, {MANY} rules / {FEW} rules", many / few))
@@ -57,7 +47,7 @@ def _measure(settings: Settings, out: Outcome, session: Any) -> None:
         return
     settings.say(f"{group}: {MANY} rules as a union of joins, two rounds of it")
     of_joins = _joined(session, MANY, things)
-    out.cases.append(Case(group, f"{MANY} rules, a round of a union of joins", (of_joins,)))
+    out.case(group, f"{MANY} rules, a round of a union of joins", (of_joins,))
     of_rows = median(seconds[MANY, "a round of the first epoch"])
     out.ratios.append(Ratio(group, f"a round of a union of joins / of the circuit, {MANY} rules", of_joins / of_rows))
 
@@ -88,7 +78,7 @@ def _run(
             (stratum,) = tx.report.strata
             found, expected = (set(db.relation("T").rows()) for db in (remote, local))
             name = f"{rules} rules, {what}"
-            out.checks.append(require_equal(f"{name}: rows beside the local engine's", found == expected, True))
+            out.check(f"{name}: rows beside the local engine's", found == expected, True)
             seconds.setdefault((rules, what), []).append(stratum.seconds / max(stratum.rounds, 1))
 
 

@@ -6,9 +6,6 @@ Bootstrap, without 1% of the edges, and after all changes are undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,7 +13,8 @@ from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, number_table
 from tidelog.bench.inputs.graphs import chain_graph, closure_size, graph_dataset, random_graph, rmat_graph
 from tidelog.bench.machine import peak_memory
-from tidelog.bench.measure import Case, Outcome, Subject, one_by_one, ratio_of, require_equal, take, touch_memory, warm
+from tidelog.bench.measure import Case, Outcome, Subject, one_by_one, take, timed, touch_memory, warm
+from tidelog.bench.references.bare_loop import bare_loop
 from tidelog.bench.references.peers import beside
 
 # The bare loop has a slot for every pair of nodes.
@@ -59,12 +57,10 @@ def _bootstraps(
             settings.say(f"{data.name}: Bootstrap {turn + 1}")
             subject = _bootstrap(out, data, rows, settings.threads, shared)
     assert subject is not None
-    case = Case(data.name, "Bootstrap", tuple(shared), rows=rows)
-    out.cases.append(case)
+    case = out.case(data.name, "Bootstrap", shared, rows=rows)
     if alone:
-        slower = Case(data.name, "Bootstrap", tuple(alone), "one thread", rows)
-        out.cases.append(slower)
-        out.ratios.append(ratio_of(data.name, f"Bootstrap, one thread / {settings.threads} threads", slower, case))
+        slower = out.case(data.name, "Bootstrap", alone, "one thread", rows)
+        out.ratio(data.name, f"Bootstrap, one thread / {settings.threads} threads", slower, case)
     beside(settings, "closure", data, case, {"Reach": rows}, out)
     return subject, case
 
@@ -73,7 +69,7 @@ def _bootstrap(out: Outcome, data: Dataset, rows: int, threads: int | None, seco
     """Returns a loaded subject, and appends the time to `seconds`."""
     subject = Subject("closure", threads=threads)
     seconds.append(subject.change(inserts=data.tables))
-    out.checks.append(require_equal(f"{data.name}: rows", subject.count("Reach"), rows))
+    out.check(f"{data.name}: rows", subject.count("Reach"), rows)
     return subject
 
 
@@ -89,7 +85,7 @@ def _graph(settings: Settings, out: Outcome, data: Dataset, graph: Numbers, node
     without = closure_size(np.delete(graph, part, axis=0))
     _set(settings, out, subject, data.name, "1% of the edges", {"Edge": take(edges, part)}, without)
     _idle(out, subject, data.name)
-    out.checks.append(require_equal(f"{data.name}: rows after all changes are undone", subject.count("Reach"), rows))
+    out.check(f"{data.name}: rows after all changes are undone", subject.count("Reach"), rows)
     subject.close()
 
 
@@ -103,7 +99,7 @@ def _chain(settings: Settings, out: Outcome, length: int) -> None:
     before, after = length // 2, length - length // 2 - 1
     without = before * (before + 1) // 2 + after * (after + 1) // 2
     deleted = _set(settings, out, subject, data.name, "the middle edge", middle, without)
-    out.ratios.append(ratio_of(data.name, "deleting the middle edge / Bootstrap", deleted, bootstrap))
+    out.ratio(data.name, "deleting the middle edge / Bootstrap", deleted, bootstrap)
     # From a node to the one after the next but one: no new pair, so only numbers change.
     shortcut = number_table(np.array([[length // 2, length // 2 + 3]]), "src", "dst")
     inserts, deletes = [], []
@@ -111,7 +107,7 @@ def _chain(settings: Settings, out: Outcome, length: int) -> None:
         inserts.append(subject.change(inserts={"Edge": shortcut}))
         deletes.append(subject.change(deletes={"Edge": shortcut}))
     _pairs(out, data.name, "a shortcut over three nodes", deletes, inserts)
-    out.checks.append(require_equal(f"{data.name}: rows after all changes are undone", subject.count("Reach"), rows))
+    out.check(f"{data.name}: rows after all changes are undone", subject.count("Reach"), rows)
     subject.close()
 
 
@@ -128,14 +124,14 @@ def _set(
     deletes, inserts = [], []
     for _ in range(settings.repeat):
         deletes.append(subject.change(deletes=part))
-        out.checks.append(require_equal(f"{group}: rows without {what}", subject.count("Reach"), without))
+        out.check(f"{group}: rows without {what}", subject.count("Reach"), without)
         inserts.append(subject.change(inserts=part))
     return _pairs(out, group, what, deletes, inserts)
 
 
 def _pairs(out: Outcome, group: str, what: str, deletes: list[float], inserts: list[float]) -> Case:
-    deleting = Case(group, f"delete {what}", tuple(deletes))
-    out.cases += [deleting, Case(group, f"insert {what}", tuple(inserts))]
+    deleting = out.case(group, f"delete {what}", deletes)
+    out.case(group, f"insert {what}", inserts)
     return deleting
 
 
@@ -145,20 +141,14 @@ def _idle(out: Outcome, subject: Subject, group: str) -> None:
     for number in range(50):
         row = {"Remark": number_table(np.array([[number, number]]), "node", "text")}
         seconds.append(subject.change(inserts=row))
-    out.cases.append(Case(group, "a row that nothing derived reads", tuple(seconds)))
+    out.case(group, "a row that nothing derived reads", seconds)
 
 
 def _bare(settings: Settings, out: Outcome, data: Dataset, graph: Numbers, nodes: int, bootstrap: Case) -> None:
-    from tidelog.bench.references.bare_loop import bare_loop
-
     settings.say(f"{data.name}: bare loop")
-    run: Callable[[], int] = bare_loop(graph, nodes)
-    seconds = []
-    for _ in range(settings.repeat):
-        started = perf_counter()
-        rows = run()
-        seconds.append(perf_counter() - started)
-        out.checks.append(require_equal(f"{data.name}: rows of the bare loop", rows, bootstrap.rows))
-    case = Case(data.name, "Bootstrap", tuple(seconds), "bare loop", bootstrap.rows)
-    out.cases.append(case)
-    out.ratios.append(ratio_of(data.name, "Bootstrap / bare loop", bootstrap, case))
+    run = bare_loop(graph, nodes)
+    runs = [timed(run) for _ in range(settings.repeat)]
+    for _, rows in runs:
+        out.check(f"{data.name}: rows of the bare loop", rows, bootstrap.rows)
+    case = out.case(data.name, "Bootstrap", (seconds for seconds, _ in runs), "bare loop", bootstrap.rows)
+    out.ratio(data.name, "Bootstrap / bare loop", bootstrap, case)

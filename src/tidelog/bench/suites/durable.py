@@ -8,16 +8,19 @@ to index the loaded rows.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+from pyarrow import csv
+
 import tidelog
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.graphs import closure_size, random_graph
-from tidelog.bench.measure import PROGRAMS, Case, Outcome, Ratio, require_equal
+from tidelog.bench.measure import PROGRAMS, Outcome, timed
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -49,37 +52,32 @@ def _commits(settings: Settings, out: Outcome, place: Path) -> None:
         for attempt in range(settings.repeat):
             with _opened(program, place / f"commits-{number}-{attempt}", durability) as db:
                 _insert(db, "Edge", [(10**6, 10**6 + 1)])  # the kernels are loaded
-                seconds.append(_timed(partial(_insert_each, db, edges)))
+                seconds.append(timed(partial(_insert_each, db, edges))[0])
                 rows = len(db.relation("Reach"))
-        out.checks.append(require_equal(f"{group}: rows, {name}", rows, 1 + closure_size_of(edges)))
-        each = tuple(taken / count for taken in seconds)
-        out.cases.append(Case(group, name, each, rows=rows, note="for each commit"))
+        out.check(f"{group}: rows, {name}", rows, 1 + closure_size(np.array(edges)))
+        out.case(group, name, (taken / count for taken in seconds), rows=rows)
     memory, *others = out.cases
-    out.ratios += [Ratio(group, f"{case.name} / in memory", case.median / memory.median) for case in others]
+    for case in others:
+        out.ratio(group, f"{case.name} / in memory", case, memory)
 
 
 def _loading(settings: Settings, out: Outcome, place: Path) -> None:
-    from pyarrow import csv
-
     count = settings.pick(1000, 200_000, 1_000_000)
     group = f"a CSV file of {count} rows"
     path = place / "edges.csv"
     pairs = random_graph(max(count // 5, 10), count)
     path.write_text("src,dst\n" + "".join(f"host{a},host{b}\n" for a, b in pairs.tolist()))
     settings.say(group)
-    alone = Case(group, "read", tuple(_timed(partial(csv.read_csv, path)) for _ in range(settings.repeat)), "pyarrow")
-    out.cases.append(alone)
+    alone = out.case(group, "read", (timed(partial(csv.read_csv, path))[0] for _ in range(settings.repeat)), "pyarrow")
     program = tidelog.compile(_TEXT)
     for number, (name, durability) in enumerate(_WAYS.items()):
         seconds = []
         for attempt in range(settings.repeat):
             with _opened(program, place / f"loading-{number}-{attempt}", durability) as db:
-                seconds.append(_timed(partial(_load, db, path)))
+                seconds.append(timed(partial(_load, db, path))[0])
                 rows = len(db.relation("Edge"))
-        out.checks.append(require_equal(f"{group}: rows, {name}", rows, len(set(map(tuple, pairs.tolist())))))
-        case = Case(group, name, tuple(seconds), rows=rows)
-        out.cases.append(case)
-        out.ratios.append(Ratio(group, f"{name} / pyarrow alone", case.median / alone.median))
+        out.check(f"{group}: rows, {name}", rows, len(set(map(tuple, pairs.tolist()))))
+        out.ratio(group, f"{name} / pyarrow alone", out.case(group, name, seconds, rows=rows), alone)
 
 
 def _opening(settings: Settings, out: Outcome, place: Path) -> None:
@@ -93,8 +91,8 @@ def _opening(settings: Settings, out: Outcome, place: Path) -> None:
     with program.open(path=place / "opening", durability="os", threads=settings.threads) as db:
         _insert(db, "Edge", [(10**6, 10**6 + 1)])
         first = [tuple(edge) for edge in edges.tolist()]
-        bootstrap = Case(group, "Bootstrap", (_timed(partial(_insert, db, "Edge", first)),), rows=rows)
-        out.checks.append(require_equal(f"{group}: rows", len(db.relation("Reach")), rows + 1))
+        bootstrap = out.case(group, "Bootstrap", [timed(partial(_insert, db, "Edge", first))[0]], rows=rows)
+        out.check(f"{group}: rows", len(db.relation("Reach")), rows + 1)
         expected = db.relation("Reach").lookup(src=int(edges[0, 0]), dst=int(edges[0, 1]))
     opening, updates = [], []
     for attempt in range(settings.repeat):
@@ -102,18 +100,10 @@ def _opening(settings: Settings, out: Outcome, place: Path) -> None:
         with tidelog.open(place / "opening", durability="os", threads=settings.threads) as db:
             answers.append(db.relation("Reach").lookup(src=int(edges[0, 0]), dst=int(edges[0, 1])))
             opening.append(perf_counter() - started)
-            updates.append(_timed(partial(_insert, db, "Edge", [(2 * 10**6 + attempt, 0)])))
-    out.checks.append(require_equal(f"{group}: answers", answers, [expected] * settings.repeat))
-    update = Case(group, "the first change after it", tuple(updates))
-    out.cases += [bootstrap, Case(group, "open, and the first lookup", tuple(opening)), update]
-    out.ratios.append(Ratio(group, "the first change / Bootstrap", update.median / bootstrap.median))
-
-
-def closure_size_of(edges: list[tuple[int, int]]) -> int:
-    """Returns the number of rows of the closure of these edges."""
-    import numpy as np
-
-    return closure_size(np.array(edges))
+            updates.append(timed(partial(_insert, db, "Edge", [(2 * 10**6 + attempt, 0)]))[0])
+    out.check(f"{group}: answers", answers, [expected] * settings.repeat)
+    out.case(group, "open, and the first lookup", opening)
+    out.ratio(group, "the first change / Bootstrap", out.case(group, "the first change after it", updates), bootstrap)
 
 
 def _opened(program: Program, place: Path, durability: str | None) -> Database:
@@ -131,12 +121,4 @@ def _insert_each(db: Database, edges: Sequence[tuple[int, int]]) -> None:
 
 
 def _load(db: Database, path: Path) -> None:
-    from pyarrow import csv
-
     _insert(db, "Edge", csv.read_csv(path))
-
-
-def _timed(run: Callable[[], object]) -> float:
-    started = perf_counter()
-    run()
-    return perf_counter() - started

@@ -24,7 +24,7 @@ from tidelog.bench.inputs.doop import doop
 from tidelog.bench.inputs.galen import galen
 from tidelog.bench.inputs.graphs import graph_dataset, random_graph
 from tidelog.bench.machine import peak_memory
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, require_equal, take, touch_memory, warm
+from tidelog.bench.measure import Outcome, Ratio, Subject, take, touch_memory, warm
 
 WAYS = {"switch": "elastic", "Update alone": "update", "Bootstrap alone": "recompute"}
 KINDS = ("initial", *["small"] * 6, "large", *["small"] * 4, "large")
@@ -86,7 +86,7 @@ def _workload(
                 found = _run(settings, program, strategy, data, relation, epochs, results)
             passes[way].append(found)
             expected = next(each[0].rows for each in passes.values() if each)
-            out.checks.append(require_equal(f"{data.name}: rows of every epoch, {way}", found.rows, expected))
+            out.check(f"{data.name}: rows of every epoch, {way}", found.rows, expected)
     _tell(out, data.name, epochs, passes)
 
 
@@ -117,17 +117,17 @@ def _run(
     subject, found = Subject(program, strategy, settings.threads), Pass()
     for epoch in [None, *epochs]:
         if epoch is None:
-            seconds = subject.change(inserts=data.tables)
+            subject.change(inserts=data.tables)
         elif epoch.sign < 0:
-            seconds = subject.change(deletes={relation: epoch.rows})
+            subject.change(deletes={relation: epoch.rows})
         else:
-            seconds = subject.change(inserts={relation: epoch.rows})
-        for unit, taken in zip(UNITS, (seconds, subject.cpu_seconds, float(subject.instances)), strict=True):
+            subject.change(inserts={relation: epoch.rows})
+        for unit, taken in zip(UNITS, (subject.seconds, subject.cpu_seconds, float(subject.instances)), strict=True):
             found.taken[unit].append(taken)
         strata = subject.report.strata if subject.report else ()
         found.how.append("+".join(sorted({stratum.strategy for stratum in strata})))
         found.why.append(max(strata, key=lambda stratum: stratum.seconds).reason if strata else "")
-        found.rows.append({name: subject.count(name) for name in results})
+        found.rows.append(subject.counts(results))
     subject.close()
     return found
 
@@ -149,8 +149,8 @@ def _tell(out: Outcome, group: str, epochs: Sequence[Epoch], passes: dict[str, l
             }
         )
     for way, found in passes.items():
-        totals = tuple(sum(each.taken["seconds"]) for each in found)
-        out.cases.append(Case(group, "13 epochs", totals, way, sum(one.rows[-1].values())))
+        totals = (sum(each.taken["seconds"]) for each in found)
+        out.case(group, "13 epochs", totals, way, sum(one.rows[-1].values()))
     for unit in UNITS:
         out.ratios += _ratios(group, unit, {way: [each.taken[unit] for each in found] for way, found in passes.items()})
 

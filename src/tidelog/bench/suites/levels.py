@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, number_table
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, ratio_of, require_equal, take, warm
+from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, take, warm
 
 _LEVELS = """import group
 input relation D(x: u32, y: u32, z: u32, s: u64)
@@ -42,12 +42,12 @@ def levels(settings: Settings, out: Outcome) -> None:
         subject.close()
     apart, shared = _WAYS
     out.cases += [*loads.values(), *changes.values()]
-    out.ratios.append(ratio_of(data.name, f"loading, {apart} / {shared}", loads[apart], loads[shared]))
-    out.ratios.append(ratio_of(data.name, f"a commit, {apart} / {shared}", changes[apart], changes[shared]))
+    out.ratio(data.name, f"loading, {apart} / {shared}", loads[apart], loads[shared])
+    out.ratio(data.name, f"a commit, {apart} / {shared}", changes[apart], changes[shared])
     out.ratios.append(Ratio(data.name, f"memory of relations, {apart} / {shared}", sizes[apart] / sizes[shared]))
     expected = [_expected(data, count) for count in (1, 2, 3)]
     for way in _WAYS:
-        out.checks.append(require_equal(f"{data.name}: {way}", found[way], expected))
+        out.check(f"{data.name}: {way}", found[way], expected)
 
 
 def _detail(size: int) -> Dataset:

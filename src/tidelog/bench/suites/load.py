@@ -16,7 +16,7 @@ import pyarrow.csv
 
 import tidelog
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
+from tidelog.bench.measure import Outcome, Ratio, require_equal, timed
 from tidelog.io.read import read_batches
 
 _PROGRAM = "input relation Edge(src: string, dst: string)\n"
@@ -35,11 +35,11 @@ def load(settings: Settings) -> Outcome:
             read = [_read(path, rows) for _ in range(1 + repeat)][1:]
             settings.say(f"{group}: loading")
             loaded = [_load(out, group, path, distinct) for _ in range(1 + repeat)][1:]
-            out.cases.append(Case(group, "read", tuple(read), "pyarrow", rows))
-            out.cases.append(Case(group, "load", tuple(loaded), rows=distinct))
-            reader, ours = (case.median for case in out.cases[-2:])
-            out.ratios.append(Ratio(group, "load / pyarrow's reader", ours / reader))
-            out.ratios.append(Ratio(group, "million rows a second", rows / ours / 1e6))
+            out.case(group, "read", read, "pyarrow", rows)
+            out.case(group, "load", loaded, rows=distinct)
+            reader, ours = out.cases[-2:]
+            out.ratio(group, "load / pyarrow's reader", ours, reader)
+            out.ratios.append(Ratio(group, "million rows a second", rows / ours.median / 1e6))
     return out
 
 
@@ -52,9 +52,7 @@ def _write(path: Path, rows: int, names: int) -> int:
 
 
 def _read(path: Path, rows: int) -> float:
-    started = perf_counter()
-    table = pyarrow.csv.read_csv(path)
-    taken = perf_counter() - started
+    taken, table = timed(lambda: pyarrow.csv.read_csv(path))
     require_equal("rows read", table.num_rows, rows)
     return taken
 

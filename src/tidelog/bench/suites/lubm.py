@@ -17,7 +17,7 @@ from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED
 from tidelog.bench.inputs.lubm import is_schema
 from tidelog.bench.inputs.lubm import lubm as read_lubm
-from tidelog.bench.measure import PROGRAMS, Case, Outcome, Subject, Tables, ratio_of, require_equal
+from tidelog.bench.measure import PROGRAMS, Outcome, Subject, Tables, counts_of
 from tidelog.rdf.ontology import read_ontology
 from tidelog.rdf.owl_rules import owl_program, relation_names
 from tidelog.rdf.triples import Triple
@@ -56,28 +56,26 @@ def _measure(
     first_part, last_part = _table(most), _table(last)
     steps = ("99% of the triples", "the last 1% added, the first change", "the last 1% removed", "the last 1% added")
     seconds: dict[str, list[float]] = {step: [] for step in steps}
-    whole = _counts(program, results, {"T": pa.concat_tables([first_part["T"], last_part["T"]])})
+    whole = counts_of(program, {"T": pa.concat_tables([first_part["T"], last_part["T"]])}, results)
     for turn in range(settings.repeat + 1):
         settings.say(f"{group}, {turn + 1}")
         subject = Subject(program, threads=settings.threads)
         took = [subject.change(inserts=first_part)]
-        before = {name: subject.count(name) for name in results}
+        before = subject.counts(results)
         took.append(subject.change(inserts=last_part))
         if turn == 0:
-            counts = {name: subject.count(name) for name in results}
-            out.checks.append(require_equal(f"{group}: rows after adding", counts, whole))
+            out.check(f"{group}: rows after adding", subject.counts(results), whole)
         took.append(subject.change(deletes=last_part))
-        counts = {name: subject.count(name) for name in results}
-        out.checks.append(require_equal(f"{group}: rows after removing", counts, before))
+        out.check(f"{group}: rows after removing", subject.counts(results), before)
         took.append(subject.change(inserts=last_part))
         subject.close()
         if turn:  # the first one loads kernels
             for times, each in zip(seconds.values(), took):
                 times.append(each)
     rows = sum(before.values())
-    cases = [Case(group, name, tuple(times), rows=rows) for name, times in seconds.items()]
-    out.cases += cases
-    out.ratios += [ratio_of(group, f"{case.name} / 99% of the triples", case, cases[0]) for case in cases[1:]]
+    whole_case, *cases = [out.case(group, name, times, rows=rows) for name, times in seconds.items()]
+    for case in cases:
+        out.ratio(group, f"{case.name} / 99% of the triples", case, whole_case)
 
 
 def _change_rules(
@@ -99,15 +97,13 @@ def _change_rules(
     for _ in range(repeat):
         before = subject.count(head)
         seconds["a rule added"].append(subject.change_rules(add=rule))
-        out.checks.append(require_equal(f"{group}: rows of {head} with the rule", subject.count(head), before + more))
+        out.check(f"{group}: rows of {head} with the rule", subject.count(head), before + more)
         seconds["the rule removed"].append(subject.change_rules(remove=rule))
-        out.checks.append(require_equal(f"{group}: rows of {head} without it", subject.count(head), before))
+        out.check(f"{group}: rows of {head} without it", subject.count(head), before)
     subject.close()
-    recomputed = Case(group, "full recompute", tuple(recomputes))
-    cases = [Case(group, f"{name}, {rule}", tuple(times)) for name, times in seconds.items()]
-    out.cases += [recomputed, *cases]
-    for name, case in zip(seconds, cases, strict=True):
-        out.ratios.append(ratio_of(group, f"{name} / full recompute", case, recomputed))
+    recomputed = out.case(group, "full recompute", recomputes)
+    for name, times in seconds.items():
+        out.ratio(group, f"{name} / full recompute", out.case(group, f"{name}, {rule}", times), recomputed)
 
 
 def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, int]:
@@ -127,14 +123,6 @@ def _small_rule(program: str, members: dict[str, set[str]]) -> tuple[str, str, i
 
 def _members(subject: Subject, name: str) -> set[str]:
     return set(subject.table(name).column(0).to_pylist())
-
-
-def _counts(program: str, results: tuple[str, ...], tables: Tables) -> dict[str, int]:
-    subject = Subject(program)
-    subject.change(inserts=tables)
-    counts = {name: subject.count(name) for name in results}
-    subject.close()
-    return counts
 
 
 def _table(triples: list[Triple]) -> Tables:

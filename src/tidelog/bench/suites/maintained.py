@@ -15,7 +15,16 @@ import pyarrow as pa
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset
 from tidelog.bench.machine import peak_memory
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, Tables, one_by_one, require_equal, take, warm
+from tidelog.bench.measure import (
+    Outcome,
+    Ratio,
+    Subject,
+    Tables,
+    counts_of,
+    one_by_one,
+    take,
+    warm,
+)
 from tidelog.bench.references.peers import beside
 
 # Checking an update by a recompute costs a Bootstrap; above this many seconds only the undo is checked.
@@ -42,19 +51,16 @@ class Maintained:
         warm(work.program, work.data.tables)
         seconds = []
         with peak_memory(out.memory_mb, self._name):
-            settings.say(f"{self._name}: Bootstrap")
-            self._subject = Subject(work.program, threads=settings.threads)
-            seconds.append(self._subject.change(inserts=work.data.tables))
-            for turn in range(1, settings.repeat):
-                settings.say(f"{self._name}: Bootstrap {turn + 1}")
-                self._subject.close()
+            for turn in range(settings.repeat):
+                settings.say(f"{self._name}: Bootstrap{f' {turn + 1}' if turn else ''}")
                 self._subject = Subject(work.program, threads=settings.threads)
                 seconds.append(self._subject.change(inserts=work.data.tables))
+                if turn + 1 < settings.repeat:
+                    self._subject.close()
         self._counts, self._bytes = self._now(), self._subject.bytes
         for relation, rows in {**work.expected(work.data), **work.data.known}.items():
-            out.checks.append(require_equal(f"{self._name}: rows of {relation}", self._counts[relation], rows))
-        self._bootstrap = Case(self._name, "Bootstrap", tuple(seconds), rows=sum(self._counts.values()))
-        out.cases.append(self._bootstrap)
+            out.check(f"{self._name}: rows of {relation}", self._counts[relation], rows)
+        self._bootstrap = out.case(self._name, "Bootstrap", seconds, rows=sum(self._counts.values()))
         beside(settings, work.program, work.data, self._bootstrap, self._counts, out)
 
     def single(self, relation: str, times: int) -> None:
@@ -82,9 +88,8 @@ class Maintained:
         with peak_memory(self._out.memory_mb, f"{self._name}, {strategy}"):
             other = Subject(self._work.program, strategy)
             seconds = other.change(inserts=self._work.data.tables)
-        counts = {relation: other.count(relation) for relation in self._work.results}
-        self._out.checks.append(require_equal(f"{self._name}: rows, {strategy}", counts, self._counts))
-        self._out.cases.append(Case(self._name, "Bootstrap", (seconds,), strategy, self._bootstrap.rows))
+        self._out.check(f"{self._name}: rows, {strategy}", other.counts(self._work.results), self._counts)
+        self._out.case(self._name, "Bootstrap", (seconds,), strategy, self._bootstrap.rows)
         self._out.ratios.append(
             Ratio(self._name, f"memory of the state, elastic / {strategy}", self._bytes / other.bytes)
         )
@@ -94,21 +99,16 @@ class Maintained:
         self._subject.close()
 
     def _note(self, what: str, deletes: list[float], inserts: list[float]) -> None:
-        back = require_equal(f"{self._name}: rows after inserting {what} again", self._now(), self._counts)
-        self._out.checks.append(back)
-        self._out.cases.append(Case(self._name, f"delete {what}", tuple(deletes)))
-        self._out.cases.append(Case(self._name, f"insert {what}", tuple(inserts)))
+        self._out.check(f"{self._name}: rows after inserting {what} again", self._now(), self._counts)
+        self._out.case(self._name, f"delete {what}", deletes)
+        self._out.case(self._name, f"insert {what}", inserts)
 
     def _recheck(self, what: str, part: Tables) -> None:
-        rest = without(self._work.data.tables, part)
-        fresh = Subject(self._work.program)
-        fresh.change(inserts=rest)
-        expected = {relation: fresh.count(relation) for relation in self._work.results}
-        fresh.close()
-        self._out.checks.append(require_equal(f"{self._name}: rows without {what}", self._now(), expected))
+        expected = counts_of(self._work.program, without(self._work.data.tables, part), self._work.results)
+        self._out.check(f"{self._name}: rows without {what}", self._now(), expected)
 
     def _now(self) -> dict[str, int]:
-        return {relation: self._subject.count(relation) for relation in self._work.results}
+        return self._subject.counts(self._work.results)
 
 
 def without(tables: Tables, part: Tables) -> dict[str, pa.Table]:

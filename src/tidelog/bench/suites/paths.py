@@ -14,7 +14,7 @@ import pyarrow as pa
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, number_table
 from tidelog.bench.inputs.graphs import random_graph
-from tidelog.bench.measure import Case, Outcome, Subject, ratio_of, require_equal, take, warm
+from tidelog.bench.measure import Case, Outcome, Subject, require_equal, take, warm
 
 _Successors = dict[int, list[tuple[int, int]]]
 LONGEST = 1000
@@ -36,8 +36,8 @@ def paths(settings: Settings) -> Outcome:
     updated = _delete(data, lines, places, "elastic", settings, out)
     settings.say(f"{data.name}: full recompute")
     recomputed = _delete(data, lines, places[: settings.pick(2, 5, 5)], "recompute", settings, out)
-    out.checks.append(require_equal("nodes that are reached", updated.rows, len(distances)))
-    out.ratios.append(ratio_of(data.name, "an edge of the tree deleted: recompute / update", recomputed, updated))
+    out.check("nodes that are reached", updated.rows, len(distances))
+    out.ratio(data.name, "an edge of the tree deleted: recompute / update", recomputed, updated)
     return out
 
 
@@ -59,10 +59,9 @@ def _delete(
     rows = subject.count("Distance")
     subject.close()
     out.checks.append(f"{strategy}: distances after each of {len(places)} deletions: equal to those of a search")
-    out.cases.append(Case(data.name, f"loaded, {strategy}", (loaded,), rows=rows))
-    out.cases.append(Case(data.name, f"an edge of the tree inserted, {strategy}", tuple(inserts), rows=rows))
-    out.cases.append(Case(data.name, f"an edge of the tree deleted, {strategy}", tuple(deletes), rows=rows))
-    return out.cases[-1]
+    out.case(data.name, f"loaded, {strategy}", (loaded,), rows=rows)
+    out.case(data.name, f"an edge of the tree inserted, {strategy}", inserts, rows=rows)
+    return out.case(data.name, f"an edge of the tree deleted, {strategy}", deletes, rows=rows)
 
 
 def _weighted_graph(nodes: int, count: int) -> Dataset:

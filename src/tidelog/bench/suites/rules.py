@@ -8,13 +8,12 @@ and every property has its own relation. The changed rule affects a class of few
 from __future__ import annotations
 
 import random
+from functools import partial
 from statistics import median
-from time import perf_counter, process_time
 from typing import NamedTuple
 
-import tidelog
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
+from tidelog.bench.measure import Outcome, Ratio, Subject, timed
 
 _CLASSES, _PROPERTIES = 40, 20
 _RARE = _CLASSES - 1  # a class that few things are in
@@ -37,24 +36,25 @@ def rules(settings: Settings) -> Outcome:
 
 def _change(out: Outcome, settings: Settings, group: str, text: str, triples: list[Triple], change: str) -> None:
     """Times adding and removing one rule, and deriving everything with it and without it."""
-    repeat = max(settings.repeat, 5)
     recomputes = [_recompute(text, triples, settings.threads) for _ in range(max(settings.repeat, 2))]
-    with tidelog.compile(text).open(threads=settings.threads) as db:
-        _load(db, triples)
-        before = _sizes(db)
-        added: list[Taken] = []
-        removed: list[Taken] = []
-        for _ in range(repeat):
-            added.append(_timed(db, "add", change))
-            with_it = _sizes(db)
-            removed.append(_timed(db, "remove", change))
-        out.checks.append(require_equal(f"{group}: rows with the rule and without it again", _sizes(db), before))
-        out.checks.append(_grows(group, before, with_it))
-    expected = _derived_sizes(f"{text}{change}\n", triples, settings.threads)
-    out.checks.append(require_equal(f"{group}: rows with the rule, beside a program that has it", with_it, expected))
-    for name, taken in (("full recompute", recomputes), ("a rule added", added), ("the rule removed", removed)):
-        out.cases.append(Case(group, name, tuple(each.seconds for each in taken), "tidelog"))
-    for name, taken in (("a rule added", added), ("the rule removed", removed)):
+    subject = _loaded(text, triples, settings.threads)
+    before = _sizes(subject)
+    added: list[Taken] = []
+    removed: list[Taken] = []
+    for _ in range(max(settings.repeat, 5)):
+        added.append(Taken(subject.change_rules(add=change), subject.cpu_seconds))
+        with_it = _sizes(subject)
+        removed.append(Taken(subject.change_rules(remove=change), subject.cpu_seconds))
+    out.check(f"{group}: rows with the rule and without it again", _sizes(subject), before)
+    out.check(f"{group}: the rule derives something", sum(with_it.values()) > sum(before.values()), True)
+    subject.close()
+    fresh = _loaded(f"{text}{change}\n", triples, settings.threads)
+    out.check(f"{group}: rows with the rule, beside a program that has it", with_it, _sizes(fresh))
+    fresh.close()
+    changes = {"a rule added": added, "the rule removed": removed}
+    for name, taken in {"full recompute": recomputes, **changes}.items():
+        out.case(group, name, (each.seconds for each in taken))
+    for name, taken in changes.items():
         for what, of in (("", lambda each: each.seconds), (", processor time", lambda each: each.processor)):
             ratio = median(map(of, taken)) / median(map(of, recomputes))
             out.ratios.append(Ratio(group, f"{name} / full recompute{what}", ratio))
@@ -64,13 +64,10 @@ def _first_result(out: Outcome, settings: Settings, group: str, text: str) -> No
     """Times a new program from its text to the rows derived from one fact, in a process that has run others."""
     seconds = []
     for number in range(max(settings.repeat, 5)):
-        fresh = f"// {number}\n{text}"
-        started = perf_counter()
-        with tidelog.compile(fresh).open(threads=settings.threads) as db:
-            _load(db, [(1, 2, 3)])
-            _sizes(db)
-            seconds.append(perf_counter() - started)
-    out.cases.append(Case(group, "first result of a fresh program", tuple(seconds), "tidelog"))
+        taken, subject = timed(partial(_loaded, f"// {number}\n{text}", [(1, 2, 3)], settings.threads))
+        seconds.append(taken)
+        subject.close()
+    out.case(group, "first result of a fresh program", seconds)
 
 
 class Taken(NamedTuple):
@@ -80,42 +77,23 @@ class Taken(NamedTuple):
     processor: float
 
 
-def _timed(db: tidelog.Database, verb: str, text: str) -> Taken:
-    started, before = perf_counter(), process_time()
-    with db.transaction() as tx:
-        (tx.add_rules if verb == "add" else tx.remove_rules)(text)
-    return Taken(perf_counter() - started, process_time() - before)
-
-
 def _recompute(text: str, triples: list[Triple], threads: int | None) -> Taken:
     """Times a full recompute of every stratum, without compiling the program and without reading the facts."""
-    with tidelog.compile(text).open(threads=threads, strategy="recompute") as db:
-        _load(db, triples)
-        started, before = perf_counter(), process_time()
-        with db.transaction() as tx:
-            tx.delete("Given", triples[:1])
-        return Taken(perf_counter() - started, process_time() - before)
+    subject = _loaded(text, triples, threads, "recompute")
+    taken = Taken(subject.change(deletes={"Given": triples[:1]}), subject.cpu_seconds)
+    subject.close()
+    return taken
 
 
-def _derived_sizes(text: str, triples: list[Triple], threads: int | None) -> dict[str, int]:
-    with tidelog.compile(text).open(threads=threads) as db:
-        _load(db, triples)
-        return _sizes(db)
+def _loaded(text: str, triples: list[Triple], threads: int | None, strategy: str = "elastic") -> Subject:
+    subject = Subject(text, strategy, threads)
+    subject.change(inserts={"Given": triples})
+    return subject
 
 
-def _load(db: tidelog.Database, triples: list[Triple]) -> tidelog.EpochReport:
-    with db.transaction() as tx:
-        tx.insert("Given", triples)
-    assert tx.report is not None
-    return tx.report
-
-
-def _sizes(db: tidelog.Database) -> dict[str, int]:
-    return dict(db.report.rows)
-
-
-def _grows(group: str, before: dict[str, int], after: dict[str, int]) -> str:
-    return require_equal(f"{group}: the rule derives something", sum(after.values()) > sum(before.values()), True)
+def _sizes(subject: Subject) -> dict[str, int]:
+    assert subject.report is not None
+    return dict(subject.report.rows)
 
 
 # The programs and their facts

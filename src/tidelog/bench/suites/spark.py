@@ -10,23 +10,25 @@ import gzip
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import tidelog
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Numbers, distinct, number_table
 from tidelog.bench.inputs.graphs import closure_size, random_graph
-from tidelog.bench.measure import PROGRAMS, Case, Outcome, ratio_of, require_equal
+from tidelog.bench.measure import PROGRAMS, Outcome, spark_session, timed
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import InternalError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tidelog.database.database import Database
 
 CHANGED_ROWS = 100
@@ -34,24 +36,17 @@ GRAPH = "graphs/soc-Epinions1.txt.gz"
 
 
 def spark(settings: Settings) -> Outcome:
-    from tidelog.engine.spark.session import local_session, require_pyspark
+    from tidelog.engine.spark.session import require_pyspark
 
     require_pyspark()
-    from pyspark.sql import SparkSession
-
     out = Outcome()
-    is_ours = SparkSession.getActiveSession() is None
     _large_table(settings, out)
-    session = local_session()
-    try:
+    with spark_session() as session:
         with TemporaryDirectory(prefix="tidelog-") as folder:
             _closure(settings, out, session, folder)
         _from_one(settings, out, session)
         _same_generation(settings, out, session)
         _rings(settings, out, session)
-    finally:
-        if is_ours:
-            session.stop()
     return out
 
 
@@ -72,8 +67,6 @@ def dataframe_loop(edges: Any) -> int:
 
 
 def _closure(settings: Settings, out: Outcome, session: Any, folder: str) -> None:
-    import numpy as np
-
     edges = random_graph(settings.pick(60, 1000, 1000), settings.pick(300, 10_000, 10_000))
     group, rows = f"closure of {len(edges):,} edges", closure_size(edges)
     table = number_table(edges, "src", "dst")
@@ -83,25 +76,23 @@ def _closure(settings: Settings, out: Outcome, session: Any, folder: str) -> Non
     loops, epochs, small, jobs = [], [], list[float](), list[int]()
     for _ in range(settings.repeat):
         settings.say(f"{group}: the loop, and Tidelog")
-        started = perf_counter()
-        out.checks.append(require_equal(f"{group}: rows of the loop", dataframe_loop(frame), rows))
-        loops.append(perf_counter() - started)
+        seconds, found = timed(partial(dataframe_loop, frame))
+        loops.append(seconds)
+        out.check(f"{group}: rows of the loop", found, rows)
         database, seconds = _first_epoch(session, table)
         epochs.append(seconds)
-        out.checks.append(require_equal(f"{group}: rows", len(database.relation("Reach")), rows))
+        out.check(f"{group}: rows", len(database.relation("Reach")), rows)
         changed = table.take(np.random.default_rng(2).choice(len(table), min(CHANGED_ROWS, len(table)), replace=False))
         for sign in (-1, +1):
-            before, started = _jobs(session), perf_counter()
-            _change(database, {"Edge": changed}, sign)
-            small.append(perf_counter() - started)
+            before = _jobs(session)
+            small.append(timed(partial(_change, database, {"Edge": changed}, sign))[0])
             jobs.append(_jobs(session) - before)
-        out.checks.append(require_equal(f"{group}: rows afterwards", len(database.relation("Reach")), rows))
+        out.check(f"{group}: rows afterwards", len(database.relation("Reach")), rows)
         database.close()
-    loop = Case(group, "the usual DataFrame loop", tuple(loops), who="spark", rows=rows)
-    first = Case(group, "first epoch", tuple(epochs), rows=rows)
-    note = f"at most {max(jobs)} Spark jobs"
-    out.cases += [loop, first, Case(group, f"an epoch of {changed.num_rows} rows, {note}", tuple(small), note=note)]
-    out.ratios.append(ratio_of(group, "the loop / first epoch", loop, first))
+    loop = out.case(group, "the usual DataFrame loop", loops, "spark", rows)
+    first = out.case(group, "first epoch", epochs, rows=rows)
+    out.case(group, f"an epoch of {changed.num_rows} rows, at most {max(jobs)} Spark jobs", small)
+    out.ratio(group, "the loop / first epoch", loop, first)
 
 
 def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
@@ -112,8 +103,6 @@ def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
 
 
 def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
-    import numpy as np
-
     size = settings.pick(40, 1_500, 3_000)
     children = np.arange(1, size)
     up = distinct(np.stack([children, (children - 1) // 3], axis=1))
@@ -123,8 +112,6 @@ def _same_generation(settings: Settings, out: Outcome, session: Any) -> None:
 
 def _rings(settings: Settings, out: Outcome, session: Any) -> None:
     """Times a Bootstrap of many equal rounds, and epochs of few rows, which should take at most a fifth of it."""
-    import numpy as np
-
     rings, length = settings.pick(6, 100, 1_000), settings.pick(5, 20, 40)
     first_nodes = np.arange(rings)[:, None] * (length + 1)
     around = np.arange(length)[None, :]
@@ -139,25 +126,23 @@ def _rings(settings: Settings, out: Outcome, session: Any) -> None:
         compiled = tidelog.compile(PROGRAMS / "closure.dl")
         with compiled.open(engine="spark", spark=session, plans={"Reach": "frames"}) as database:
             first.append(_timed(database, {"Edge": number_table(edges, "src", "dst")}, 1, session, out, group))
-            out.checks.append(require_equal(f"{group}: rows", len(database.relation("Reach")), rows))
+            out.check(f"{group}: rows", len(database.relation("Reach")), rows)
             few = {"Edge": number_table(few_tails, "src", "dst")}
             small.append(_timed(database, few, -1, session, out, group))
             left = rows - len(few_tails) * length
-            out.checks.append(require_equal(f"{group}: rows without tails", len(database.relation("Reach")), left))
+            out.check(f"{group}: rows without tails", len(database.relation("Reach")), left)
             small.append(_timed(database, few, 1, session, out, group))
-            out.checks.append(require_equal(f"{group}: rows afterwards", len(database.relation("Reach")), rows))
-    whole = Case(group, f"first epoch: {_spread(out)}", tuple(first), rows=rows, note=_spread(out))
-    part = Case(group, f"an epoch of {len(few_tails)} rows", tuple(small))
-    out.cases += [whole, part]
+            out.check(f"{group}: rows afterwards", len(database.relation("Reach")), rows)
+    whole = out.case(group, f"first epoch: {_spread(out)}", first, rows=rows)
+    part = out.case(group, f"an epoch of {len(few_tails)} rows", small)
     name = f"first epoch / epoch of {len(few_tails)} rows (where the first takes 20 s, 5 at least)"
-    out.ratios.append(ratio_of(group, name, whole, part))
+    out.ratio(group, name, whole, part)
 
 
 def _timed(database: Database, tables: dict[str, pa.Table], sign: int, session: Any, out: Outcome, group: str) -> float:
     """Returns the seconds of one epoch on frames; adds its rounds and its Spark jobs to the outcome."""
-    before, started = _jobs(session), perf_counter()
-    _change(database, tables, sign)
-    seconds = perf_counter() - started
+    before = _jobs(session)
+    seconds, _ = timed(partial(_change, database, tables, sign))
     for stratum in database.report.strata:
         rounds = [{"rows": rows, "seconds": round(each, 3)} for rows, each in stratum.by_round]
         out.rounds.append(
@@ -200,18 +185,16 @@ def _through_frames(
         compiled.open() as local,
         compiled.open(engine="spark", spark=session, plans={relation: "frames"}) as remote,
     ):
-        seconds = {}
         for title, changed, sign in (("first epoch", tables, 1), ("few rows deleted", {name: few}, -1)):
             _change(local, changed, sign)
-            seconds[title] = _timed(remote, changed, sign, session, out, group)
+            seconds = _timed(remote, changed, sign, session, out, group)
             expected, found = _sorted(local, relation), _sorted(remote, relation)
-            out.checks.append(require_equal(f"{group}: {title}", found.equals(expected), True))
+            out.check(f"{group}: {title}", found.equals(expected), True)
             (stratum,) = remote.report.strata
             each = stratum.seconds / max(stratum.rounds, 1)
             jobs = out.rounds[-1]["jobs"]
             note = f"{stratum.strategy}, {stratum.rounds} rounds of {each:.2g} s, {jobs} jobs"
-            rows = expected.num_rows
-            out.cases.append(Case(group, f"{title}: {note}", (seconds[title],), rows=rows, note=note))
+            out.case(group, f"{title}: {note}", (seconds,), rows=expected.num_rows)
 
 
 def _large_table(settings: Settings, out: Outcome) -> None:
@@ -225,17 +208,16 @@ def _large_table(settings: Settings, out: Outcome) -> None:
             raise InternalError(f"the large table failed: {done.stderr[-2000:]}", code=Code.WRONG_BENCHMARK_RESULT)
         found = json.loads(done.stdout.splitlines()[-1])
         group = f"a table of {count:,} rows"
-        out.checks.append(require_equal(f"{group}: rows written", found["rows"], count))
+        out.check(f"{group}: rows written", found["rows"], count)
         for name in ("ingested and joined", "written back"):
-            out.cases.append(Case(group, name, (found[name],), rows=count))
+            out.case(group, name, (found[name],), rows=count)
         out.memory_mb[group] = {"peak of the Python driver": found["peak_mb"], "before": found["before_mb"]}
 
 
 def _first_epoch(session: Any, table: pa.Table) -> tuple[Database, float]:
     database = tidelog.compile(PROGRAMS / "closure.dl").open(engine="spark", spark=session)
-    started = perf_counter()
-    _change(database, {"Edge": table}, 1)
-    return database, perf_counter() - started
+    seconds, _ = timed(partial(_change, database, {"Edge": table}, 1))
+    return database, seconds
 
 
 def _change(database: Database, tables: dict[str, pa.Table], sign: int) -> None:
@@ -256,8 +238,6 @@ def _jobs(session: Any) -> int:
 
 def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
     """Returns the table as a DataFrame over a Parquet file, from which the loop would start."""
-    import pyarrow.parquet as pq
-
     path = Path(folder, f"{len(table)}.parquet")
     pq.write_table(table, path)
     return session.read.parquet(str(path))
@@ -265,10 +245,8 @@ def _parquet(session: Any, table: pa.Table, folder: str) -> Any:
 
 def _social_graph(settings: Settings) -> Numbers:
     """Returns the trust relation of Epinions, or as many random edges."""
-    import numpy as np
-
-    path = settings.data / GRAPH if settings.data is not None else None
-    if path is None or not path.exists() or settings.scale == "tiny":
+    path = settings.file(GRAPH)
+    if path is None or settings.scale == "tiny":
         return random_graph(settings.pick(100, 15_000, 75_877), settings.pick(300, 80_000, 405_740))
     with gzip.open(path, "rt") as file:
         return distinct(np.loadtxt(file, dtype=np.int64, comments="#"))

@@ -11,11 +11,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
 
 import tidelog
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.measure import PROGRAMS, Case, Outcome, Ratio, require_equal
+from tidelog.bench.measure import PROGRAMS, Outcome, timed
 
 _FIRST_COMMIT = """\
 import sys, tidelog
@@ -40,9 +39,9 @@ def startup(settings: Settings) -> Outcome:
             _seconds(out, name, text, bytecode)  # the first run ever compiles, and fills caches
             repeat = max(settings.repeat, settings.pick(1, 5, 10))
             seconds = [_seconds(out, name, text, bytecode) for _ in range(repeat)]
-            out.cases.append(Case(_GROUP, name, tuple(seconds), "Python" if name == "Python alone" else "tidelog"))
-    alone, imported, _ = (case.median for case in out.cases)
-    out.ratios.append(Ratio(_GROUP, "import tidelog / Python alone", imported / alone))
+            out.case(_GROUP, name, seconds, "Python" if name == "Python alone" else "tidelog")
+    alone, imported, _ = out.cases
+    out.ratio(_GROUP, "import tidelog / Python alone", imported, alone)
     return out
 
 
@@ -55,8 +54,6 @@ def _seconds(out: Outcome, name: str, text: str, bytecode: str) -> float:
         "PYTHONPYCACHEPREFIX": bytecode,
     }
     command = [sys.executable, "-c", text, str(PROGRAMS / "closure.dl")]
-    started = perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    taken = perf_counter() - started
-    out.checks.append(require_equal(f"{_GROUP}: rows, {name}", int(done.stdout), 3))
+    taken, done = timed(lambda: subprocess.run(command, check=True, capture_output=True, text=True, env=environment))
+    out.check(f"{_GROUP}: rows, {name}", int(done.stdout), 3)
     return taken

@@ -14,7 +14,7 @@ import numpy as np
 from tidelog.bench.benchmark import Scale, Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct, number_table
 from tidelog.bench.inputs.graphs import named_graph
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, ratio_of, require_equal, take
+from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, take
 from tidelog.bench.references.peers import beside
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _skewed(settings: Settings, out: Outcome) -> None:
         out.inputs.append(data.describe())
         settings.say(data.name)
         case = _bootstrap(settings, out, data, "triangles by leapfrog", _program(_TRIANGLES, "leapfrog"))
-        out.checks.append(require_equal(f"{data.name}: triangles", case.rows, 3 * (nodes - 1)))
+        out.check(f"{data.name}: triangles", case.rows, 3 * (nodes - 1))
         sizes.append(len(edges))
         seconds.append(case.median)
     slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
@@ -90,16 +90,15 @@ def _bootstrap(settings: Settings, out: Outcome, data: Dataset, name: str, progr
             seconds.append(sum(stratum.seconds for stratum in subject.report.strata))
         rows = subject.count("T")
         subject.close()
-    out.cases.append(Case(data.name, name, tuple(seconds), rows=rows))
-    return out.cases[-1]
+    return out.case(data.name, name, seconds, rows=rows)
 
 
 def _both_joins(settings: Settings, out: Outcome, data: Dataset, what: str, kind: tuple[str, str]) -> Case:
     settings.say(f"{data.name}: {what}")
     leaping = _bootstrap(settings, out, data, f"{what} by leapfrog", _program(kind, ""))
     hashed = _bootstrap(settings, out, data, f"{what} by binary joins", _program(kind, "hash"))
-    out.checks.append(require_equal(f"{data.name}: {what}", leaping.rows, hashed.rows))
-    out.ratios.append(ratio_of(data.name, f"{what}: binary joins / leapfrog", hashed, leaping))
+    out.check(f"{data.name}: {what}", leaping.rows, hashed.rows)
+    out.ratio(data.name, f"{what}: binary joins / leapfrog", hashed, leaping)
     return leaping
 
 
@@ -108,7 +107,7 @@ def _large_cliques(settings: Settings, out: Outcome, data: Dataset) -> None:
     settings.say(f"{data.name}: 4-cliques")
     case = _bootstrap(settings, out, data, "4-cliques by leapfrog", _program(_CLIQUES, ""))
     expected = count_cliques(data.tables["Edge"])
-    out.checks.append(require_equal(f"{data.name}: 4-cliques, as sets count them", case.rows, expected))
+    out.check(f"{data.name}: 4-cliques, as sets count them", case.rows, expected)
 
 
 def count_cliques(edges: pa.Table) -> int:
@@ -139,9 +138,9 @@ def _single_edges(settings: Settings, out: Outcome, data: Dataset) -> None:
         deleted, inserted = one_by_one(subject, "Edge", rows)
         counts.append(subject.count("T"))
         sizes[strategy] = subject.bytes
-        out.cases.append(Case(data.name, f"an edge changed, {strategy}", (*deleted, *inserted), rows=counts[-1]))
+        out.case(data.name, f"an edge changed, {strategy}", (*deleted, *inserted), rows=counts[-1])
         subject.close()
-    out.checks.append(require_equal(f"{data.name}: triangles after single edges", counts[1], counts[0]))
+    out.check(f"{data.name}: triangles after single edges", counts[1], counts[0])
     out.memory_mb[data.name] = {f"with {strategy}": size / 1e6 for strategy, size in sizes.items()}
     out.ratios.append(
         Ratio(data.name, "bytes of the indices / all bytes without", sizes["trace"] / sizes["elastic"] - 1)

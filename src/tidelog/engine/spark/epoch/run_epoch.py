@@ -166,9 +166,9 @@ class Epoch:
         for stratum in segment.strata:
             for name in stratum.relations:
                 self.watch.rows(name, self.view[name].rows, named_rule(stratum))
-            report = _combined(stratum, segment, outcomes, job.buckets)
-            if report is not None:
-                self.reports.append(report)
+            combined = _combined(stratum, segment, outcomes, job.buckets)
+            if combined is not None:
+                self.reports.append(combined)
         self._note_times(segment, perf_counter() - started)
 
     def _note_times(self, segment: Segment, seconds: float) -> None:
