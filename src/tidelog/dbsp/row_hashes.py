@@ -7,11 +7,14 @@ so a search compares the words as well: no hash stands for its row.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 Words = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.intp]
 
 _START = np.uint64(0x9E3779B97F4A7C15)
 _FACTOR = np.uint64(0xFF51AFD7ED558CCD)
@@ -44,20 +47,23 @@ def marks_of(keys: Hashes, rows: Words) -> Hashes:
     return (keys & ~_LOW) | (hash_rows(rows) >> _HALF)
 
 
-def run_of(marks: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def run_of(marks: Hashes, keys: Hashes) -> tuple[Places, Places]:
     """Returns for each key the run of sorted marks that may have it: its start and its end."""
     starts = np.searchsorted(marks, keys & ~_LOW, side="left")
     return starts, np.searchsorted(marks, keys | _LOW, side="right")
 
 
-def spread(
-    starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def spread(starts: Places, ends: Places) -> tuple[Places, Places]:
     """Returns all pairs of a run and a place in it: the number of the run, and the place."""
     lengths = ends - starts
     runs = np.repeat(np.arange(len(lengths)), lengths)
     before = np.cumsum(lengths) - lengths
     return runs, np.arange(len(runs)) - np.repeat(before - starts, lengths)
+
+
+def places_of(words: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[Places, Places]:
+    """Returns all pairs of a wanted word and a place of it among sorted words: the number of the former, the place."""
+    return spread(np.searchsorted(words, wanted, side="left"), np.searchsorted(words, wanted, side="right"))
 
 
 def consolidate(marks: Hashes, rows: Words, weights: Words) -> tuple[Hashes, Words, Words]:

@@ -15,11 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from tidelog.dbsp.row_hashes import Hashes, Words, consolidate, marks_of, run_of, spread
-
-_Places = npt.NDArray[np.intp]
+from tidelog.dbsp.row_hashes import Hashes, Places, Words, consolidate, marks_of, places_of, run_of, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class Batch:
 class Found:
     """Rows of a trace: `probe` says for which of the keys that were asked for, `rows` and `weights` what was found."""
 
-    probe: _Places
+    probe: Places
     rows: Words
     weights: Words
 
@@ -93,7 +90,7 @@ class Trace:
                 parts.append(Found(probe, batch.rows[places], weights))
         return _together(parts, self.width)
 
-    def fanout(self, keys: Hashes) -> npt.NDArray[np.intp]:
+    def fanout(self, keys: Hashes) -> Places:
         """Returns for each key the number of rows that `find` may return."""
         counts = np.zeros(len(keys), dtype=np.intp)
         for batch in self.batches:
@@ -121,11 +118,9 @@ class Trace:
         return sum(each.marks.nbytes + each.rows.nbytes + each.weights.nbytes for each in self.batches)
 
 
-def _locate(batch: Batch, marks: Hashes, rows: Words) -> tuple[_Places, _Places]:
+def _locate(batch: Batch, marks: Hashes, rows: Words) -> tuple[Places, Places]:
     """Returns which of the rows are in the batch, and where."""
-    starts = np.searchsorted(batch.marks, marks, side="left")
-    ends = np.searchsorted(batch.marks, marks, side="right")
-    delta, places = spread(starts, ends)
+    delta, places = places_of(batch.marks, marks)
     same = np.flatnonzero((batch.rows[places] == rows[delta]).all(axis=1))
     return delta[same], places[same]
 

@@ -29,13 +29,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.dbsp.row_hashes import Hashes, Words, consolidate, hash_on, hash_rows, hash_start, run_of, spread
+from tidelog.dbsp.row_hashes import Hashes, Words, consolidate, hash_on, hash_rows, hash_start, places_of, run_of
 from tidelog.dbsp.trace import Trace
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.execution.python_step import evaluate
 from tidelog.engine.local.kernels.layout import INSTANCE_EXTRA
 from tidelog.engine.local.strategies.circuit.kernel import ground, product
-from tidelog.engine.local.strategies.circuit.rule_arrays import Flags, RuleArrays, rule_arrays
+from tidelog.engine.local.strategies.circuit.rule_arrays import Flags, RuleArrays
 from tidelog.engine.local.strategies.circuit.rule_rows import Order, RuleRows
 from tidelog.engine.rule_rows import ROOT
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -96,7 +96,7 @@ class Circuit:
         self._values = values
         self._look = look
         self._rule_rows = rule_rows
-        self._tables = rule_arrays(rule_rows)
+        self._tables = RuleArrays(rule_rows)
         self._lefts = Trace.empty(2 + self._tables.slots)
         self._facts = Trace.empty(2 + self._tables.columns)
         self.running: Rule | None = None
@@ -185,11 +185,7 @@ class Circuit:
     def _index(self, facts: FactDelta) -> tuple[Hashes, Words, Words]:
         """Returns each fact by every order of its relation: the hash of the key; order, rank, columns; the weight."""
         tables = self._tables
-        codes = facts.rows[:, 0]
-        which, place = spread(
-            np.searchsorted(tables.order_relations, codes, side="left"),
-            np.searchsorted(tables.order_relations, codes, side="right"),
-        )
+        which, place = places_of(tables.order_relations, facts.rows[:, 0])
         orders = tables.by_relation[place]
         rows = _fitted(facts.rows[which], 2 + tables.columns)
         rows[:, 0] = orders
@@ -198,11 +194,7 @@ class Circuit:
     def _gatekeep(self, rewrites: Rewrites, fresh: Fresh | None) -> tuple[Words, Rewrites]:
         """Returns each rewrite with every direction that leads on from its prefix."""
         tables = self._tables
-        prefixes = rewrites.rows[:, 0]
-        which, place = spread(
-            np.searchsorted(tables.out_origins, prefixes, side="left"),
-            np.searchsorted(tables.out_origins, prefixes, side="right"),
-        )
+        which, place = places_of(tables.out_origins, rewrites.rows[:, 0])
         directions = tables.out[place]
         if fresh is not None:
             kept = np.flatnonzero(fresh.directions[directions])
@@ -234,11 +226,7 @@ class Circuit:
     def _ground(self, rewrites: Rewrites, fresh: Fresh | None) -> Iterator[Instances]:
         """Yields the instances of rewrites at the end of a body."""
         tables = self._tables
-        prefixes = rewrites.rows[:, 0]
-        which, signals = spread(
-            np.searchsorted(tables.signal_prefixes, prefixes, side="left"),
-            np.searchsorted(tables.signal_prefixes, prefixes, side="right"),
-        )
+        which, signals = places_of(tables.signal_prefixes, rewrites.rows[:, 0])
         if fresh is not None:
             kept = np.flatnonzero(fresh.signals[signals])
             which, signals = which[kept], signals[kept]
@@ -371,7 +359,7 @@ class Circuit:
         """Replaces the rule rows; rewrites and facts get the width of the new ones."""
         before = self._tables
         self._rule_rows = rule_rows
-        self._tables = rule_arrays(rule_rows)
+        self._tables = RuleArrays(rule_rows)
         tables = self._tables
         if tables.slots != before.slots:
             rows, weights = self._lefts.everything()

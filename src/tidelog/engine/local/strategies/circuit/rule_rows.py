@@ -207,12 +207,13 @@ class RuleRows:
 
 def width_of(rows: RuleRows) -> tuple[int, int]:
     """Returns the words of the longest rewrite, and the columns of the widest literal or head."""
-    slots: Iterable[int] = (sum(_bound_by(direction) for direction in walk.directions) for walk in rows.walks.values())
+    slots: Iterable[int] = (sum(bound_by(direction) for direction in walk.directions) for walk in rows.walks.values())
     columns = [len(each.literal.must) for each in rows.directions.of if isinstance(each.literal, Through)]
     return max(slots, default=0), max([*columns, *(len(each.terms) for each in rows.signals)], default=0)
 
 
-def _bound_by(direction: Direction) -> int:
+def bound_by(direction: Direction) -> int:
+    """Returns the number of words that a direction adds to a rewrite."""
     literal = direction.literal
     if isinstance(literal, Through):
         return len(literal.binds)
