@@ -70,14 +70,8 @@ def has_places(S, p, relation, count):
 
 
 @kernel
-def delete_one(S, p, relation, head, hashed, round_):
+def delete_one(S, p, relation, line, row, columns, wide, round_):
     """Counts an instance of DELETED. Returns 1 if it counts, 0 if not, -1 if the state is broken."""
-    columns = S[relation, k.COLUMNS]
-    wide = S[relation, k.WIDE]
-    line = find_hashed(S, relation, head, hashed)
-    if line < 0:
-        return -1
-    row = row_at(S, relation, line)
     meta = load64(row, columns + k.META)
     if meta & k.TOUCHED_BIT == 0:
         if (meta >> k.RANK_SHIFT) & k.RANK_MASK != round_:
@@ -93,15 +87,8 @@ def delete_one(S, p, relation, head, hashed, round_):
 
 
 @kernel
-def insert_one(S, p, relation, head, hashed, round_):
+def insert_one(S, p, relation, line, row, columns, wide, round_):
     """Counts an instance of INSERTED. Returns 1 if it counts, 0 if not."""
-    columns = S[relation, k.COLUMNS]
-    wide = S[relation, k.WIDE]
-    line = find_or_add_hashed(S, relation, head, hashed)
-    if line < 0:
-        line = -1 - line
-        log_new_row(S, p, relation, line, row_at(S, relation, line), columns, 0)
-    row = row_at(S, relation, line)
     meta = load64(row, columns + k.META)
     if meta & k.TOUCHED_BIT == 0:
         rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
@@ -118,14 +105,8 @@ def insert_one(S, p, relation, head, hashed, round_):
 
 
 @kernel
-def rediscover_one(S, p, relation, head, hashed, round_):
-    """Counts an instance of REDISCOVERED. Returns 1 if it counts, 0 if not, -1 if the state is broken."""
-    columns = S[relation, k.COLUMNS]
-    wide = S[relation, k.WIDE]
-    line = find_hashed(S, relation, head, hashed)
-    if line < 0:
-        return -1
-    row = row_at(S, relation, line)
+def rediscover_one(p, row, columns, wide, round_):
+    """Counts an instance of REDISCOVERED. Returns 1 if it counts, 0 if not."""
     if load64(row, columns + k.META) & k.TOUCHED_BIT == 0:
         return 0
     place = total_of(row, columns, wide)
@@ -143,6 +124,7 @@ def count_round(S, p, relation, out, count, round_, term):
         return NO_ROOM
     S[relation, k.COUNT_ROOM] -= count
     columns = S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     counted = 0
     done = 0
     while done < count:
@@ -154,12 +136,21 @@ def count_round(S, p, relation, out, count, round_, term):
             if load64(head, columns + k.INSTANCE_LEVEL) != round_ - 1:
                 continue
             hashed = hash_of(head, columns)
-            if term == DELETED:
-                found = delete_one(S, p, relation, head, hashed, round_)
-            elif term == INSERTED:
-                found = insert_one(S, p, relation, head, hashed, round_)
+            if term == INSERTED:
+                line = find_or_add_hashed(S, relation, head, hashed)
+                if line < 0:
+                    line = -1 - line
+                    log_new_row(S, p, relation, line, row_at(S, relation, line), columns, 0)
+                found = insert_one(S, p, relation, line, row_at(S, relation, line), columns, wide, round_)
             else:
-                found = rediscover_one(S, p, relation, head, hashed, round_)
+                line = find_hashed(S, relation, head, hashed)
+                if line < 0:
+                    return BROKEN
+                row = row_at(S, relation, line)
+                if term == DELETED:
+                    found = delete_one(S, p, relation, line, row, columns, wide, round_)
+                else:
+                    found = rediscover_one(p, row, columns, wide, round_)
             if found < 0:
                 return BROKEN
             counted += found

@@ -18,14 +18,7 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.index import find_row
 from tidelog.engine.local.kernels.join import run_tail
-from tidelog.engine.local.kernels.memory import (
-    HASH_START,
-    entry_point,
-    hash_end,
-    hash_word,
-    kernel,
-    load64,
-)
+from tidelog.engine.local.kernels.memory import HASH_START, entry_point, hash_end, hash_word, kernel, load64
 from tidelog.engine.local.leapfrog.iterators import (
     LARGEST,
     OFFSET,
@@ -44,7 +37,6 @@ from tidelog.engine.local.strategies.trace.sensitivity import SMALLEST_WORD
 OLD, NEW = 0, 1
 # A line of `levels`: a key variable.
 PARTS_AT, PARTS_N, TAIL_AT, TAIL_N, LOOKS_AT, LOOKS_N, KEY_REGISTER = 0, 1, 2, 3, 4, 5, 6
-LEVEL_FIELDS = 7
 # A line of `parts`: first those of tries, then look-ups, which have no TRIE (-1), and negated tries. KNOWN: registers
 # of the columns before (of a look-up: of all columns). OTHERS: registers of the other known variables. COLUMNS: without
 # an index, the columns of the variables before.
@@ -224,14 +216,17 @@ def matches(S, A, levels, parts, words, level, word, registers, places, version,
 
 
 @kernel
-def start_level(A, levels, parts, words, level, registers, places, states, lowest, up_to):
-    """Starts to evaluate a level at a node, from a value on; returns False if a part has nothing there."""
+def start_level(A, levels, parts, words, level, registers, places, states, lowest, up_to, control, records):
+    """Starts to evaluate a level at a node, from a value on. Returns False if a part has nothing there, and records its
+    interval: it is sensitive to everything below the prefix that it has not, the certificate that nothing is there."""
     states[level, CANDIDATE] = lowest
     states[level, UP_TO] = up_to
     states[level, TURN] = OPENING
     for i in range(levels[level, PARTS_N]):
         part = levels[level, PARTS_AT] + i
         if not open_at(A, parts, part, words, registers, places, part):
+            control[OPERATIONS] += i + 1
+            record(control, parts, part, words, registers, lowest, LARGEST, records)
             return False
     return True
 
@@ -348,8 +343,7 @@ def evaluate(
         if control[STARTED] == 0:
             for level in range(first):
                 registers[levels[level, KEY_REGISTER]] = regions[region, REGION_VALUES + level]
-            whole = control[WHOLE] != 0
-            if not whole:
+            if control[WHOLE] == 0:
                 control[RECORDING] = 0
                 live = is_live(S, A, levels, parts, words, first, registers, places, OLD, control, records, scratch)
                 live = live and is_live(
@@ -361,19 +355,10 @@ def evaluate(
                     continue
             control[VISITED] += 1
             lowest = regions[region, REGION_VALUES + depth]
+            up_to = regions[region, REGION_VALUES + depth + 1]
             if not start_level(
-                A,
-                levels,
-                parts,
-                words,
-                first,
-                registers,
-                places,
-                states,
-                lowest,
-                regions[region, REGION_VALUES + depth + 1],
+                A, levels, parts, words, first, registers, places, states, lowest, up_to, control, records
             ):
-                note_missing(A, levels, parts, words, first, registers, places, control, records, lowest)
                 control[REGION] += 1
                 continue
             control[STARTED] = 1
@@ -407,22 +392,9 @@ def evaluate(
             if level == depth - 1:
                 emit(words, head_at, columns, registers, out, control)
                 continue
-            if start_level(A, levels, parts, words, level + 1, registers, places, states, SMALLEST_WORD, LARGEST):
-                control[LEVEL] = level + 1
-            else:
-                note_missing(A, levels, parts, words, level + 1, registers, places, control, records, SMALLEST_WORD)
+            lowest, up_to, below = SMALLEST_WORD, LARGEST, level + 1
+            if start_level(A, levels, parts, words, below, registers, places, states, lowest, up_to, control, records):
+                control[LEVEL] = below
         control[STARTED] = 0
         control[REGION] += 1
     return DONE
-
-
-@kernel
-def note_missing(A, levels, parts, words, level, registers, places, control, records, lowest):
-    """Records the interval of a part that has no such prefix: it is sensitive to everything below it, the certificate
-    that nothing is there."""
-    for i in range(levels[level, PARTS_N]):
-        part = levels[level, PARTS_AT] + i
-        control[OPERATIONS] += 1
-        if not open_at(A, parts, part, words, registers, places, part):
-            record(control, parts, part, words, registers, lowest, LARGEST, records)
-            return

@@ -269,6 +269,7 @@ class TracedRule:
         """Finds the regions where the epoch's changes matter; removes the matched intervals from the indices."""
         depth, plan = self._depth, self.plan
         width = max(self._records.shape[1] - 1, depth + 1)
+        tables = self.catalog.S, self.catalog.A, self.indices.lines, plan.levels, plan.parts, plan.code, self._places
         while True:
             regions: Words = np.zeros((self._room, depth + 3), dtype=np.int64)
             matched: Words = np.zeros((self._room, width), dtype=np.int64)
@@ -277,22 +278,7 @@ class TracedRule:
                 line = self.catalog.S[plan.parts[part, evaluate.PART_RELATION]]
                 if not line[k.INSERTED_COUNT] and not line[k.DELETED_COUNT]:
                     continue
-                found = surgery.find_regions(
-                    self.catalog.S,
-                    self.catalog.A,
-                    self.indices.lines,
-                    plan.levels,
-                    plan.parts,
-                    plan.code,
-                    self._places,
-                    part,
-                    count,
-                    regions,
-                    matched,
-                    self._scratch,
-                    self._path,
-                )
-                count = int(found)
+                count = int(surgery.find_regions(*tables, part, count, regions, matched, self._scratch, self._path))
                 if count < 0:
                     break
             if count >= 0:
@@ -309,9 +295,8 @@ class TracedRule:
 
     def evaluate(self, version: int) -> Iterator[tuple[Words, int]]:
         """Yields the instances of this version alone, in buffers, maybe empty. First OLD; NEW updates the indices."""
-        for buffer, count, records in self._run(
-            version, 1 if version == evaluate.NEW else -1, self.regions, whole=False
-        ):
+        sign = 1 if version == evaluate.NEW else -1
+        for buffer, count, records in self._run(version, sign, self.regions, whole=False):
             if len(records):
                 self.indices.change(records)
             yield buffer, count

@@ -12,21 +12,7 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64
 from tidelog.engine.local.leapfrog.iterators import open_below, open_root, seek_lub
-from tidelog.engine.local.strategies.trace.evaluate import (
-    COLUMNS_AT,
-    INDEX,
-    KNOWN_N,
-    NEW,
-    OLD,
-    ORDER_AT,
-    PART_LEVEL,
-    PART_RELATION,
-    REGION_LEVEL,
-    REGION_VALUES,
-    TRIE,
-    TRIE_LEVEL,
-    has_vertex,
-)
+from tidelog.engine.local.strategies.trace import evaluate
 from tidelog.engine.local.strategies.trace.sensitivity import SMALLEST_WORD, find_intervals
 
 
@@ -34,14 +20,14 @@ from tidelog.engine.local.strategies.trace.sensitivity import SMALLEST_WORD, fin
 def add_region(levels, parts, part, words, record, line, lowest, up_to, regions, count):
     """Adds the region of a node whose variables are in a record, or in the path of a change."""
     depth = levels.shape[0]
-    level = parts[part, PART_LEVEL]
-    regions[count, REGION_LEVEL] = level
+    level = parts[part, evaluate.PART_LEVEL]
+    regions[count, evaluate.REGION_LEVEL] = level
     for i in range(depth):
-        regions[count, REGION_VALUES + i] = (
-            record[line, 1 + load64(words, parts[part, COLUMNS_AT] + i)] if i < level else 0
+        regions[count, evaluate.REGION_VALUES + i] = (
+            record[line, 1 + load64(words, parts[part, evaluate.COLUMNS_AT] + i)] if i < level else 0
         )
-    regions[count, REGION_VALUES + depth] = lowest
-    regions[count, REGION_VALUES + depth + 1] = up_to
+    regions[count, evaluate.REGION_VALUES + depth] = lowest
+    regions[count, evaluate.REGION_VALUES + depth + 1] = up_to
 
 
 @entry_point(
@@ -56,11 +42,11 @@ def find_regions(S, A, X, levels, parts, code, places, part, count, regions, mat
     or -1 if there is no room. `path` is scratch for one line.
     """
     words = code.ctypes.data
-    relation = parts[part, PART_RELATION]
-    index = parts[part, INDEX]
-    known = parts[part, KNOWN_N]
-    trie = parts[part, TRIE]
-    level = parts[part, TRIE_LEVEL]
+    relation = parts[part, evaluate.PART_RELATION]
+    index = parts[part, evaluate.INDEX]
+    known = parts[part, evaluate.KNOWN_N]
+    trie = parts[part, evaluate.TRIE]
+    level = parts[part, evaluate.TRIE_LEVEL]
     slot = places.shape[0] - 1
     columns = S[relation, k.COLUMNS]
     for direction in range(2):
@@ -69,7 +55,7 @@ def find_regions(S, A, X, levels, parts, code, places, part, count, regions, mat
         for i in range(changes):
             row = S[relation, k.ROWS] + load32(lines, i) * S[relation, k.WIDTH] * 8
             for column in range(columns):
-                path[0, 1 + column] = load64(row, load64(words, parts[part, ORDER_AT] + column))
+                path[0, 1 + column] = load64(row, load64(words, parts[part, evaluate.ORDER_AT] + column))
             word = path[0, 1 + level]
             if trie >= 0:
                 open_root(A, trie, places, slot)
@@ -77,7 +63,8 @@ def find_regions(S, A, X, levels, parts, code, places, part, count, regions, mat
                     seek_lub(A, trie, at, places, slot, path[0, 1 + at])
                     if at < level:
                         open_below(A, trie, at + 1, places, slot, slot)
-                if has_vertex(S, A, parts, part, places, slot, OLD) == has_vertex(S, A, parts, part, places, slot, NEW):
+                was_there = evaluate.has_vertex(S, A, parts, part, places, slot, evaluate.OLD)
+                if was_there == evaluate.has_vertex(S, A, parts, part, places, slot, evaluate.NEW):
                     continue
             if index < 0:
                 if count == regions.shape[0]:
