@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.bench.benchmark import Scale, Settings
-from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct, number_table
-from tidelog.bench.inputs.graphs import named_graph
+from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, distinct
+from tidelog.bench.inputs.graphs import graph_dataset, named_graph
 from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, take
 from tidelog.bench.references.peers import beside
 
@@ -59,9 +59,7 @@ def _skewed(settings: Settings, out: Outcome) -> None:
     sizes, seconds = [], []
     for nodes in (first, 2 * first, 4 * first, 8 * first):
         edges = star_and_ring(nodes)
-        data = Dataset(
-            f"star and ring, {nodes:,} nodes", "generated", {"Edge": number_table(edges, "src", "dst")}, None
-        )
+        data = graph_dataset(f"star and ring, {nodes:,} nodes", edges, seed=None)
         out.inputs.append(data.describe())
         settings.say(data.name)
         case = _bootstrap(settings, out, data, "triangles by leapfrog", _program(_TRIANGLES, "leapfrog"))

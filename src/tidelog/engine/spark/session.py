@@ -100,35 +100,22 @@ def active_session() -> Any:
 
 
 class LazySession:
-    """A local session that is made at its first use. `when_made` is called then."""
+    """A local session that is made at its first use; `made` is the session, None before. `when_made` is called then."""
 
     def __init__(self) -> None:
-        self._session: Any = None
+        self.made: Any = None
         self.when_made: Callable[[], object] = lambda: None
 
-    @property
-    def tasks(self) -> int:
-        return os.cpu_count() or 1
-
-    @property
-    def is_made(self) -> bool:
-        return self._session is not None
-
-    @property
-    def made(self) -> Any:
-        """The session; only if it `is_made`."""
-        return self._session
-
     def __getattr__(self, name: str) -> Any:
-        if self._session is None:
-            self._session = local_session()
+        if self.made is None:
+            self.made = local_session()
             self.when_made()
-        return getattr(self._session, name)
+        return getattr(self.made, name)
 
 
 def is_started(spark: Any) -> bool:
     """True if a session is there already."""
-    return not isinstance(spark, LazySession) or spark.is_made
+    return not isinstance(spark, LazySession) or spark.made is not None
 
 
 def require_running(spark: Any) -> None:
@@ -147,7 +134,7 @@ def require_running(spark: Any) -> None:
 def parallel_tasks(spark: Any) -> int:
     """Returns how many tasks a session runs at once, as far as its settings tell."""
     if isinstance(spark, LazySession):
-        return spark.tasks
+        return os.cpu_count() or 1
     here = re.fullmatch(r"local(?:\[(\d+|\*)(?:,.*)?\])?", _master(spark))
     if here is not None and here[1] != "*":
         return int(here[1] or 1)

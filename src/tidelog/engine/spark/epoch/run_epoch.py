@@ -159,7 +159,9 @@ class Epoch:
         by_bucket = {outcome.bucket: outcome for outcome in outcomes}
         for name in segment.relations:
             parts = [
-                by_bucket[bucket].relations[name] if bucket in by_bucket else unaffected(job, name, bucket)
+                by_bucket[bucket].relations[name]
+                if bucket in by_bucket
+                else BucketRelation(job.old[name].buckets[bucket])
                 for bucket in range(job.buckets)
             ]
             self._take(name, segment, parts)
@@ -230,7 +232,8 @@ class Epoch:
         examined = AffectedBuckets(
             job.segment, job.buckets, owned, tables, partial(read_filters, directory), job.context.definitions
         )
-        late = late_buckets(self.workers.missed.get(job.segment.relations, {}))
+        missed = self.workers.missed.get(job.segment.relations, {})
+        late = (bucket for bucket, each in missed.items() if len(each.changes) >= MISSED_EPOCHS)
         return tuple(sorted({*examined.numbers(), *late}))
 
     def _take(self, name: str, segment: Segment, parts: Sequence[BucketRelation]) -> None:
@@ -247,21 +250,11 @@ class Epoch:
             self.inspected[name] = shown
 
 
-def unaffected(job: Job, name: str, bucket: int) -> BucketRelation:
-    """Returns the old files of a bucket without a task."""
-    return BucketRelation(job.old[name].buckets[bucket])
-
-
 def still_missed(job: Job, known: Mapping[int, MissedChanges], wanted: Sequence[int]) -> dict[int, MissedChanges]:
     """Returns the changes missed by each bucket without a task, with this epoch's."""
     unmet = [bucket for bucket in range(job.buckets) if bucket not in wanted]
     before = {bucket: known.get(bucket, MissedChanges(job.old_label, ())) for bucket in unmet}
     return {bucket: replace(each, changes=(*each.changes, job.changed)) for bucket, each in before.items()}
-
-
-def late_buckets(known: Mapping[int, MissedChanges]) -> list[int]:
-    """Returns the buckets whose engines have missed too many epochs."""
-    return [bucket for bucket, each in known.items() if len(each.changes) >= MISSED_EPOCHS]
 
 
 def _fires_on_nothing(segment: Segment) -> bool:

@@ -205,12 +205,11 @@ class StateDirectory:
 
     def sweep(self, epoch: int, keep: Iterable[str]) -> None:
         """Deletes the files of an epoch except those to keep; a file already gone is no error."""
-        kept = set(keep)
         filesystem = self._opened[0]
         folder = self._path(f"epoch-{epoch}")
         found = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
         files = [info.path for info in found if info.type == pafs.FileType.File]
-        kept_paths = {self._path(name) for name in kept}
+        kept_paths = {self._path(name) for name in keep}
         for path in files:
             if path not in kept_paths:
                 self._delete(path)

@@ -132,6 +132,8 @@ class FramesStratum:
         strategy: str = DEFAULT_STRATEGY,
     ) -> None:
         (self.stratum,) = segment.strata
+        self.relations, self.recursive = self.stratum.relations, self.stratum.recursive
+        self.watch = inputs.watch
         self.attempt = attempt
         self.segment = segment
         self.outcome: FramesOutcome | None = None
@@ -161,24 +163,12 @@ class FramesStratum:
         self._made: list[Any] = []
         self.by_round: tuple[tuple[int, float], ...] = ()
 
-    @property
-    def watch(self) -> Watch:
-        return self._inputs.watch
-
     def _chosen_finder(self, strategy: str) -> tuple[Finder, str]:
         """Returns the finder of rule instances, and the name of its strategy."""
         spark, rules = self.attempt.spark, (*self.stratum.rules, *self._inputs.rule_delta.removed)
         if strategy == "circuit" and has_words(self.stratum, rules, self._relations):
             return Circuit(spark, self.stratum, self._packed, self._relations, rules), "circuit"
         return Joins(spark, self.stratum, self._packed), "elastic"
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return self.stratum.relations
-
-    @property
-    def recursive(self) -> bool:
-        return self.stratum.recursive
 
     @property
     def instances(self) -> int:
