@@ -56,7 +56,9 @@ class Bodies:
             case 3:
                 return p.item(p.pair(self.expression(type_, depth - 1), self.expression(BOOL, depth - 1)), 0)
             case 4 if self._loops and self._choose(2):
-                leave = typed.Break(type_, p.SPAN) if self._choose(2) else typed.Continue(type_, p.SPAN)
+                leave = (
+                    typed.Break(type=type_, span=p.SPAN) if self._choose(2) else typed.Continue(type=type_, span=p.SPAN)
+                )
                 return p.if_(self.expression(BOOL, depth - 1), leave, self._constant(type_))
             case 5 if self._choose(2):
                 left = p.return_(self.expression(self._result, depth - 1), type_)
@@ -105,7 +107,7 @@ class Bodies:
                 case 1:
                     return p.field(p.field(inner(p.SHAPE), "at", p.POINT), "x", U8)
                 case 2 if self._result == p.option(U8):
-                    return typed.Try(inner(p.option(U8)), self._result, U8, p.SPAN)
+                    return typed.Try(inner(p.option(U8)), self._result, type=U8, span=p.SPAN)
                 case 3:
                     return p.call(U8_FUNCTION, inner(U8), inner(BOOL), type_=U8)
                 case 4:
@@ -159,12 +161,12 @@ class Bodies:
             case 0:
                 type_ = TYPES[self._choose(len(TYPES))]
                 value = self.expression(type_, depth)
-                return typed.Declare(p.bind(self._declared(type_), type_), value, UNIT, p.SPAN)
+                return typed.Declare(p.bind(self._declared(type_), type_), value, type=UNIT, span=p.SPAN)
             case 1:
                 value = self.expression(PAIR, depth)
                 first, second = self._declared(U8), self._declared(BOOL)
                 pattern = p.tuple_of(p.bind(first, U8), p.bind(second, BOOL))
-                return typed.Declare(pattern, value, UNIT, p.SPAN)
+                return typed.Declare(pattern, value, type=UNIT, span=p.SPAN)
             case 2:
                 return self._loop(depth)
             case 3:
@@ -201,7 +203,7 @@ class Bodies:
         target = self._writable(whole)
         value = self.expression(part, depth)
         if target is None:
-            return typed.Declare(p.bind(self._declared(part), part), value, UNIT, p.SPAN)
+            return typed.Declare(p.bind(self._declared(part), part), value, type=UNIT, span=p.SPAN)
         return p.put(target, value, *steps)
 
     def _match(self, type_: Type, depth: int) -> typed.Expression:
@@ -230,7 +232,10 @@ class Bodies:
         return p.match(
             subject,
             arm(p.tuple_of(circle, p.exactly(True, BOOL)), (radius, U8), (at, U8)),
-            arm(p.tuple_of(typed.AsPattern(whole, circle, p.SHAPE, p.SPAN), p.anything(BOOL)), (whole, p.SHAPE)),
+            arm(
+                p.tuple_of(typed.AsPattern(whole, circle, type=p.SHAPE, span=p.SPAN), p.anything(BOOL)),
+                (whole, p.SHAPE),
+            ),
             arm(p.anything(subject.type)),
         )
 

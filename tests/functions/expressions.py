@@ -52,36 +52,38 @@ def expressions(draw: st.DrawFn, type_: Type, depth: int, variables: dict[str, T
 
     choice = draw(st.integers(0, 9)) if depth else draw(st.integers(0, 1))
     if choice == 0:
-        return Lit(draw(values(type_)), type_, SPAN)
+        return Lit(draw(values(type_)), type=type_, span=SPAN)
     if choice == 1:
         name = f"x{draw(st.integers(0, 3))}_{type_}"
         variables[name] = type_
-        return Var(name, type_, SPAN)
+        return Var(name, type=type_, span=SPAN)
     if choice == 2:
-        return IfElse(inner(BOOL), inner(type_), inner(type_), type_, SPAN)
+        return IfElse(inner(BOOL), inner(type_), inner(type_), type=type_, span=SPAN)
     match type_:
         case BoolType():
             if choice < 5:
                 other = draw(types)
                 op = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
-                return Binary(op, inner(other), inner(other), BOOL, SPAN)
+                return Binary(op, inner(other), inner(other), type=BOOL, span=SPAN)
             if choice == 5:
-                return Unary("not", inner(BOOL), BOOL, SPAN)
-            return Binary(draw(st.sampled_from(["and", "or", "=>"])), inner(BOOL), inner(BOOL), BOOL, SPAN)
+                return Unary("not", inner(BOOL), type=BOOL, span=SPAN)
+            return Binary(draw(st.sampled_from(["and", "or", "=>"])), inner(BOOL), inner(BOOL), type=BOOL, span=SPAN)
         case StringType():
-            return Binary("++", inner(STRING), ToString(inner(draw(types)), STRING, SPAN), STRING, SPAN)
+            return Binary(
+                "++", inner(STRING), ToString(inner(draw(types)), type=STRING, span=SPAN), type=STRING, span=SPAN
+            )
         case BitType(width) if choice == 3 and width > 1:
             low = draw(st.integers(1, width - 1))
-            return Binary("++", inner(BitType(width - low)), inner(BitType(low)), type_, SPAN)
+            return Binary("++", inner(BitType(width - low)), inner(BitType(low)), type=type_, span=SPAN)
         case _:
             assert isinstance(type_, IntegerType)
             if choice < 5:
-                return Cast(inner(draw(_castable(type_))), type_, SPAN)
+                return Cast(inner(draw(_castable(type_))), type=type_, span=SPAN)
             if choice == 5:
-                return Unary(draw(st.sampled_from("-~")), inner(type_), type_, SPAN)
+                return Unary(draw(st.sampled_from("-~")), inner(type_), type=type_, span=SPAN)
             if choice == 6:
-                return Binary(draw(st.sampled_from(["<<", ">>"])), inner(type_), inner(U32), type_, SPAN)
-            return Binary(draw(st.sampled_from("+-*/%&|^")), inner(type_), inner(type_), type_, SPAN)
+                return Binary(draw(st.sampled_from(["<<", ">>"])), inner(type_), inner(U32), type=type_, span=SPAN)
+            return Binary(draw(st.sampled_from("+-*/%&|^")), inner(type_), inner(type_), type=type_, span=SPAN)
 
 
 def _castable(target: IntegerType) -> st.SearchStrategy[IntegerType]:
@@ -103,11 +105,11 @@ def evaluate(node: Expression, scope: Mapping[str, Value]) -> Value:
         case ToString(operand):
             value = evaluate(operand, scope)
             return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
-        case Cast(operand, (BitType() | SignedType()) as type_):
+        case Cast(operand, type=BitType() | SignedType() as type_):
             return _read(_integer(operand, scope), type_)
         case Unary("not", operand):
             return not evaluate(operand, scope)
-        case Unary(op, operand, (BitType() | SignedType()) as type_):
+        case Unary(op, operand, type=BitType() | SignedType() as type_):
             pattern = _integer(operand, scope) % 2**type_.width
             return _read(2**type_.width - 1 - pattern + (op == "-"), type_)
         case Binary("and", left, right):
@@ -118,12 +120,12 @@ def evaluate(node: Expression, scope: Mapping[str, Value]) -> Value:
             return bool(evaluate(right, scope)) if evaluate(left, scope) else True
         case Binary(op, left, right) if op in ("==", "!=", "<", "<=", ">", ">="):
             return _compare(op, evaluate(left, scope), evaluate(right, scope))
-        case Binary("++", left, right, StringType()):
+        case Binary("++", left, right, type=StringType()):
             return f"{evaluate(left, scope)}{evaluate(right, scope)}"
-        case Binary("++", left, right, BitType()):
+        case Binary("++", left, right, type=BitType()):
             assert isinstance(right.type, BitType)
             return (_integer(left, scope) << right.type.width) + _integer(right, scope)
-        case Binary(op, left, right, (BitType() | SignedType()) as type_):
+        case Binary(op, left, right, type=BitType() | SignedType() as type_):
             return _read(_arithmetic(op, _integer(left, scope), _integer(right, scope), type_), type_)
     raise AssertionError(node)
 

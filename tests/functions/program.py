@@ -93,36 +93,36 @@ def definitions() -> Definitions:
 
 
 def var(name: str, type_: Type = U64) -> typed.Var:
-    return typed.Var(name, type_, SPAN)
+    return typed.Var(name, type=type_, span=SPAN)
 
 
 def lit(value: typed.Value, type_: Type = U64) -> typed.Lit:
-    return typed.Lit(value, type_, SPAN)
+    return typed.Lit(value, type=type_, span=SPAN)
 
 
 def op(op: str, left: typed.Expression, right: typed.Expression, type_: Type | None = None) -> typed.Binary:
     comparison = op in ("==", "!=", "<", "<=", ">", ">=")
-    return typed.Binary(op, left, right, BOOL if comparison else type_ or left.type, SPAN)
+    return typed.Binary(op, left, right, type=BOOL if comparison else type_ or left.type, span=SPAN)
 
 
 def text(operand: typed.Expression) -> typed.Expression:
-    return operand if operand.type == STRING else typed.ToString(operand, STRING, SPAN)
+    return operand if operand.type == STRING else typed.ToString(operand, type=STRING, span=SPAN)
 
 
 def block(*expressions: typed.Expression) -> typed.Block:
-    return typed.Block(expressions, expressions[-1].type, SPAN)
+    return typed.Block(expressions, type=expressions[-1].type, span=SPAN)
 
 
 def unit() -> typed.MakeTuple:
-    return typed.MakeTuple((), UNIT, SPAN)
+    return typed.MakeTuple((), type=UNIT, span=SPAN)
 
 
 def pair(*items: typed.Expression) -> typed.MakeTuple:
-    return typed.MakeTuple(items, TupleType(tuple(item.type for item in items)), SPAN)
+    return typed.MakeTuple(items, type=TupleType(tuple(item.type for item in items)), span=SPAN)
 
 
 def new(constructor: str, type_: Type, *arguments: typed.Expression) -> typed.Construct:
-    return typed.Construct(constructor, arguments, type_, SPAN)
+    return typed.Construct(constructor, arguments, type=type_, span=SPAN)
 
 
 def some(value: typed.Expression) -> typed.Construct:
@@ -134,77 +134,77 @@ def none(type_: Type) -> typed.Construct:
 
 
 def items(*values: typed.Expression) -> typed.MakeVec:
-    return typed.MakeVec(values, vec(values[0].type), SPAN)
+    return typed.MakeVec(values, type=vec(values[0].type), span=SPAN)
 
 
 def declare(name: str, value: typed.Expression) -> typed.Declare:
-    return typed.Declare(bind(name, value.type), value, UNIT, SPAN)
+    return typed.Declare(bind(name, value.type), value, type=UNIT, span=SPAN)
 
 
 def bind(name: str, type_: Type = U64) -> typed.BindPattern:
-    return typed.BindPattern(name, type_, SPAN)
+    return typed.BindPattern(name, type=type_, span=SPAN)
 
 
 def anything(type_: Type = U64) -> typed.AnyPattern:
-    return typed.AnyPattern(type_, SPAN)
+    return typed.AnyPattern(type=type_, span=SPAN)
 
 
 def exactly(value: typed.Value, type_: Type = U64) -> typed.LiteralPattern:
-    return typed.LiteralPattern(value, type_, SPAN)
+    return typed.LiteralPattern(value, type=type_, span=SPAN)
 
 
 def tuple_of(*patterns: typed.Pattern) -> typed.TuplePattern:
-    return typed.TuplePattern(patterns, TupleType(tuple(each.type for each in patterns)), SPAN)
+    return typed.TuplePattern(patterns, type=TupleType(tuple(each.type for each in patterns)), span=SPAN)
 
 
 def made_by(constructor: str, type_: Type, *fields: typed.Pattern) -> typed.ConstructPattern:
-    return typed.ConstructPattern(constructor, fields, type_, SPAN)
+    return typed.ConstructPattern(constructor, fields, type=type_, span=SPAN)
 
 
 def put(variable: typed.Var, value: typed.Expression, *steps: str | int) -> typed.SetPlace:
-    return typed.SetPlace(typed.Place(variable, steps), value, UNIT, SPAN)
+    return typed.SetPlace(typed.Place(variable, steps), value, type=UNIT, span=SPAN)
 
 
 def if_(condition: typed.Expression, then: typed.Expression, otherwise: typed.Expression | None = None) -> typed.IfElse:
-    return typed.IfElse(condition, then, otherwise or unit(), then.type, SPAN)
+    return typed.IfElse(condition, then, otherwise or unit(), type=then.type, span=SPAN)
 
 
 def for_(pattern: typed.Pattern, iterable: typed.Expression, body: typed.Expression) -> typed.For:
-    return typed.For(pattern, iterable, body, UNIT, SPAN)
+    return typed.For(pattern, iterable, body, type=UNIT, span=SPAN)
 
 
 def match(subject: typed.Expression, *arms: tuple[typed.Pattern, typed.Expression]) -> typed.Match:
-    return typed.Match(subject, tuple(typed.Arm(*arm) for arm in arms), arms[0][1].type, SPAN)
+    return typed.Match(subject, tuple(typed.Arm(*arm) for arm in arms), type=arms[0][1].type, span=SPAN)
 
 
 def return_(value: typed.Expression, type_: Type = U64) -> typed.Return:
-    return typed.Return(value, type_, SPAN)
+    return typed.Return(value, type=type_, span=SPAN)
 
 
 def break_() -> typed.Break:
-    return typed.Break(UNIT, SPAN)
+    return typed.Break(type=UNIT, span=SPAN)
 
 
 def continue_() -> typed.Continue:
-    return typed.Continue(UNIT, SPAN)
+    return typed.Continue(type=UNIT, span=SPAN)
 
 
 def field(operand: typed.Expression, name: str, type_: Type) -> typed.Field:
-    return typed.Field(operand, name, type_, SPAN)
+    return typed.Field(operand, name, type=type_, span=SPAN)
 
 
 def item(operand: typed.Expression, index: int) -> typed.TupleItem:
     assert isinstance(operand.type, TupleType)
-    return typed.TupleItem(operand, index, operand.type.items[index], SPAN)
+    return typed.TupleItem(operand, index, type=operand.type.items[index], span=SPAN)
 
 
 def call(id_: str, *arguments: typed.Expression, type_: Type = U64, types: tuple[Type, ...] = ()) -> typed.Call:
-    return typed.Call(id_, types, arguments, type_, SPAN)
+    return typed.Call(id_, types, arguments, type=type_, span=SPAN)
 
 
 def call_value(function: typed.Expression, *arguments: typed.Expression) -> typed.CallValue:
     assert isinstance(function.type, FunctionType)
-    return typed.CallValue(function, arguments, function.type.result, SPAN)
+    return typed.CallValue(function, arguments, type=function.type.result, span=SPAN)
 
 
 _places = count(1)
@@ -222,8 +222,8 @@ def closure(
         tuple(typed.ClosureParameter(name, type_, name in mutable) for name, type_ in parameters.items()),
         body,
         captured,
-        FunctionType(tuple((type_, name in mutable) for name, type_ in parameters.items()), result or body.type),
-        Span(SOURCE, start, start + 1),
+        type=FunctionType(tuple((type_, name in mutable) for name, type_ in parameters.items()), result or body.type),
+        span=Span(SOURCE, start, start + 1),
     )
 
 

@@ -94,7 +94,9 @@ def test_closures_are_equal_where_place_and_captured_values_are() -> None:
 
 def test_the_same_place_of_two_texts_is_not_the_same_place() -> None:
     program = compiled()
-    later = typed.Closure(ADD.parameters, lit("a", STRING), (), FunctionType(((U64, False),), STRING), ADD.span)
+    later = typed.Closure(
+        ADD.parameters, lit("a", STRING), (), type=FunctionType(((U64, False),), STRING), span=ADD.span
+    )
     assert value_of(later, program) != value_of(ADD, program, x=1)
     assert value_of(later, program)(3) == "a"
 
@@ -123,7 +125,7 @@ def test_the_text_of_a_closure_has_short_names_of_integers_inside_other_types() 
 def test_a_declared_function_is_a_value() -> None:
     double = function("m::double", {"n": U64}, op("*", var("n"), lit(2)))
     program = compiled(double)
-    value = typed.FunctionValue("m::double", (), NUMBER_TO_NUMBER, lit(1).span)
+    value = typed.FunctionValue("m::double", (), type=NUMBER_TO_NUMBER, span=lit(1).span)
     found = value_of(value, program)
     assert found(4) == 8
     assert found == value_of(value, program)
@@ -167,7 +169,7 @@ def test_types_reach_extern_functions_through_generic_ones_and_closures() -> Non
     program = compiled(SHOW, outer, externs={"show": show})
     expression = call("both", var("s", STRING), var("v", vec(U64)), type_=STRING, types=(STRING, U64))
     assert value_of(expression, program, s="q", v=Vec([1])) == 'string: "q"ddlog_std::Vec<u64>: [1]'
-    value = typed.FunctionValue("show", (U64,), FunctionType(((U64, False),), STRING), lit(1).span)
+    value = typed.FunctionValue("show", (U64,), type=FunctionType(((U64, False),), STRING), span=lit(1).span)
     assert value_of(value, program)(5) == "u64: 5"
 
 

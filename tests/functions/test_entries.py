@@ -42,8 +42,8 @@ def test_a_match_gives_the_variables_of_its_pattern_in_their_order() -> None:
     pattern = typed.AsPattern(
         "c",
         made_by("Circle", SHAPE, bind("r", U8), made_by("Point", POINT, bind("x", U8), exactly(9, U8))),
-        SHAPE,
-        SPAN,
+        type=SHAPE,
+        span=SPAN,
     )
     function_ = compile_match(pattern, var("s", SHAPE), ("s",), PROGRAM)
     circle = CIRCLE(3, POINT_CLASS(1, 9))
@@ -62,7 +62,7 @@ def test_a_match_without_variables_gives_an_empty_row() -> None:
 
 
 def test_a_pattern_can_ask_for_the_value_of_an_expression() -> None:
-    equal = typed.EqualPattern(op("+", var("y"), lit(1)), U64, SPAN)
+    equal = typed.EqualPattern(op("+", var("y"), lit(1)), type=U64, span=SPAN)
     function_ = compile_match(tuple_of(bind("x"), equal), pair(var("a"), var("b")), ("a", "b", "y"), PROGRAM)
     assert function_.call(5, 8, 7) == (5,)
     assert function_.call(5, 8, 8) is None
@@ -70,7 +70,7 @@ def test_a_pattern_can_ask_for_the_value_of_an_expression() -> None:
 
 def test_a_pattern_is_matched_with_what_functions_return() -> None:
     half = function("half", {"n": U64}, op("/", var("n"), lit(2)))
-    equal = typed.EqualPattern(call("half", var("y")), U64, SPAN)
+    equal = typed.EqualPattern(call("half", var("y")), type=U64, span=SPAN)
     function_ = compile_match(
         tuple_of(bind("x"), equal), pair(call("half", var("a")), var("b")), ("a", "b", "y"), compiled(half)
     )

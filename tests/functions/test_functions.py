@@ -108,7 +108,7 @@ def test_a_break_inside_an_argument_ends_the_loop() -> None:
         for_(
             bind("x"),
             numbers(1, 2, 3),
-            push(var("v", NUMBERS), if_(op("==", var("x"), lit(2)), typed.Break(U64, SPAN), var("x"))),
+            push(var("v", NUMBERS), if_(op("==", var("x"), lit(2)), typed.Break(type=U64, span=SPAN), var("x"))),
         ),
         var("v", NUMBERS),
     )
@@ -244,7 +244,7 @@ def test_the_first_arm_that_fits_is_taken() -> None:
             op("++", text(var("r", U8)), op("++", lit(" ", STRING), text(var("y", U8)))),
         ),
         (
-            typed.AsPattern("c", made_by("Circle", SHAPE, bind("r2", U8), anything(POINT)), SHAPE, SPAN),
+            typed.AsPattern("c", made_by("Circle", SHAPE, bind("r2", U8), anything(POINT)), type=SHAPE, span=SPAN),
             lit("c", STRING),
         ),
         (anything(SHAPE), lit("other", STRING)),
@@ -276,7 +276,7 @@ def test_booleans_and_texts_are_constants_of_patterns() -> None:
 @pytest.mark.parametrize(("number", "wanted"), [(4, "Some{.x = 5}"), (3, "None{}")])
 def test_none_is_returned_at_once(number: int, wanted: str) -> None:
     half = function("half", {"n": U64}, if_(op("==", var("n"), lit(3)), none(U64), some(var("n"))), option(U64))
-    tried = typed.Try(call("half", var("n"), type_=option(U64)), option(U64), U64, SPAN)
+    tried = typed.Try(call("half", var("n"), type_=option(U64)), option(U64), type=U64, span=SPAN)
     outer = function("f", {"n": U64}, some(op("+", tried, lit(1))))
     assert repr(compiled(half, outer).function("f")(number)) == f"ddlog_std::{wanted}"
 
@@ -286,8 +286,8 @@ def test_none_is_returned_at_once(number: int, wanted: str) -> None:
     [(result(U64, STRING), "ddlog_std::Err{.err = 'no'}"), (option(U64), "ddlog_std::None{}")],
 )
 def test_an_error_is_returned_as_the_function_can(returned: Type, wanted: str) -> None:
-    fails = typed.Construct("ddlog_std::Err", (lit("no", STRING),), result(U8, STRING), SPAN)
-    body = block(declare("n", typed.Try(fails, returned, U8, SPAN)), return_(unit(), returned))
+    fails = typed.Construct("ddlog_std::Err", (lit("no", STRING),), type=result(U8, STRING), span=SPAN)
+    body = block(declare("n", typed.Try(fails, returned, type=U8, span=SPAN)), return_(unit(), returned))
     assert repr(run_function(body, returned)) == wanted
 
 
@@ -319,7 +319,7 @@ def test_functions_that_pass_on_in_a_circle_are_left_alone() -> None:
 
 def test_references_leave_no_trace() -> None:
     new_ref = function("ddlog_std::ref_new", {"x": A}, None, A, types=("A",))
-    body = typed.Deref(call("ddlog_std::ref_new", var("x"), types=(U64,)), U64, SPAN)
+    body = typed.Deref(call("ddlog_std::ref_new", var("x"), types=(U64,)), type=U64, span=SPAN)
     program = compiled(new_ref, function("f", {"x": U64}, body))
     assert program.function("f")(5) == 5
     assert program.source == "def f0(v0):\n    return v0\n"

@@ -117,7 +117,7 @@ def test_long_sums_and_texts() -> None:
 def test_deeply_nested_expressions() -> None:
     nested: typed.Expression = var("n")
     for _ in range(1_000):
-        nested = op("+", lit(1), typed.Unary("-", typed.Unary("-", nested, U64, SPAN), U64, SPAN))
+        nested = op("+", lit(1), typed.Unary("-", typed.Unary("-", nested, type=U64, span=SPAN), type=U64, span=SPAN))
     assert run_function(nested, U64, n=(5, U64)) == 1_005
 
 
@@ -148,7 +148,7 @@ def test_endless_recursion_is_an_error_that_says_so() -> None:
 
 def test_endless_recursion_through_python_is_an_error_and_no_crash() -> None:
     sort = function("sort", {"v": vec(U64), "f": FUNCTION}, None, U64)
-    itself = typed.FunctionValue("forever", (), FUNCTION, SPAN)
+    itself = typed.FunctionValue("forever", (), type=FUNCTION, span=SPAN)
     forever = function("forever", {"n": U64}, op("+", call("sort", items(var("n")), itself), lit(1)))
     program = compiled(forever, sort, externs={"sort": lambda v, f: len(sorted(v, key=f))})
     with pytest.raises(EvaluationError, match="too deep"):

@@ -20,7 +20,13 @@ from tidelog.values.floats import NAN, double, single
 
 def binary(op: str, left: object, right: object, type_: Type) -> object:
     result = BOOL if op in ("==", "<") else type_
-    expression = Binary(op, Var("a", type_, SPAN), Var("b", U32 if op in ("<<", ">>") else type_, SPAN), result, SPAN)
+    expression = Binary(
+        op,
+        Var("a", type=type_, span=SPAN),
+        Var("b", type=U32 if op in ("<<", ">>") else type_, span=SPAN),
+        type=result,
+        span=SPAN,
+    )
     return compile_scalar(expression, ["a", "b"]).call(left, right)
 
 
@@ -29,7 +35,7 @@ def of(node: Expression, value: object) -> object:
 
 
 def cast(value: object, source: Type, target: Type) -> object:
-    return of(Cast(Var("a", source, SPAN), target, SPAN), value)
+    return of(Cast(Var("a", type=source, span=SPAN), type=target, span=SPAN), value)
 
 
 large = st.integers(-(2**200), 2**200)
@@ -49,8 +55,8 @@ def test_bigints_never_wrap_and_divide_toward_zero(left: int, right: int) -> Non
 def test_bigints_shift_as_far_as_they_are_told() -> None:
     assert binary("<<", 1, 300, BIGINT) == 2**300
     assert binary(">>", -5, 1, BIGINT) == -3
-    assert of(Unary("-", Var("a", BIGINT, SPAN), BIGINT, SPAN), 2**100) == -(2**100)
-    assert of(Unary("~", Var("a", BIGINT, SPAN), BIGINT, SPAN), 5) == -6
+    assert of(Unary("-", Var("a", type=BIGINT, span=SPAN), type=BIGINT, span=SPAN), 2**100) == -(2**100)
+    assert of(Unary("~", Var("a", type=BIGINT, span=SPAN), type=BIGINT, span=SPAN), 5) == -6
     with pytest.raises(ZeroDivisionError):
         binary("/", 1, 0, BIGINT)
 
@@ -97,8 +103,8 @@ def test_singles_are_rounded_after_every_operation(left: float, right: float, op
 def test_nan_equals_itself_in_programs() -> None:
     assert binary("==", NAN, NAN, DOUBLE) is True
     assert binary("<", math.inf, NAN, DOUBLE) is True
-    assert of(Unary("-", Var("a", DOUBLE, SPAN), DOUBLE, SPAN), NAN) is NAN
-    assert same(of(Unary("-", Var("a", DOUBLE, SPAN), DOUBLE, SPAN), 0.0), 0.0)
+    assert of(Unary("-", Var("a", type=DOUBLE, span=SPAN), type=DOUBLE, span=SPAN), NAN) is NAN
+    assert same(of(Unary("-", Var("a", type=DOUBLE, span=SPAN), type=DOUBLE, span=SPAN), 0.0), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -138,13 +144,13 @@ def test_casts(value: object, source: Type, target: Type, wanted: object) -> Non
     ],
 )
 def test_literals_of_floats_are_canonical(value: float, type_: Type, wanted: float) -> None:
-    found = compile_scalar(Lit(value, type_, SPAN), []).call()
+    found = compile_scalar(Lit(value, type=type_, span=SPAN), []).call()
     assert same(found, wanted)
 
 
 def test_literals_that_are_no_numbers() -> None:
-    assert compile_scalar(Lit(float("nan"), DOUBLE, SPAN), []).call() is NAN
-    assert compile_scalar(Lit(-math.inf, DOUBLE, SPAN), []).call() == -math.inf
+    assert compile_scalar(Lit(float("nan"), type=DOUBLE, span=SPAN), []).call() is NAN
+    assert compile_scalar(Lit(-math.inf, type=DOUBLE, span=SPAN), []).call() == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -158,9 +164,9 @@ def test_literals_that_are_no_numbers() -> None:
     ],
 )
 def test_numbers_as_text(value: object, type_: Type, wanted: str) -> None:
-    assert of(ToString(Var("a", type_, SPAN), STRING, SPAN), value) == wanted
+    assert of(ToString(Var("a", type=type_, span=SPAN), type=STRING, span=SPAN), value) == wanted
 
 
 def test_a_bigint_of_any_length_is_text() -> None:
-    digits = of(ToString(Var("a", BIGINT, SPAN), STRING, SPAN), 10**6000)
+    digits = of(ToString(Var("a", type=BIGINT, span=SPAN), type=STRING, span=SPAN), 10**6000)
     assert digits == "1" + "0" * 6000

@@ -37,7 +37,9 @@ def test_compiled_and_interpreted_expressions_agree(data: st.DataObject) -> None
 
 
 def binary(op: str, left: Value, right: Value, type_: Type, result: Type | None = None) -> object:
-    expression = Binary(op, Var("a", type_, SPAN), Var("b", type_, SPAN), result or type_, SPAN)
+    expression = Binary(
+        op, Var("a", type=type_, span=SPAN), Var("b", type=type_, span=SPAN), type=result or type_, span=SPAN
+    )
     return compile_scalar(expression, ["a", "b"]).call(left, right)
 
 
@@ -68,20 +70,22 @@ def test_arithmetic_wraps_and_division_truncates(op: str, left: Value, right: Va
 @pytest.mark.parametrize(("amount", "shifted"), [(0, 3), (1, 6), (9, 512), (10, 0), (15, 0), (16, 3), (17, 6)])
 def test_a_shift_counts_modulo_the_machine_width_that_holds_the_type(amount: int, shifted: int) -> None:
     ten = BitType(10)
-    expression = Binary("<<", Var("a", ten, SPAN), Var("b", U32, SPAN), ten, SPAN)
+    expression = Binary("<<", Var("a", type=ten, span=SPAN), Var("b", type=U32, span=SPAN), type=ten, span=SPAN)
     assert compile_scalar(expression, ["a", "b"]).call(3, amount) == shifted
-    literal = Binary("<<", Var("a", ten, SPAN), Lit(amount, U32, SPAN), ten, SPAN)
+    literal = Binary("<<", Var("a", type=ten, span=SPAN), Lit(amount, type=U32, span=SPAN), type=ten, span=SPAN)
     assert compile_scalar(literal, ["a"]).call(3) == shifted
 
 
 def test_a_huge_shift_of_a_wide_number_is_cheap() -> None:
     wide = BitType(1000)
-    expression = Binary("<<", Var("a", wide, SPAN), Var("b", U32, SPAN), wide, SPAN)
+    expression = Binary("<<", Var("a", type=wide, span=SPAN), Var("b", type=U32, span=SPAN), type=wide, span=SPAN)
     assert compile_scalar(expression, ["a", "b"]).call(1, 2**32 - 1) == 0
 
 
 def test_a_signed_number_shifts_its_sign_in() -> None:
-    expression = Binary(">>", Var("a", SignedType(12), SPAN), Lit(4, U32, SPAN), SignedType(12), SPAN)
+    expression = Binary(
+        ">>", Var("a", type=SignedType(12), span=SPAN), Lit(4, type=U32, span=SPAN), type=SignedType(12), span=SPAN
+    )
     assert compile_scalar(expression, ["a"]).call(-17) == -2
 
 
@@ -93,13 +97,19 @@ def test_division_by_zero_raises(op: str, type_: Type) -> None:
 
 
 def test_what_is_not_needed_is_not_evaluated() -> None:
-    fails = Binary("==", Binary("/", Lit(1, U8, SPAN), Lit(0, U8, SPAN), U8, SPAN), Lit(1, U8, SPAN), BOOL, SPAN)
-    yes, no = Lit(True, BOOL, SPAN), Lit(False, BOOL, SPAN)
+    fails = Binary(
+        "==",
+        Binary("/", Lit(1, type=U8, span=SPAN), Lit(0, type=U8, span=SPAN), type=U8, span=SPAN),
+        Lit(1, type=U8, span=SPAN),
+        type=BOOL,
+        span=SPAN,
+    )
+    yes, no = Lit(True, type=BOOL, span=SPAN), Lit(False, type=BOOL, span=SPAN)
     cases: list[tuple[Expression, bool]] = [
-        (Binary("and", no, fails, BOOL, SPAN), False),
-        (Binary("or", yes, fails, BOOL, SPAN), True),
-        (Binary("=>", no, fails, BOOL, SPAN), True),
-        (IfElse(yes, no, fails, BOOL, SPAN), False),
+        (Binary("and", no, fails, type=BOOL, span=SPAN), False),
+        (Binary("or", yes, fails, type=BOOL, span=SPAN), True),
+        (Binary("=>", no, fails, type=BOOL, span=SPAN), True),
+        (IfElse(yes, no, fails, type=BOOL, span=SPAN), False),
     ]
     for expression, value in cases:
         assert compile_scalar(expression, []).call() is value
@@ -112,12 +122,24 @@ def test_strings_compare_by_their_bytes() -> None:
 
 @pytest.mark.parametrize("depth", [200, 400])
 def test_deep_expressions_compile_and_stay_lazy(depth: int) -> None:
-    total: Expression = Lit(1, U8, SPAN)
-    guarded: Expression = Lit(True, BOOL, SPAN)
-    fails = Binary("==", Binary("/", Lit(1, U8, SPAN), Lit(0, U8, SPAN), U8, SPAN), Lit(1, U8, SPAN), BOOL, SPAN)
+    total: Expression = Lit(1, type=U8, span=SPAN)
+    guarded: Expression = Lit(True, type=BOOL, span=SPAN)
+    fails = Binary(
+        "==",
+        Binary("/", Lit(1, type=U8, span=SPAN), Lit(0, type=U8, span=SPAN), type=U8, span=SPAN),
+        Lit(1, type=U8, span=SPAN),
+        type=BOOL,
+        span=SPAN,
+    )
     for _ in range(depth):
-        total = Unary("-", Binary("+", Lit(1, U8, SPAN), total, U8, SPAN), U8, SPAN)
-        guarded = Binary("or", Lit(True, BOOL, SPAN), Binary("and", fails, guarded, BOOL, SPAN), BOOL, SPAN)
+        total = Unary("-", Binary("+", Lit(1, type=U8, span=SPAN), total, type=U8, span=SPAN), type=U8, span=SPAN)
+        guarded = Binary(
+            "or",
+            Lit(True, type=BOOL, span=SPAN),
+            Binary("and", fails, guarded, type=BOOL, span=SPAN),
+            type=BOOL,
+            span=SPAN,
+        )
     assert compile_scalar(total, []).call() == evaluate_deep(depth)
     assert compile_scalar(guarded, []).call() is True
 
@@ -130,7 +152,7 @@ def evaluate_deep(depth: int) -> int:
 
 
 def test_a_function_survives_pickling() -> None:
-    expression = Binary("+", Var("a", U8, SPAN), Lit(200, U8, SPAN), U8, SPAN)
+    expression = Binary("+", Var("a", type=U8, span=SPAN), Lit(200, type=U8, span=SPAN), type=U8, span=SPAN)
     function = pickle.loads(pickle.dumps(compile_scalar(expression, ["a"])))
     assert function.call(100) == 44
     assert function == compile_scalar(expression, ["a"])
@@ -139,11 +161,13 @@ def test_a_function_survives_pickling() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=20))
 def test_no_text_of_the_user_becomes_code(text: str, name: str) -> None:
-    expression = Binary("++", Var(name, STRING, SPAN), Lit(text, STRING, SPAN), STRING, SPAN)
+    expression = Binary(
+        "++", Var(name, type=STRING, span=SPAN), Lit(text, type=STRING, span=SPAN), type=STRING, span=SPAN
+    )
     function = compile_scalar(expression, [name])
     assert function.call("a") == "a" + text
     assert re.fullmatch(r"def scalar\(v0\):\n    return \(v0 \+ .*\)\n", function.source)
 
 
 def test_the_code_cannot_reach_python() -> None:
-    assert compile_scalar(Lit(1, U8, SPAN), []).call.__globals__["__builtins__"] == {}
+    assert compile_scalar(Lit(1, type=U8, span=SPAN), []).call.__globals__["__builtins__"] == {}

@@ -85,7 +85,7 @@ class ExpressionPrinter:
         match expression:
             case typed.Var(name):
                 return self._variable(name)
-            case typed.Lit(value, type_):
+            case typed.Lit(value, type=type_):
                 return self.literal(value, type_)
             case typed.MakeTuple(items):
                 return f"({self._listed(items)})"
@@ -104,7 +104,7 @@ class ExpressionPrinter:
                 return f"{op}{space}{self._operand(operand)}"
             case typed.Binary(op, left, right):
                 return f"{self._operand(left)} {op} {self._operand(right)}"
-            case typed.Cast(operand, type_):
+            case typed.Cast(operand, type=type_):
                 return f"{self._operand(operand)} as {self.type_name(type_)}"
             case typed.ToString(operand):
                 return f"{self.to_string}({self.text(operand)})"

@@ -60,7 +60,7 @@ class Expressions(Body, ABC):
         match node:
             case typed.Var(name):
                 return Value(self.name(name), 0, stable=name not in self.variables_used.changed)
-            case typed.Lit(value, type_):
+            case typed.Lit(value, type=type_):
                 return Value(operators.literal(value, type_), 1, stable=True)
             case typed.MakeTuple(items):
                 parts = self.values(items)
@@ -209,7 +209,7 @@ class Expressions(Body, ABC):
             case "and" | "or", _:
                 return self._lazy(node.op, _operands(node, node.op))
             case "=>", _:
-                negated = typed.Unary("not", node.left, node.type, node.span)
+                negated = typed.Unary("not", node.left, type=node.type, span=node.span)
                 return self._lazy("or", [negated, node.right])
             case "++", StringType():
                 return self._concatenation(node)

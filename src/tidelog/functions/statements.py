@@ -158,7 +158,7 @@ class Statements(Expressions):
                 return [path]
             case typed.LiteralPattern(False):
                 return [f"not {path}"]
-            case typed.LiteralPattern(value, type_):
+            case typed.LiteralPattern(value, type=type_):
                 return [f"{path} == {operators.literal(value, self.shown(type_))}"]
             case typed.TuplePattern(items):
                 return [test for index, item in enumerate(items) for test in self.tests(item, f"{path}[{index}]")]

@@ -63,7 +63,7 @@ def _check_key(
     make = Elaborator(at)
 
     def key() -> program.PrimaryKey:
-        variable = typed.Var(local.unique, at.solved(row, syntax.variable.span), syntax.variable.span)
+        variable = typed.Var(local.unique, type=at.solved(row, syntax.variable.span), span=syntax.variable.span)
         return program.PrimaryKey(variable, make.expression(syntax.expression))
 
     return make.complete(key)

@@ -78,24 +78,21 @@ class Assignable:
 
     def alias(self, pattern: typed.Pattern, home: _Home | None) -> None:
         """Notes for the variables of a `match` arm which parts of the subject they stand for."""
-        self._alias(pattern, home)
-
-    def _alias(self, pattern: typed.Pattern, home: _Home | None) -> None:
         if isinstance(pattern, typed.BindPattern | typed.AsPattern):
             local = self._declared(pattern)
             if local is not None:
                 self._homes[local] = home
         match pattern:
             case typed.AsPattern(pattern=inner):
-                self._alias(inner, home)
+                self.alias(inner, home)
             case typed.TuplePattern(items):
                 for index, item in enumerate(items):
-                    self._alias(item, _part(home, index))
+                    self.alias(item, _part(home, index))
             case typed.ConstructPattern(constructor, fields):
                 entry = self._at.environment.constructor(constructor)
                 for (name, type_), field in zip(entry.fields, fields):
                     sees_through = type_ is not None and self._elaborator.coverage.is_reference(type_)
-                    self._alias(field, None if sees_through else _part(home, name))
+                    self.alias(field, None if sees_through else _part(home, name))
             case _:
                 pass
 
@@ -168,8 +165,8 @@ class Assignable:
         home = self._homes.get(local) if local.origin == "match" else None
         while home is not None:
             outer, place = home
-            value = typed.Var(local.unique, self._at.solved(local.draft, local.span), local.span)
-            steps.append(typed.SetPlace(place, value, UNIT, local.span))
+            value = typed.Var(local.unique, type=self._at.solved(local.draft, local.span), span=local.span)
+            steps.append(typed.SetPlace(place, value, type=UNIT, span=local.span))
             local = outer
             home = self._homes.get(local) if local.origin == "match" else None
         return steps
@@ -192,16 +189,17 @@ class Assignable:
         if not steps:
             return call
         if call.type == UNIT:
-            return typed.Block((call, *steps, typed.MakeTuple((), UNIT, call.span)), UNIT, call.span)
+            return typed.Block((call, *steps, typed.unit(call.span)), type=UNIT, span=call.span)
         kept = self._elaborator.fresh(call.type, call.span)
-        bound = typed.BindPattern(kept.name, kept.type, call.span)
-        return typed.Block((typed.Declare(bound, call, UNIT, call.span), *steps, kept), call.type, call.span)
+        bound = typed.BindPattern(kept.name, type=kept.type, span=call.span)
+        declare = typed.Declare(bound, call, type=UNIT, span=call.span)
+        return typed.Block((declare, *steps, kept), type=call.type, span=call.span)
 
     def call_value(
         self, node: ast.Call, function: typed.Expression, arguments: tuple[typed.Expression, ...], type_: Type
     ) -> typed.Expression:
         """Returns a call of a function that is a value."""
-        call = typed.CallValue(function, arguments, type_, node.span)
+        call = typed.CallValue(function, arguments, type=type_, span=node.span)
         assert isinstance(function.type, FunctionType)
         flags = [mutable for _, mutable in function.type.parameters]
         return self.after_call(call, node.arguments, arguments, flags) if any(flags) else call
@@ -213,19 +211,19 @@ class Assignable:
             target = target.operand
         if isinstance(target, ast.Variable | ast.FieldAccess | ast.TupleField):
             steps = self._set(target, value)
-            return steps[0] if len(steps) == 1 else typed.Block((*steps, _unit(node)), UNIT, node.span)
-        after: list[typed.Expression] = []
-        pattern = self._declaring(target, after)
-        self._elaborator.irrefutable(target, pattern, "an assignment")
-        declare = typed.Declare(pattern, value, UNIT, node.span)
-        return typed.Block((declare, *after, _unit(node)), UNIT, node.span) if after else declare
+        else:
+            after: list[typed.Expression] = []
+            pattern = self._declaring(target, after)
+            self._elaborator.irrefutable(target, pattern, "an assignment")
+            steps = [typed.Declare(pattern, value, type=UNIT, span=node.span), *after]
+        return steps[0] if len(steps) == 1 else typed.Block((*steps, typed.unit(node.span)), type=UNIT, span=node.span)
 
     def _set(self, target: ast.Expression, value: typed.Expression) -> list[typed.Expression]:
         home = self._settable(target, self._elaborator.expression(target))
         if home is None:
             return [value]
         local, place = home
-        return [typed.SetPlace(place, value, UNIT, target.span), *self._carried_back(local)]
+        return [typed.SetPlace(place, value, type=UNIT, span=target.span), *self._carried_back(local)]
 
     def _declaring(self, node: ast.Expression, after: list[typed.Expression]) -> typed.Pattern:
         """Returns the pattern of an assignment: what is set gets a fresh name, and is set `after`."""
@@ -235,27 +233,15 @@ class Assignable:
                 local = self._at.locals[id(node)]
                 if self._inside:
                     self._inside[-1].add(local)
-                return typed.BindPattern(local.unique, type_, span)
+                return typed.BindPattern(local.unique, type=type_, span=span)
             case ast.Variable() | ast.FieldAccess() | ast.TupleField():
                 fresh = self._elaborator.fresh(type_, span)
                 after += self._set(node, fresh)
-                return typed.BindPattern(fresh.name, type_, span)
-            case ast.Annotation(operand) | ast.Reference(operand):
-                return self._declaring(operand, after)
-            case ast.Tuple(items):
-                return typed.TuplePattern(tuple(self._declaring(item, after) for item in items), type_, span)
-            case ast.Struct():
-                entry, values = self._at.choices[id(node)]
-                types = self._elaborator.coverage.fields(entry.name, type_)
-                fields = tuple(
-                    typed.AnyPattern(field, span) if value is None else self._declaring(value, after)
-                    for value, field in zip(values, types)
-                )
-                return typed.ConstructPattern(entry.name, fields, type_, span)
-            case ast.Binding(_, inner):
-                return typed.AsPattern(self._at.locals[id(node)].unique, self._declaring(inner, after), type_, span)
-            case _:
+                return typed.BindPattern(fresh.name, type=type_, span=span)
+            case ast.Block():
                 return self._elaborator.pattern(node)
+            case _:
+                return self._elaborator.pattern(node, lambda inner: self._declaring(inner, after))
 
 
 def _part(home: _Home | None, step: str | int) -> _Home | None:
@@ -263,7 +249,3 @@ def _part(home: _Home | None, step: str | int) -> _Home | None:
         return None
     local, place = home
     return local, typed.Place(place.variable, (*place.steps, step))
-
-
-def _unit(node: ast.Node) -> typed.Expression:
-    return typed.MakeTuple((), UNIT, node.span)

@@ -30,6 +30,7 @@ from tidelog.syntax.show import show_expression
 from tidelog.types import STRING, U32, UNIT, FloatType, NamedType, StringType, Type
 
 Made = TypeVar("Made")
+_MakePattern = Callable[[ast.Expression], typed.Pattern]
 
 
 class Elaborator:
@@ -57,7 +58,7 @@ class Elaborator:
     def fresh(self, type_: Type, span: Span) -> typed.Var:
         """Returns a variable that no text can name."""
         self._fresh += 1
-        return typed.Var(f"#{self._fresh - 1}", type_, span)
+        return typed.Var(f"#{self._fresh - 1}", type=type_, span=span)
 
     # Names and literals
 
@@ -65,27 +66,28 @@ class Elaborator:
         local = self.at.locals.get(id(node))
         if local is None:
             return self._function(node)
-        return typed.Var(local.unique, self.at.type(node), node.span)
+        return typed.Var(local.unique, type=self.at.type(node), span=node.span)
 
     def _function(self, node: ast.Expression) -> typed.Expression:
         choice: Choice = self.at.choices[id(node)]
         type_arguments = self._type_arguments(choice, node.span)
-        return typed.FunctionValue(choice.entry.id, type_arguments, self.at.type(node), node.span)
+        return typed.FunctionValue(choice.entry.id, type_arguments, type=self.at.type(node), span=node.span)
 
     def _literal(self, node: ast.Expression) -> typed.Expression:
         type_ = self.at.type(node)
-        return typed.Lit(as_value(literal_value(node), type_), type_, node.span)
+        return typed.Lit(as_value(literal_value(node), type_), type=type_, span=node.span)
 
     def _interpolation(self, node: ast.Interpolation) -> typed.Expression:
         """Returns the parts joined in a balanced tree: a long text must not become a deep one."""
-        texts: list[typed.Expression] = []
         with self.assignable.unchanged():
-            for part in node.parts:
-                texts.append(typed.Lit(part, STRING, node.span) if isinstance(part, str) else self._text(part))
+            texts: list[typed.Expression] = [
+                typed.Lit(part, type=STRING, span=node.span) if isinstance(part, str) else self._text(part)
+                for part in node.parts
+            ]
         while len(texts) > 1:
             odd = texts[len(texts) // 2 * 2 :]
             pairs = zip(texts[0::2], texts[1::2])
-            texts = [typed.Binary("++", left, right, STRING, node.span) for left, right in pairs]
+            texts = [typed.Binary("++", left, right, type=STRING, span=node.span) for left, right in pairs]
             texts += odd
         return texts[0]
 
@@ -93,11 +95,13 @@ class Elaborator:
         value = self.expression(node)
         choice: Choice | None = self.at.choices.get(text_choice(node))
         if choice is not None:
-            return typed.Call(choice.entry.id, self._type_arguments(choice, node.span), (value,), STRING, value.span)
-        return value if isinstance(value.type, StringType) else typed.ToString(value, STRING, value.span)
+            type_arguments = self._type_arguments(choice, node.span)
+            return typed.Call(choice.entry.id, type_arguments, (value,), type=STRING, span=value.span)
+        return value if isinstance(value.type, StringType) else typed.ToString(value, type=STRING, span=value.span)
 
     def _interned(self, node: ast.Interned) -> typed.Expression:
-        return typed.Call("internment::intern", (STRING,), (self.expression(node.text),), self.at.type(node), node.span)
+        text = self.expression(node.text)
+        return typed.Call("internment::intern", (STRING,), (text,), type=self.at.type(node), span=node.span)
 
     # Operators
 
@@ -105,7 +109,7 @@ class Elaborator:
         if node.op == "-" and is_constant(node):
             return self._literal(node)
         with self.assignable.unchanged():
-            return typed.Unary(node.op, self.expression(node.operand), self.at.type(node), node.span)
+            return typed.Unary(node.op, self.expression(node.operand), type=self.at.type(node), span=node.span)
 
     def _binary(self, node: ast.Binary) -> typed.Expression:
         type_ = self.at.type(node)
@@ -113,56 +117,56 @@ class Elaborator:
             left = self.expression(node.left)
             is_text = node.op == "++" and isinstance(type_, StringType)
             right = self._text(node.right) if is_text else self.expression(node.right)
-        return typed.Binary(node.op, left, right, type_, node.span)
+        return typed.Binary(node.op, left, right, type=type_, span=node.span)
 
     def _cast(self, node: ast.Cast) -> typed.Expression:
-        return typed.Cast(self.expression(node.operand), self.at.type(node), node.span)
+        return typed.Cast(self.expression(node.operand), type=self.at.type(node), span=node.span)
 
     def _annotation(self, node: ast.Annotation) -> typed.Expression:
         return self.expression(node.operand)
 
     def _slice(self, node: ast.Slice) -> typed.Expression:
         whole = self.expression(node.operand)
-        low = typed.Lit(node.low, U32, node.span)
-        shifted = typed.Binary(">>", whole, low, whole.type, node.span) if node.low else whole
-        return typed.Cast(shifted, self.at.type(node), node.span)
+        low = typed.Lit(node.low, type=U32, span=node.span)
+        shifted = typed.Binary(">>", whole, low, type=whole.type, span=node.span) if node.low else whole
+        return typed.Cast(shifted, type=self.at.type(node), span=node.span)
 
     def _reference(self, node: ast.Reference) -> typed.Expression:
-        return typed.MakeRef(self.expression(node.operand), self.at.type(node), node.span)
+        return typed.MakeRef(self.expression(node.operand), type=self.at.type(node), span=node.span)
 
     def _try(self, node: ast.Try) -> typed.Expression:
         result = self.at.solved(self.at.choices[id(node)], node.span)
-        return typed.Try(self.expression(node.operand), result, self.at.type(node), node.span)
+        return typed.Try(self.expression(node.operand), result, type=self.at.type(node), span=node.span)
 
     # Compound values
 
     def _tuple(self, node: ast.Tuple) -> typed.Expression:
-        return typed.MakeTuple(self._all(node.items), self.at.type(node), node.span)
+        return typed.MakeTuple(self._all(node.items), type=self.at.type(node), span=node.span)
 
     def _struct(self, node: ast.Struct) -> typed.Expression:
         entry, values = self.at.choices[id(node)]
-        return typed.Construct(entry.name, self._all(values), self.at.type(node), node.span)
+        return typed.Construct(entry.name, self._all(values), type=self.at.type(node), span=node.span)
 
     def _vector(self, node: ast.Vector) -> typed.Expression:
-        return typed.MakeVec(self._all(node.items), self.at.type(node), node.span)
+        return typed.MakeVec(self._all(node.items), type=self.at.type(node), span=node.span)
 
     def _map(self, node: ast.MapLiteral) -> typed.Expression:
         entries = tuple((self.expression(each.key), self.expression(each.value)) for each in node.entries)
-        return typed.MakeMap(entries, self.at.type(node), node.span)
+        return typed.MakeMap(entries, type=self.at.type(node), span=node.span)
 
     def _field(self, node: ast.FieldAccess) -> typed.Expression:
         operand = self.dereferenced(self.expression(node.operand), self.at.choices[id(node)])
-        return typed.Field(operand, node.field.text, self.at.type(node), node.span)
+        return typed.Field(operand, node.field.text, type=self.at.type(node), span=node.span)
 
     def _item(self, node: ast.TupleField) -> typed.Expression:
         operand = self.dereferenced(self.expression(node.operand), self.at.choices[id(node)])
-        return typed.TupleItem(operand, node.index, self.at.type(node), node.span)
+        return typed.TupleItem(operand, node.index, type=self.at.type(node), span=node.span)
 
     def dereferenced(self, value: typed.Expression, count: int) -> typed.Expression:
         """Returns the value behind some references."""
         for _ in range(count):
             assert isinstance(value.type, NamedType)
-            value = typed.Deref(value, value.type.arguments[0], value.span)
+            value = typed.Deref(value, type=value.type.arguments[0], span=value.span)
         return value
 
     def _closure(self, node: ast.Closure) -> typed.Expression:
@@ -173,19 +177,15 @@ class Elaborator:
             parameters.append(typed.ClosureParameter(local.unique, self.at.solved(local.draft, local.span), mutable))
         with self.assignable.closure():
             body = self.expression(node.body)
-        captured: dict[str, typed.Var] = {}
-        outside = typed.variables(body) - {parameter.name for parameter in parameters}
-        for each in typed.walk(body):
-            if isinstance(each, typed.Var) and each.name in outside:
-                captured.setdefault(each.name, each)
-        return typed.Closure(tuple(parameters), body, tuple(captured.values()), self.at.type(node), node.span)
+        captured = typed.captured(parameters, body)
+        return typed.Closure(tuple(parameters), body, captured, type=self.at.type(node), span=node.span)
 
     # Calls
 
     def _call(self, node: ast.Call) -> typed.Expression:
         group = self.at.groups.get(id(node))
         if group is not None:
-            return typed.Var(group.unique, self.at.type(node), node.span)
+            return typed.Var(group.unique, type=self.at.type(node), span=node.span)
         choice = self.at.choices.get(id(node))
         if choice is not None:
             return self._chosen(node, choice, node.arguments)
@@ -195,14 +195,14 @@ class Elaborator:
     def _method_call(self, node: ast.MethodCall) -> typed.Expression:
         group = self.at.groups.get(id(node))
         if group is not None:
-            return typed.Var(group.unique, self.at.type(node), node.span)
+            return typed.Var(group.unique, type=self.at.type(node), span=node.span)
         return self._chosen(node, self.at.choices[id(node)], (node.receiver, *node.arguments))
 
     def _chosen(self, node: ast.Expression, choice: Choice, arguments: tuple[ast.Expression, ...]) -> typed.Expression:
         entry = choice.entry
         assert entry.parameters is not None
         type_arguments = self._type_arguments(choice, node.span)
-        call = typed.Call(entry.id, type_arguments, self._all(arguments), self.at.type(node), node.span)
+        call = typed.Call(entry.id, type_arguments, self._all(arguments), type=self.at.type(node), span=node.span)
         flags = [parameter.mutable for parameter in entry.parameters]
         return self.assignable.after_call(call, arguments, call.arguments, flags) if any(flags) else call
 
@@ -217,17 +217,17 @@ class Elaborator:
     def _block(self, node: ast.Block) -> typed.Expression:
         expressions = [self.expression(each) for each in node.expressions]
         if node.ends_open or not expressions:
-            expressions.append(typed.MakeTuple((), UNIT, node.span))
+            expressions.append(typed.unit(node.span))
         if len(expressions) == 1:
             return expressions[0]
-        return typed.Block(tuple(expressions), expressions[-1].type, node.span)
+        return typed.Block(tuple(expressions), type=expressions[-1].type, span=node.span)
 
     def _conditional(self, node: ast.Conditional) -> typed.Expression:
         with self.assignable.unchanged():
             condition = self.expression(node.condition)
         then = self.expression(node.then)
-        otherwise = typed.MakeTuple((), UNIT, node.span) if node.otherwise is None else self.expression(node.otherwise)
-        return typed.IfElse(condition, then, otherwise, self.at.type(node), node.span)
+        otherwise = typed.unit(node.span) if node.otherwise is None else self.expression(node.otherwise)
+        return typed.IfElse(condition, then, otherwise, type=self.at.type(node), span=node.span)
 
     def _match(self, node: ast.Match) -> typed.Expression:
         subject = self.expression(node.subject)
@@ -238,7 +238,7 @@ class Elaborator:
             self.assignable.alias(pattern, place)
             arms.append(typed.Arm(pattern, self.expression(arm.value)))
         self._cover(node, subject.type, [arm.pattern for arm in arms])
-        return typed.Match(subject, tuple(arms), self.at.type(node), node.span)
+        return typed.Match(subject, tuple(arms), type=self.at.type(node), span=node.span)
 
     def _cover(self, node: ast.Match, type_: Type, patterns: list[typed.Pattern]) -> None:
         missing = self.coverage.missing(patterns, type_)
@@ -262,7 +262,7 @@ class Elaborator:
         self.irrefutable(node.pattern, pattern, "a loop")
         with self.assignable.iterating(node.iterable):
             body = self.expression(node.body)
-        return typed.For(pattern, iterable, body, UNIT, node.span)
+        return typed.For(pattern, iterable, body, type=UNIT, span=node.span)
 
     def irrefutable(self, node: ast.Expression, pattern: typed.Pattern, where: str) -> None:
         """Reports a pattern that may fail where nothing could be done about it."""
@@ -277,54 +277,57 @@ class Elaborator:
             )
 
     def _break(self, node: ast.Break) -> typed.Expression:
-        return typed.Break(self.at.type(node), node.span)
+        return typed.Break(type=self.at.type(node), span=node.span)
 
     def _continue(self, node: ast.Continue) -> typed.Expression:
-        return typed.Continue(self.at.type(node), node.span)
+        return typed.Continue(type=self.at.type(node), span=node.span)
 
     def _return(self, node: ast.Return) -> typed.Expression:
-        value = typed.MakeTuple((), UNIT, node.span) if node.value is None else self.expression(node.value)
-        return typed.Return(value, self.at.type(node), node.span)
+        value = typed.unit(node.span) if node.value is None else self.expression(node.value)
+        return typed.Return(value, type=self.at.type(node), span=node.span)
 
     def _assign(self, node: ast.Assign) -> typed.Expression:
         return self.assignable.assign(node, self.expression(node.value))
 
     # Patterns
 
-    def pattern(self, node: ast.Expression) -> typed.Pattern:
-        """Returns the typed form of a pattern. `Ref`s are gone: what is inside one has the type of the value inside."""
-        type_, span = self.at.type(node), node.span
+    def pattern(self, node: ast.Expression, inside: _MakePattern | None = None) -> typed.Pattern:
+        """Returns the typed form of a pattern. `Ref`s are gone: what is inside one has the type of the value inside.
+
+        `inside` makes the patterns inside this one, if they are made in another way.
+        """
+        type_, span, inside = self.at.type(node), node.span, inside or self.pattern
         match node:
             case ast.Wildcard():
-                return typed.AnyPattern(type_, span)
+                return typed.AnyPattern(type=type_, span=span)
             case ast.Variable() | ast.VariableDeclaration():
                 return self._bound(node, self.at.locals[id(node)], type_)
             case ast.Annotation(operand) | ast.Reference(operand) | ast.Block((operand,), False):
-                return self.pattern(operand)
+                return inside(operand)
             case ast.Tuple(items):
-                return typed.TuplePattern(tuple(self.pattern(item) for item in items), type_, span)
+                return typed.TuplePattern(tuple(map(inside, items)), type=type_, span=span)
             case ast.Struct():
                 entry, values = self.at.choices[id(node)]
                 types = self.coverage.fields(entry.name, type_)
                 fields = tuple(
-                    typed.AnyPattern(field, span) if value is None else self.pattern(value)
+                    typed.AnyPattern(type=field, span=span) if value is None else inside(value)
                     for value, field in zip(values, types)
                 )
-                return typed.ConstructPattern(entry.name, fields, type_, span)
+                return typed.ConstructPattern(entry.name, fields, type=type_, span=span)
             case ast.Binding(_, inner):
-                return typed.AsPattern(self.at.locals[id(node)].unique, self.pattern(inner), type_, span)
+                return typed.AsPattern(self.at.locals[id(node)].unique, inside(inner), type=type_, span=span)
             case _ if is_constant(node):
                 if isinstance(node, ast.Interned):
                     type_ = STRING
-                return typed.LiteralPattern(as_value(literal_value(node), type_), type_, span)
+                return typed.LiteralPattern(as_value(literal_value(node), type_), type=type_, span=span)
             case _:
-                return typed.EqualPattern(self.expression(node), type_, span)
+                return typed.EqualPattern(self.expression(node), type=type_, span=span)
 
     def _bound(self, node: ast.Expression, local: Local, type_: Type) -> typed.Pattern:
         """Returns a variable in a pattern: the place that declares it, or one that compares with it."""
         if local.span is node.span:
-            return typed.BindPattern(local.unique, type_, node.span)
-        return typed.EqualPattern(typed.Var(local.unique, type_, node.span), type_, node.span)
+            return typed.BindPattern(local.unique, type=type_, span=node.span)
+        return typed.EqualPattern(typed.Var(local.unique, type=type_, span=node.span), type=type_, span=node.span)
 
 
 def is_otherwise(pattern: ast.Expression) -> bool:

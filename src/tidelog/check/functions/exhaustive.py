@@ -206,7 +206,7 @@ def _key(pattern: typed.Pattern) -> object | None:
     """Returns the key of the values that a pattern fits; None for one that fits everything. An expression gets a key of
     its own."""
     match pattern:
-        case typed.LiteralPattern(value, BoolType()):
+        case typed.LiteralPattern(value, type=BoolType()):
             return value
         case typed.LiteralPattern(value):
             return ("constant", value)
@@ -232,4 +232,4 @@ def _parts(pattern: typed.Pattern) -> _Row:
 
 
 def _open(case: _Case, pattern: typed.Pattern, rest: _Row) -> _Row:
-    return (*(typed.AnyPattern(part, pattern.span) for part in case.parts), *rest)
+    return (*(typed.AnyPattern(type=part, span=pattern.span) for part in case.parts), *rest)

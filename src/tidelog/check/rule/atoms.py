@@ -283,7 +283,7 @@ def typed_atom(read: ReadAtom, atom: ast.Atom, make: Elaborator, before: list[pr
     row = None
     if read.row is not None:
         local = at.locals[id(read.row)]
-        row = typed.Var(local.unique, at.solved(local.draft, local.span), local.span)
+        row = typed.Var(local.unique, type=at.solved(local.draft, local.span), span=local.span)
     location = None if read.location is None else make.expression(read.location)
     return program.Atom(read.entry.name, tuple(terms), atom.span, row, atom.delay, atom.prime, location)
 
@@ -298,7 +298,7 @@ def more_rows(read: ReadAtom, make: Elaborator) -> list[program.Literal]:
     for node in read.more_rows:
         local = make.at.locals[id(node)]
         type_ = make.at.solved(local.draft, local.span)
-        value = typed.Var(first.unique, make.at.solved(first.draft, local.span), local.span)
+        value = typed.Var(first.unique, type=make.at.solved(first.draft, local.span), span=local.span)
         found.append(program.Assign(local.unique, type_, value, local.span))
     return found
 
@@ -315,12 +315,12 @@ def _columns_of(
         value = fresh
     if read.entry.declaration.reference and value.type != read.entry.value:
         assert isinstance(value.type, NamedType)
-        value = typed.Deref(value, value.type.arguments[0], value.span)
+        value = typed.Deref(value, type=value.type.arguments[0], span=value.span)
     columns: list[typed.Expression] = []
     for column in read.entry.columns:
         if column.type is None:
             raise BrokenDraftError
-        columns.append(typed.Field(value, column.name, column.type, value.span))
+        columns.append(typed.Field(value, column.name, type=column.type, span=value.span))
     return columns
 
 
@@ -342,7 +342,7 @@ def _term(value: ast.Expression | None, make: Elaborator, atom: ast.Atom) -> pro
         return make.expression(value)
     taken_apart = make.pattern(value)
     if isinstance(taken_apart, typed.BindPattern):
-        return typed.Var(taken_apart.name, taken_apart.type, taken_apart.span)
+        return typed.Var(taken_apart.name, type=taken_apart.type, span=taken_apart.span)
     opens = any(
         isinstance(each, typed.AnyPattern | typed.BindPattern | typed.AsPattern)
         for each in typed.subpatterns(taken_apart)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.diagnostics.spans import Span
-from tidelog.types import Type
+from tidelog.types import UNIT, Type
 
 if TYPE_CHECKING:
     from tidelog.check.typed.patterns import Pattern
@@ -14,72 +14,66 @@ if TYPE_CHECKING:
 Value = bool | int | float | str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An expression or a pattern; `type` is that of its value, or of the values that it is held against."""
+
+    type: Type
+    span: Span
+
+
 # Variables and values
 
 
 @dataclass(frozen=True, slots=True)
-class Var:
+class Var(Node):
     """A variable of the rule or function."""
 
     name: str
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Lit:
+class Lit(Node):
     """A literal, its value already in the range of its type; the type is never a declared one."""
 
     value: Value
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class MakeTuple:
+class MakeTuple(Node):
     """`(a, b)`, or `()`."""
 
     items: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Construct:
+class Construct(Node):
     """`C{a, b}`: the constructor's qualified name, and a value for each of its fields in their order."""
 
     constructor: str
     arguments: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class MakeVec:
+class MakeVec(Node):
     """`[a, b]`, a `Vec`: at least one item."""
 
     items: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class MakeMap:
+class MakeMap(Node):
     """`[k -> v, l -> w]`, a `Map`: at least one entry; of two equal keys the later counts."""
 
     entries: tuple[tuple[Expression, Expression], ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionValue:
+class FunctionValue(Node):
     """The name of a function as a value."""
 
     function: str
     type_arguments: tuple[Type, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +84,27 @@ class ClosureParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(Node):
     """`|x| body`. `captured` are the variables of its surroundings that the body reads, in the order of mention."""
 
     parameters: tuple[ClosureParameter, ...]
     body: Expression
     captured: tuple[Var, ...]
-    type: Type
-    span: Span
 
 
 # Operators
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Node):
     """`op` is `-` (integers, bigint, floats), `~` (integers) or `not`."""
 
     op: str
     operand: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Node):
     """`op` is an operator of the language.
 
     `+ - * / %`: both sides and the result have one integer, bigint or float type. `& | ^`: one integer or bigint type.
@@ -126,93 +116,75 @@ class Binary:
     op: str
     left: Expression
     right: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Node):
     """`operand as type`: integers to integers, wrapping; integers to bigint; bigint to `signed<N>`, wrapping; integers,
     bigint and floats to floats."""
 
     operand: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class ToString:
+class ToString(Node):
     """The text of a value of a built-in type: `true`, `-5`, or the string itself; where `++` or `${}` asks for text.
 
     A function has one, too. For any other type there is a `Call` of its `to_string`.
     """
 
     operand: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Deref:
+class Deref(Node):
     """The value in a `Ref` or an `Intern`; at run time the operand itself."""
 
     operand: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class MakeRef:
+class MakeRef(Node):
     """`&operand`; at run time the operand itself."""
 
     operand: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Field(Node):
     """`operand.name`: all constructors of the operand's type have the field."""
 
     operand: Expression
     name: str
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class TupleItem:
+class TupleItem(Node):
     """`operand.0`"""
 
     operand: Expression
     index: int
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Node):
     """A call of a declared function; `function` is its key in `TypedProgram.functions`."""
 
     function: str
     type_arguments: tuple[Type, ...]
     arguments: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class CallValue:
+class CallValue(Node):
     """A call of a function that is a value; its type says which arguments are `mut`."""
 
     function: Expression
     arguments: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Try(Node):
     """`operand?` of an `Option` or a `Result`: the value inside, or else a return.
 
     `None` returns None. `Err{e}` returns `Err{e}` where `result`, the type that the function or closure returns, is a
@@ -221,22 +193,18 @@ class Try:
 
     operand: Expression
     result: Type
-    type: Type
-    span: Span
 
 
 # Control
 
 
 @dataclass(frozen=True, slots=True)
-class IfElse:
+class IfElse(Node):
     """`if (condition) then else otherwise`; an `if` without `else` has `()` there."""
 
     condition: Expression
     then: Expression
     otherwise: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,26 +216,22 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Match(Node):
     """The body of the first arm whose pattern fits; one always does."""
 
     subject: Expression
     arms: tuple[Arm, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Node):
     """`{a; b}`: at least one expression, the last of which is its value; `{a;}` ends with `()`."""
 
     expressions: tuple[Expression, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Declare:
+class Declare(Node):
     """`var x = value`, `(var a, var b) = value`: always fits; its own value is `()`.
 
     An assignment to several places at once is a `Declare` of fresh names and a `SetPlace` for each.
@@ -275,8 +239,6 @@ class Declare:
 
     pattern: Pattern
     value: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,45 +250,42 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class SetPlace:
+class SetPlace(Node):
     """`place = value`; its own value is `()`. A field is set in whatever constructor the value has."""
 
     place: Place
     value: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class For(Node):
     """`for (pattern in iterable) body`; its own value is `()`. What is iterated is what Python's `iter` gives."""
 
     pattern: Pattern
     iterable: Expression
     body: Expression
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
-    type: Type
-    span: Span
+class Break(Node):
+    """`break`"""
 
 
 @dataclass(frozen=True, slots=True)
-class Continue:
-    type: Type
-    span: Span
+class Continue(Node):
+    """`continue`"""
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Return(Node):
     """`return value`; a bare `return` returns `()`."""
 
     value: Expression
-    type: Type
-    span: Span
+
+
+def unit(span: Span) -> MakeTuple:
+    """Returns the value `()`."""
+    return MakeTuple((), type=UNIT, span=span)
 
 
 Expression = (

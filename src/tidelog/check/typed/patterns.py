@@ -4,71 +4,54 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.check.typed.nodes import Expression, Value
-from tidelog.diagnostics.spans import Span
-from tidelog.types import Type
+from tidelog.check.typed.nodes import Expression, Node, Value
 
 
 @dataclass(frozen=True, slots=True)
-class AnyPattern:
+class AnyPattern(Node):
     """`_`"""
 
-    type: Type
-    span: Span
-
 
 @dataclass(frozen=True, slots=True)
-class BindPattern:
+class BindPattern(Node):
     """`x`: fits everything and declares the variable."""
 
     name: str
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralPattern:
+class LiteralPattern(Node):
     """A constant: fits what is equal to it."""
 
     value: Value
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class TuplePattern:
+class TuplePattern(Node):
     items: tuple[Pattern, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class ConstructPattern:
+class ConstructPattern(Node):
     """`C{p, q}`: fits values of this constructor, with a pattern for each of its fields in their order."""
 
     constructor: str
     fields: tuple[Pattern, ...]
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class AsPattern:
+class AsPattern(Node):
     """`name@pattern`: declares the variable for all of what fits the pattern."""
 
     name: str
     pattern: Pattern
-    type: Type
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class EqualPattern:
+class EqualPattern(Node):
     """An expression in an atom: fits what is equal to its value. Only in patterns of rules."""
 
     expression: Expression
-    type: Type
-    span: Span
 
 
 Pattern = AnyPattern | BindPattern | LiteralPattern | TuplePattern | ConstructPattern | AsPattern | EqualPattern

@@ -2,78 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
-from tidelog.check.typed.nodes import (
-    Binary,
-    Block,
-    Break,
-    Call,
-    CallValue,
-    Cast,
-    Closure,
-    Construct,
-    Continue,
-    Declare,
-    Deref,
-    Expression,
-    Field,
-    For,
-    FunctionValue,
-    IfElse,
-    Lit,
-    MakeMap,
-    MakeRef,
-    MakeTuple,
-    MakeVec,
-    Match,
-    Place,
-    Return,
-    SetPlace,
-    ToString,
-    Try,
-    TupleItem,
-    Unary,
-    Var,
-)
+from tidelog.check.typed import nodes as n
+from tidelog.check.typed.nodes import Expression
 from tidelog.check.typed.patterns import AsPattern, BindPattern, ConstructPattern, Pattern, TuplePattern
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """Returns the direct sub-expressions, in the order of evaluation; the body of a closure is one of them."""
     match expression:
-        case Var() | Lit() | FunctionValue() | Break() | Continue():
+        case n.Var() | n.Lit() | n.FunctionValue() | n.Break() | n.Continue():
             return ()
         case (
-            Unary(operand=operand)
-            | Cast(operand=operand)
-            | ToString(operand=operand)
-            | Deref(operand=operand)
-            | MakeRef(operand=operand)
-            | Field(operand=operand)
-            | TupleItem(operand=operand)
-            | Try(operand=operand)
+            n.Unary(operand=operand)
+            | n.Cast(operand=operand)
+            | n.ToString(operand=operand)
+            | n.Deref(operand=operand)
+            | n.MakeRef(operand=operand)
+            | n.Field(operand=operand)
+            | n.TupleItem(operand=operand)
+            | n.Try(operand=operand)
         ):
             return (operand,)
-        case Binary(left=left, right=right):
+        case n.Binary(left=left, right=right):
             return (left, right)
-        case IfElse(condition=condition, then=then, otherwise=otherwise):
+        case n.IfElse(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
-        case Call(arguments=below) | Construct(arguments=below) | MakeTuple(items=below) | MakeVec(items=below):
+        case n.Call(arguments=below) | n.Construct(arguments=below) | n.MakeTuple(items=below) | n.MakeVec(items=below):
             return below
-        case CallValue(function=function, arguments=arguments):
+        case n.CallValue(function=function, arguments=arguments):
             return (function, *arguments)
-        case MakeMap(entries=entries):
+        case n.MakeMap(entries=entries):
             return tuple(side for entry in entries for side in entry)
-        case Match(subject=subject, arms=arms):
+        case n.Match(subject=subject, arms=arms):
             return (subject, *(arm.body for arm in arms))
-        case Block(expressions=expressions):
+        case n.Block(expressions=expressions):
             return expressions
-        case Declare(value=value) | SetPlace(value=value) | Return(value=value):
+        case n.Declare(value=value) | n.SetPlace(value=value) | n.Return(value=value):
             return (value,)
-        case For(iterable=iterable, body=body):
+        case n.For(iterable=iterable, body=body):
             return (iterable, body)
-        case Closure(body=body):
+        case n.Closure(body=body):
             return (body,)
 
 
@@ -86,47 +58,81 @@ def walk(expression: Expression) -> Iterator[Expression]:
         stack.extend(reversed(children(node)))
 
 
+def rebuilt(node: Expression, each: Callable[[Expression], Expression]) -> Expression:
+    """Returns the node with other children: those of its fields that are expressions, in their order."""
+
+    def of(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(of, part))
+        if isinstance(part, n.Arm):
+            return replace(part, body=each(part.body))
+        return each(part) if isinstance(part, Expression) else part
+
+    return replace(node, **{field.name: of(getattr(node, field.name)) for field in fields(node)})
+
+
 def variables(expression: Expression) -> frozenset[str]:
     """Returns the names of the variables that the expression takes from its surroundings."""
+    read, own = _names(expression)
+    return frozenset(read - own)
+
+
+def declared(expression: Expression) -> set[str]:
+    """Returns the names of the variables that are declared inside the expression."""
+    return _names(expression)[1]
+
+
+def captured(parameters: Sequence[n.ClosureParameter], body: Expression) -> tuple[n.Var, ...]:
+    """Returns the variables that a closure takes from its surroundings, in the order of mention."""
+    outside = variables(body) - {parameter.name for parameter in parameters}
+    found: dict[str, n.Var] = {}
+    for node in walk(body):
+        if isinstance(node, n.Var) and node.name in outside:
+            found.setdefault(node.name, node)
+    return tuple(found.values())
+
+
+def _names(expression: Expression) -> tuple[set[str], set[str]]:
+    """Returns the variables that an expression reads or sets, and those that it declares."""
     read: set[str] = set()
     own: set[str] = set()
     for node in walk(expression):
         match node:
-            case Var(name):
+            case n.Var(name):
                 read.add(name)
-            case SetPlace(place=place):
+            case n.SetPlace(place=place):
                 read.add(place.variable.name)
-            case Declare(pattern=pattern) | For(pattern=pattern):
+            case n.Declare(pattern=pattern) | n.For(pattern=pattern):
                 own.update(each.name for each in bindings(pattern))
-            case Match(arms=arms):
+            case n.Match(arms=arms):
                 own.update(each.name for arm in arms for each in bindings(arm.pattern))
-            case Closure(parameters=parameters):
+            case n.Closure(parameters=parameters):
                 own.update(parameter.name for parameter in parameters)
             case _:
                 pass
-    return frozenset(read - own)
+    return read, own
 
 
 def may_fail(expression: Expression) -> bool:
     """True when evaluation can raise: a call, or a division or a remainder, unless by a literal other than zero."""
     return any(
-        isinstance(node, Call | CallValue)
+        isinstance(node, n.Call | n.CallValue)
         or (
-            isinstance(node, Binary)
+            isinstance(node, n.Binary)
             and node.op in ("/", "%")
-            and not (isinstance(node.right, Lit) and node.right.value != 0)
+            and not (isinstance(node.right, n.Lit) and node.right.value != 0)
         )
         for node in walk(expression)
     )
 
 
-def place(expression: Expression) -> Place | None:
+def place(expression: Expression) -> n.Place | None:
     """Returns the place that an expression names, or None when it is not one."""
     steps: list[str | int] = []
-    while isinstance(expression, Field | TupleItem):
-        steps.append(expression.name if isinstance(expression, Field) else expression.index)
+    while isinstance(expression, n.Field | n.TupleItem):
+        steps.append(expression.name if isinstance(expression, n.Field) else expression.index)
         expression = expression.operand
-    return Place(expression, tuple(reversed(steps))) if isinstance(expression, Var) else None
+    return n.Place(expression, tuple(reversed(steps))) if isinstance(expression, n.Var) else None
 
 
 # Ways through a pattern

@@ -14,9 +14,8 @@ fail on a value that the rule would not have evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tidelog.check import typed
 from tidelog.check.rule.same_rule import RuleKey, structure_key
@@ -211,13 +210,13 @@ class _Uses:
                     here, first = at if first else conditional, False
                     return self._changed(child, here)
 
-                return _rebuilt(node, each)
+                return typed.rebuilt(node, each)
             case typed.Binary(op="and" | "or" | "=>"):
                 return replace(node, left=self._changed(node.left, at), right=self._changed(node.right, conditional))
             case typed.For() | typed.SetPlace() | typed.Return() | typed.Try():
                 raise _StaysGroupError
             case _:
-                return _rebuilt(node, lambda child: self._changed(child, at))
+                return typed.rebuilt(node, lambda child: self._changed(child, at))
 
     def _call(self, node: typed.Call, at: _At) -> typed.Expression | None:
         """Returns the replacement of a call with the group in its arguments; None where the arguments themselves must
@@ -260,12 +259,12 @@ class _Uses:
 
     def _key(self, node: typed.Call) -> typed.Expression:
         """Returns the group's own key, from the variables that it is made of."""
-        keys = tuple(typed.Var(key.name, key.type, node.span) for key in self.keys)
+        keys = tuple(typed.Var(key.name, type=key.type, span=node.span) for key in self.keys)
         if self._group.plain:
             return keys[0]
         if not isinstance(node.type, TupleType) or len(node.type.items) != len(keys):
             raise _StaysGroupError
-        return typed.MakeTuple(keys, node.type, node.span)
+        return typed.MakeTuple(keys, type=node.type, span=node.span)
 
     def _kept(
         self, kind: AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
@@ -283,7 +282,7 @@ class _Uses:
         read = None if of is None else compile_scalar(of, names, self._functions)
         found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
         known = self._found.setdefault(aggregate_key(found, self.keys), found)
-        return typed.Var(known.variable.name, known.variable.type, node.span)
+        return typed.Var(known.variable.name, type=known.variable.type, span=node.span)
 
 
 def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
@@ -303,16 +302,16 @@ def _applied(function: typed.Expression | None, value: Type) -> tuple[Variable, 
     if function is None:
         return parameter, None
     assert isinstance(function.type, FunctionType)
-    given, made = typed.Var(parameter.name, value, function.span), function.type.result
+    given, made = typed.Var(parameter.name, type=value, span=function.span), function.type.result
     match function:
         case typed.Closure(parameters=(only,), body=body) if not only.mutable and _is_plain(body):
             parameter = Variable(only.name, value)
             is_itself = isinstance(body, typed.Var) and body.name == only.name
             return parameter, None if is_itself else body
         case typed.FunctionValue(function=id_, type_arguments=type_arguments):
-            return parameter, typed.Call(id_, type_arguments, (given,), made, function.span)
+            return parameter, typed.Call(id_, type_arguments, (given,), type=made, span=function.span)
         case _:
-            return parameter, typed.CallValue(function, (given,), made, function.span)
+            return parameter, typed.CallValue(function, (given,), type=made, span=function.span)
 
 
 def _is_plain(body: typed.Expression) -> bool:
@@ -329,16 +328,3 @@ def _read(literal: Literal) -> frozenset[str]:
     if isinstance(literal, Assign | Condition | Unfold):
         return typed.variables(literal.expression)
     return frozenset()
-
-
-def _rebuilt(node: typed.Expression, each: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
-    """Returns the node with other children: those of its fields that are expressions, in their order."""
-
-    def of(part: Any) -> Any:
-        if isinstance(part, tuple):
-            return tuple(map(of, part))
-        if isinstance(part, typed.Arm):
-            return replace(part, body=each(part.body))
-        return each(part) if isinstance(part, typed.Expression) else part
-
-    return replace(node, **{field.name: of(getattr(node, field.name)) for field in fields(node)})

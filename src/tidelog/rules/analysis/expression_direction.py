@@ -69,9 +69,9 @@ class Directions:
                 return self.of[name]
             case typed.Deref(operand) | typed.MakeRef(operand):
                 return self.direction(operand)
-            case typed.Cast(operand, type_):
+            case typed.Cast(operand, type=type_):
                 return self._cast(operand, type_, expression.span)
-            case typed.Unary("-", operand, BigIntType()):
+            case typed.Unary("-", operand, type=BigIntType()):
                 return self._other(expression, -self.direction(operand))
             case typed.Binary(op):
                 return self._binary(op, expression)
@@ -176,7 +176,7 @@ def _is_positive(expression: typed.Expression) -> bool:
     match expression:
         case typed.Lit(value):
             return not isinstance(value, str) and 0 < value < float("inf")
-        case typed.Cast(operand, BigIntType()):
+        case typed.Cast(operand, type=BigIntType()):
             return isinstance(operand.type, BitType)
         case _:
             return False

@@ -17,9 +17,8 @@ are those of the members that were the best when they were inserted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
@@ -159,24 +158,19 @@ class _Search:
     def _asked(self, expression: typed.Expression, atom: Atom, group: str, best: Variable) -> typed.Expression:
         """Returns the expression with a variable in the place of `min(group)` or `max(group)`."""
 
-        def exchange(node: Any) -> Any:
+        def exchange(node: typed.Expression) -> typed.Expression:
             if isinstance(node, typed.Call) and node.function in _DIRECTIONS:
                 (argument,) = node.arguments
                 if isinstance(argument, typed.Var) and argument.name == group:
                     direction = _DIRECTIONS[node.function]
                     if self._directions.setdefault(atom.relation, direction) != direction:
                         raise NotMonotoneError(node.span, "both `min` and `max` of this group are asked for")
-                    return typed.Var(best.name, best.type, node.span)
+                    return typed.Var(best.name, type=best.type, span=node.span)
             if isinstance(node, typed.Var) and node.name == group:
                 raise NotMonotoneError(expression.span, "the group is asked for more than its `min` or `max`")
-            if isinstance(node, tuple):
-                return tuple(map(exchange, node))
-            if is_dataclass(node) and not isinstance(node, Span | type):
-                parts = {each.name: exchange(getattr(node, each.name)) for each in fields(node)}
-                return type(node)(**parts)
-            return node
+            return typed.rebuilt(node, exchange)
 
-        return exchange(expression)  # type: ignore[no-any-return]
+        return exchange(expression)
 
     def _value_type(self, group: str) -> Type:
         literal = self._groups[group].group

@@ -101,7 +101,7 @@ class RuleLowering:
                 # Not the type of the pattern, which is that of what is inside where the column is shared or interned.
                 taken = self._unnamed(column.type, binds)
                 terms.append(taken)
-                after.append((term, typed.Var(taken.name, taken.type, term.span)))
+                after.append((term, typed.Var(taken.name, type=taken.type, span=term.span)))
             elif isinstance(term, program.Wild | typed.Var) or not typed.variables(term) & own.keys():
                 terms.append(self._computed(term))
                 if isinstance(term, typed.Var) and term.name in own:
@@ -109,8 +109,8 @@ class RuleLowering:
             else:
                 fresh = self._fresh_variable(term.type)
                 terms.append(fresh)
-                found = typed.Var(fresh.name, fresh.type, term.span)
-                conditions.append(Condition(typed.Binary("==", found, term, BOOL, term.span)))
+                found = typed.Var(fresh.name, type=fresh.type, span=term.span)
+                conditions.append(Condition(typed.Binary("==", found, term, type=BOOL, span=term.span)))
         self._bound |= binds
         self._body.append(Positive(Atom(self._lowering.fed(atom), tuple(terms), atom.span)))
         self._body += conditions
@@ -129,9 +129,9 @@ class RuleLowering:
             if not isinstance(term, typed.Var) or term.type == column.type:
                 yield term
             elif term.name in self._bound or term.name in plain:
-                yield typed.EqualPattern(term, term.type, term.span)
+                yield typed.EqualPattern(term, type=term.type, span=term.span)
             else:
-                yield typed.BindPattern(term.name, term.type, term.span)
+                yield typed.BindPattern(term.name, type=term.type, span=term.span)
 
     def _row(self, atom: program.Atom, terms: tuple[Term, ...]) -> typed.Expression:
         """Returns the whole row as one value, from the terms of its columns."""
@@ -140,7 +140,7 @@ class RuleLowering:
         for term, written in zip(terms, atom.terms, strict=True):
             assert not isinstance(term, Wildcard), "a row's columns are all named"
             if isinstance(term, Variable):
-                parts.append(typed.Var(term.name, term.type, atom.span))
+                parts.append(typed.Var(term.name, type=term.type, span=atom.span))
             else:
                 # The expression and not its value, which has no literal if it is a struct or a collection.
                 assert not isinstance(written, program.Wild | typed.Pattern)
@@ -148,7 +148,7 @@ class RuleLowering:
         if relation.explicit:
             return parts[0]
         assert relation.value is not None
-        return typed.Construct(relation.name, tuple(parts), relation.value, atom.span)
+        return typed.Construct(relation.name, tuple(parts), type=relation.value, span=atom.span)
 
     def _negative(self, atom: program.Atom, span: Span) -> None:
         if any(isinstance(term, typed.Pattern) for term in atom.terms):
@@ -172,7 +172,11 @@ class RuleLowering:
             if isinstance(term, program.Wild):
                 terms.append(term)
             else:
-                pattern = term if isinstance(term, typed.Pattern) else typed.EqualPattern(term, term.type, term.span)
+                pattern = (
+                    term
+                    if isinstance(term, typed.Pattern)
+                    else typed.EqualPattern(term, type=term.type, span=term.span)
+                )
                 terms.append(_opened(pattern, compared))
         inner.positive(replace(atom, terms=tuple(terms)))
         variables = tuple(Variable(_compared_name(place), each.type) for place, each in enumerate(compared))
@@ -195,8 +199,8 @@ class RuleLowering:
         for variable, wanted in zip(
             (each for each in variables if each.name.startswith(prefix)), compared, strict=True
         ):
-            found = typed.Var(variable.name, variable.type, wanted.span)
-            self._body.append(Condition(typed.Binary("==", found, wanted, BOOL, wanted.span)))
+            found = typed.Var(variable.name, type=variable.type, span=wanted.span)
+            self._body.append(Condition(typed.Binary("==", found, wanted, type=BOOL, span=wanted.span)))
 
     def group(self, literal: program.GroupBy, reads_weights: bool) -> None:
         """Everything so far becomes the body of a hidden relation, which a second one groups."""
@@ -290,9 +294,9 @@ _NOT_FOLDED = (typed.Call, typed.CallValue, typed.Closure, typed.FunctionValue)
 def _opened(pattern: typed.Pattern, compared: list[typed.Expression], prefix: str = "c#") -> typed.Pattern:
     """Returns the pattern with a variable in the place of each expression; the expressions are added to the list."""
     match pattern:
-        case typed.EqualPattern(expression, type_, span):
+        case typed.EqualPattern(expression, type=type_, span=span):
             compared.append(expression)
-            return typed.BindPattern(_compared_name(len(compared) - 1, prefix), type_, span)
+            return typed.BindPattern(_compared_name(len(compared) - 1, prefix), type=type_, span=span)
         case typed.TuplePattern(items):
             return replace(pattern, items=tuple(_opened(item, compared, prefix) for item in items))
         case typed.ConstructPattern(fields=fields):

@@ -65,23 +65,7 @@ def _is_small(function: Function, body: typed.Expression, call: typed.Call) -> b
             return False
         pending += () if isinstance(node, typed.Closure) else typed.children(node)
     given = {name for each in call.arguments for name in typed.variables(each)}
-    return not given & _declared(body)
-
-
-def _declared(expression: typed.Expression) -> set[str]:
-    """Returns the variables that are declared inside an expression."""
-    names: set[str] = set()
-    for node in typed.walk(expression):
-        match node:
-            case typed.Closure(parameters=parameters):
-                names.update(each.name for each in parameters)
-            case typed.Declare(pattern=pattern) | typed.For(pattern=pattern):
-                names.update(each.name for each in typed.bindings(pattern))
-            case typed.Match(arms=arms):
-                names.update(each.name for arm in arms for each in typed.bindings(arm.pattern))
-            case _:
-                pass
-    return names
+    return not given & typed.declared(body)
 
 
 def _rewritten(node: Any, meaning: Mapping[str, Type], arguments: Mapping[str, typed.Expression]) -> Any:
@@ -101,11 +85,6 @@ def _rewritten(node: Any, meaning: Mapping[str, Type], arguments: Mapping[str, t
         if each.name not in left_out
     }
     made = replace(node, **changes)
-    return replace(made, captured=captured_by(made)) if isinstance(made, typed.Closure) else made
-
-
-def captured_by(closure: typed.Closure) -> tuple[typed.Var, ...]:
-    """Returns the variables that a closure takes from its surroundings, in the order of mention."""
-    free = typed.variables(closure)
-    found = {node.name: node for node in typed.walk(closure) if isinstance(node, typed.Var) and node.name in free}
-    return tuple(found.values())
+    if isinstance(made, typed.Closure):
+        return replace(made, captured=typed.captured(made.parameters, made.body))
+    return made
