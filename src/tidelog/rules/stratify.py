@@ -13,17 +13,14 @@ the head, with one labelled source line for each step.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tidelog.diagnostics.codes import Code
+from tidelog.check.rule.recursion import Step, negative_cycle, way_back
 from tidelog.diagnostics.errors import ProgramError
-from tidelog.diagnostics.report import Diagnostic, Label
+from tidelog.diagnostics.report import Diagnostic
 from tidelog.rules.ir import Atom, Relation, Role, Rule, RuleProgram, Stratum
 from tidelog.strong_components import strong_components
-
-Graph = Mapping[str, Sequence[str]]
 
 
 def stratify(program: RuleProgram) -> RuleProgram:
@@ -34,7 +31,7 @@ def stratify(program: RuleProgram) -> RuleProgram:
 def find_strata(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tuple[Stratum, ...]:
     """Returns the strata, with every relation in exactly one. Raises ProgramError for each negation inside a stratum.
 
-    Linear in the size of the program; an error costs a search of its stratum.
+    Linear in the size of the program; so is each error.
     """
     rules_of: dict[str, list[Rule]] = {name: [] for name in relations}
     for rule in rules:
@@ -43,7 +40,7 @@ def find_strata(relations: Mapping[str, Relation], rules: Sequence[Rule]) -> tup
     components = strong_components(graph)
     stratum_of = {name: number for number, component in enumerate(components) for name in component}
     cycles = [
-        _walk_cycle(rule, atom, rules_of, stratum_of, relations)
+        _walk_cycle(rule, atom, rules, stratum_of, relations)
         for rule in rules
         for atom in rule.negatives
         if stratum_of[atom.relation] == stratum_of[rule.head.relation]
@@ -66,52 +63,20 @@ def _dependencies(rules: Sequence[Rule]) -> list[str]:
 
 
 def _walk_cycle(
-    rule: Rule,
-    negated: Atom,
-    rules_of: Mapping[str, list[Rule]],
-    stratum_of: Mapping[str, int],
-    relations: Mapping[str, Relation],
+    rule: Rule, negated: Atom, rules: Sequence[Rule], stratum_of: Mapping[str, int], relations: Mapping[str, Relation]
 ) -> Diagnostic:
     """Returns the error for a negated literal whose relation depends on the head: its steps, from the head back to the
     head."""
-    head = rule.head.relation
-    steps = _shortest_way(negated.relation, head, rules_of, stratum_of)
-    labels = [Label(negated.span, f"`{head}` depends on `not {_shown(negated.relation)}` here", primary=True)]
-    for user, atom, is_negated in steps:
-        if relations[user].role is not Role.HIDDEN:
-            prefix = "not " if is_negated else ""
-            labels.append(Label(atom.span, f"`{user}` depends on `{prefix}{_shown(atom.relation)}` here"))
-    return Diagnostic(
-        Code.NEGATIVE_CYCLE,
-        f"relation `{head}` depends on its own negation",
-        tuple(labels),
-        notes=("a negated relation must be complete before the rule that negates it runs",),
-    )
+    step = Step(rule.head.relation, negated.relation, "negative", False, negated.span)
+    steps = [
+        Step(each.head.relation, atom.relation, "negative" if atom in each.negatives else "positive", False, atom.span)
+        for each in rules
+        for atom in each.atoms
+    ]
+    way = [each for each in way_back(step, steps, stratum_of) if relations[each.head].role is not Role.HIDDEN]
+    return negative_cycle(_shown(step), map(_shown, way))
 
 
-def _shortest_way(
-    start: str, end: str, rules_of: Mapping[str, list[Rule]], stratum_of: Mapping[str, int]
-) -> list[tuple[str, Atom, bool]]:
-    """Returns the steps (relation, the literal through which it depends on the next, whether that is negated)."""
-    came_from: dict[str, tuple[str, Atom, bool]] = {}
-    queue = deque([start])
-    while queue and end not in came_from and start != end:
-        node = queue.popleft()
-        for rule in rules_of[node]:
-            literals = [(atom, False) for atom in rule.positives] + [(atom, True) for atom in rule.negatives]
-            for atom, is_negated in literals:
-                target = atom.relation
-                if stratum_of[target] == stratum_of[start] and target not in came_from and target != start:
-                    came_from[target] = (node, atom, is_negated)
-                    queue.append(target)
-    steps: list[tuple[str, Atom, bool]] = []
-    node = end
-    while node != start:
-        steps.append(came_from[node])
-        node = steps[-1][0]
-    return steps[::-1]
-
-
-def _shown(relation: str) -> str:
-    """Returns the name that the user wrote: a hidden projection is called after its relation."""
-    return relation.split("#", 1)[0]
+def _shown(step: Step) -> Step:
+    """Returns the step with the name that the user wrote: a hidden projection is called after its relation."""
+    return replace(step, body=step.body.split("#", 1)[0])

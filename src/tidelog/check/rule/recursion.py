@@ -140,7 +140,7 @@ class Recursion:
             if circle != self._circle[step.body]:
                 continue
             if step.kind == "negative":
-                diagnostics.append(self._negative(step))
+                diagnostics.append(negative_cycle(step, self._way(step)))
             elif step.kind != "positive" or (step.is_stream and circle not in streams):
                 diagnostics.append(self._misplaced(step))
                 streams.add(circle)
@@ -178,30 +178,16 @@ class Recursion:
         ]
 
     def _grouped(self, step: Step, span: Span) -> Diagnostic:
-        head, body = short_name(step.head), short_name(step.body)
-        labels = [
-            Label(span, f"the grouped values depend on `{head}`", primary=True),
-            Label(step.span, f"`{head}` depends on `{body}` here"),
-        ]
+        head = short_name(step.head)
+        label = Label(span, f"the grouped values depend on `{head}`", primary=True)
         return Diagnostic(
             Code.GROUP_IN_CYCLE,
             f"`group_by` is inside the recursion of `{head}`",
-            (*labels, *self._way(step)),
+            (label, *_labels((step, *self._way(step)))),
             notes=(
                 "a group may change in every round; rounds repeat until two are equal, which may never happen",
                 "every change recomputes all relations of this recursion",
             ),
-        )
-
-    def _negative(self, step: Step) -> Diagnostic:
-        """Returns the error for a negated literal whose relation depends on the head: its steps, back to the head."""
-        head, body = short_name(step.head), short_name(step.body)
-        labels = [Label(step.span, f"`{head}` depends on `not {body}` here", primary=True)]
-        return Diagnostic(
-            Code.NEGATIVE_CYCLE,
-            f"relation `{head}` depends on its own negation",
-            (*labels, *self._way(step)),
-            notes=("a negated relation must be complete before the rule that negates it runs",),
         )
 
     def _misplaced(self, step: Step) -> Diagnostic:
@@ -212,16 +198,10 @@ class Recursion:
             "positive": (f"`{body}`", f"stream `{body}` depends on itself"),
         }[step.kind]
         labels = [Label(step.span, f"`{head}` depends on {what} here", primary=True)]
-        return Diagnostic(Code.STREAM_IN_CYCLE, message, (*labels, *self._way(step)))
+        return Diagnostic(Code.STREAM_IN_CYCLE, message, (*labels, *_labels(self._way(step))))
 
-    def _way(self, step: Step) -> list[Label]:
-        """Returns the shortest way from the relation of the step back to its head, as labels."""
-        labels = []
-        for each in _shortest_way(step.body, step.head, list(self._all_steps()), self._circle):
-            prefix = "not " if each.kind == "negative" else ""
-            text = f"`{short_name(each.head)}` depends on `{prefix}{short_name(each.body)}` here"
-            labels.append(Label(each.span, text))
-        return labels
+    def _way(self, step: Step) -> list[Step]:
+        return way_back(step, self._all_steps(), self._circle)
 
 
 def _steps_of(rule: ast.Rule, module: Module) -> Iterator[Step]:
@@ -265,19 +245,37 @@ def _relation(module: Module, name: ast.Name) -> RelationEntry | None:
     return found[0] if found else None
 
 
-def _shortest_way(start: str, end: str, steps: Sequence[Step], circle: Mapping[str, int]) -> list[Step]:
-    """Returns the steps from one relation to what it depends on, up to the other."""
-    outgoing: dict[str, list[Step]] = {}
+def negative_cycle(step: Step, way: Iterable[Step]) -> Diagnostic:
+    """Returns the error for a negated literal whose relation depends on the head, with the steps back to the head."""
+    return Diagnostic(
+        Code.NEGATIVE_CYCLE,
+        f"relation `{short_name(step.head)}` depends on its own negation",
+        tuple(_labels((step, *way), primary=step)),
+        notes=("a negated relation must be complete before the rule that negates it runs",),
+    )
+
+
+def _labels(steps: Iterable[Step], primary: Step | None = None) -> Iterator[Label]:
     for step in steps:
-        if circle[step.head] == circle[start] == circle[step.body]:
-            outgoing.setdefault(step.head, []).append(step)
+        prefix = "not " if step.kind == "negative" else ""
+        text = f"`{short_name(step.head)}` depends on `{prefix}{short_name(step.body)}` here"
+        yield Label(step.span, text, primary=step is primary)
+
+
+def way_back(step: Step, steps: Iterable[Step], circle: Mapping[str, int]) -> list[Step]:
+    """Returns the shortest way from the relation of a step back to its head, inside its circle."""
+    start, end = step.body, step.head
+    outgoing: dict[str, list[Step]] = {}
+    for each in steps:
+        if circle[each.head] == circle[start] == circle[each.body]:
+            outgoing.setdefault(each.head, []).append(each)
     came_by: dict[str, Step] = {}
     queue = deque([start])
     while queue and end not in came_by and start != end:
-        for step in outgoing.get(queue.popleft(), ()):
-            if step.body not in came_by and step.body != start:
-                came_by[step.body] = step
-                queue.append(step.body)
+        for each in outgoing.get(queue.popleft(), ()):
+            if each.body not in came_by and each.body != start:
+                came_by[each.body] = each
+                queue.append(each.body)
     way: list[Step] = []
     node = end
     while node != start:
