@@ -20,21 +20,7 @@ from typing import Protocol
 
 from tidelog.check import typed
 from tidelog.plan.statistics import Keys, Order, Statistics
-from tidelog.rules.ir import (
-    Assign,
-    Atom,
-    Condition,
-    Constant,
-    Group,
-    Literal,
-    Negative,
-    Positive,
-    Rule,
-    Term,
-    Transform,
-    Unfold,
-    Variable,
-)
+from tidelog.rules import ir
 
 
 class DeltaKind(Enum):
@@ -51,7 +37,7 @@ class Delta:
 
     kind: DeltaKind
     position: int
-    atom: Atom | None
+    atom: ir.Atom | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +47,7 @@ class Join:
     `keys` are all bound columns, or fewer if an arrangement is shared; then the others are compared.
     """
 
-    atom: Atom
+    atom: ir.Atom
     position: int
     keys: Keys
 
@@ -73,7 +59,7 @@ class Part:
     The columns before it in the order are known by then.
     """
 
-    atom: Atom
+    atom: ir.Atom
     position: int
     order: Order
     level: int
@@ -91,7 +77,7 @@ class Leap:
     `without` are parts of negated literals (`plan.negation`), at the last level: their values are skipped.
     """
 
-    variable: Variable | None
+    variable: ir.Variable | None
     parts: tuple[Part, ...]
     without: tuple[Part, ...] = ()
 
@@ -100,7 +86,7 @@ class Leap:
 class Antijoin:
     """Continues if no row of a negated literal matches; all its terms are bound."""
 
-    atom: Atom
+    atom: ir.Atom
     position: int
 
 
@@ -108,7 +94,7 @@ class Antijoin:
 class Let:
     """Binds a variable to the value of an expression; compares if it is bound already (by a delta)."""
 
-    variable: Variable
+    variable: ir.Variable
     expression: typed.Expression
     compare: bool
 
@@ -124,7 +110,7 @@ class Filter:
 class Take:
     """Matches a value against a pattern and continues for each match; `known` variables are compared, others bound."""
 
-    unfold: Unfold
+    unfold: ir.Unfold
     known: frozenset[str]
 
 
@@ -135,12 +121,12 @@ Step = Join | Leap | Antijoin | Let | Filter | Take
 class Variant:
     """One rule, one position of the delta, and the steps after it; then the head is emitted."""
 
-    rule: Rule
+    rule: ir.Rule
     delta: Delta
     steps: tuple[Step, ...]
 
 
-def deltas(rule: Rule) -> tuple[Delta, ...]:
+def deltas(rule: ir.Rule) -> tuple[Delta, ...]:
     """Returns all positions of a rule's body, in their order."""
     positives = [Delta(DeltaKind.POSITIVE, i, atom) for i, atom in enumerate(rule.positives)]
     offset = len(positives)
@@ -151,17 +137,19 @@ def deltas(rule: Rule) -> tuple[Delta, ...]:
 class Leaps(Protocol):
     """Decides that a variable is joined by leapfrog next (`plan.leapfrog`)."""
 
-    def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
+    def choose(
+        self, waiting: Sequence[int], bound: set[str], rows: float
+    ) -> tuple[ir.Variable | None, list[int]] | None:
         """Returns the variable, and the literals that are done with it; None if a join of so many rows is better."""
 
     def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Returns the steps, with the leapfrog joins that were chosen."""
 
 
-def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps | None = None) -> Variant:
+def plan_variant(rule: ir.Rule, delta: Delta, statistics: Statistics, leaps: Leaps | None = None) -> Variant:
     """Returns the steps for a delta at one position."""
     positions = positions_of(rule)
-    bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, Variable)}
+    bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, ir.Variable)}
     waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
     steps: list[Step] = []
     while waiting:
@@ -183,46 +171,46 @@ def plan_variant(rule: Rule, delta: Delta, statistics: Statistics, leaps: Leaps 
     return Variant(rule, delta, tuple(steps) if leaps is None else leaps.finish(steps))
 
 
-def bound_columns(terms: tuple[Term, ...], bound: set[str]) -> Keys:
+def bound_columns(terms: tuple[ir.Term, ...], bound: set[str]) -> Keys:
     """Returns the columns of an atom with known values: constants, and bound variables."""
     return tuple(
         i
         for i, term in enumerate(terms)
-        if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in bound)
+        if isinstance(term, ir.Constant) or (isinstance(term, ir.Variable) and term.name in bound)
     )
 
 
-def positions_of(rule: Rule) -> dict[int, int]:
+def positions_of(rule: ir.Rule) -> dict[int, int]:
     """Returns the position of each literal that has one, by its index in the body."""
-    positives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
-    negatives = [i for i, literal in enumerate(rule.body) if isinstance(literal, Negative)]
+    positives = [i for i, literal in enumerate(rule.body) if isinstance(literal, ir.Positive)]
+    negatives = [i for i, literal in enumerate(rule.body) if isinstance(literal, ir.Negative)]
     return {index: position for position, index in enumerate(positives + negatives)}
 
 
-def _is_ready(body: tuple[Literal, ...], index: int, waiting: list[int], bound: set[str]) -> bool:
+def _is_ready(body: tuple[ir.Literal, ...], index: int, waiting: list[int], bound: set[str]) -> bool:
     """True if a literal can run now without enumerating anything."""
     literal = body[index]
     match literal:
-        case Positive():
+        case ir.Positive():
             return False
-        case Negative(atom):
+        case ir.Negative(atom):
             return len(bound_columns(atom.terms, bound)) == len(atom.terms)
-        case Condition(expression) | Assign(expression=expression) | Unfold(expression=expression):
+        case ir.Condition(expression) | ir.Assign(expression=expression) | ir.Unfold(expression=expression):
             if not typed.variables(expression) <= bound:
                 return False
             return not typed.may_fail(expression) or waiting[0] == index
-        case Group() | Transform():
+        case ir.Group() | ir.Transform():
             raise AssertionError("a rule that groups or transforms has no join plan")
 
 
 def _cheapest(
-    body: tuple[Literal, ...], waiting: list[int], bound: set[str], statistics: Statistics
+    body: tuple[ir.Literal, ...], waiting: list[int], bound: set[str], statistics: Statistics
 ) -> tuple[int, Keys, float]:
     """Returns the positive literal to join next, the columns to look its rows up by, and the number of rows."""
     found = []
     for index in waiting:
         literal = body[index]
-        if isinstance(literal, Positive):
+        if isinstance(literal, ir.Positive):
             rows, keys = _access(literal.atom, bound, statistics)
             is_product = not keys and len(literal.atom.terms) > 0
             found.append((is_product, rows, index, keys))
@@ -230,7 +218,7 @@ def _cheapest(
     return index, keys, rows
 
 
-def _access(atom: Atom, bound: set[str], statistics: Statistics) -> tuple[float, Keys]:
+def _access(atom: ir.Atom, bound: set[str], statistics: Statistics) -> tuple[float, Keys]:
     """Returns the cheapest access to the rows of a literal: how many rows it looks at, and by which columns."""
     known, columns = bound_columns(atom.terms, bound), len(atom.terms)
     if not known or len(known) == columns:
@@ -242,27 +230,27 @@ def _access(atom: Atom, bound: set[str], statistics: Statistics) -> tuple[float,
     )
 
 
-def _join(literal: Literal, position: int, keys: Keys, bound: set[str]) -> Join:
-    assert isinstance(literal, Positive)
-    bound.update(term.name for term in literal.atom.terms if isinstance(term, Variable))
+def _join(literal: ir.Literal, position: int, keys: Keys, bound: set[str]) -> Join:
+    assert isinstance(literal, ir.Positive)
+    bound.update(term.name for term in literal.atom.terms if isinstance(term, ir.Variable))
     return Join(literal.atom, position, keys)
 
 
-def _step(literal: Literal, position: int, bound: set[str]) -> Step:
+def _step(literal: ir.Literal, position: int, bound: set[str]) -> Step:
     """Returns the step of a literal that is ready."""
     match literal:
-        case Negative(atom):
+        case ir.Negative(atom):
             return Antijoin(atom, position)
-        case Condition(expression):
+        case ir.Condition(expression):
             return Filter(expression)
-        case Assign(variable, expression):
+        case ir.Assign(variable, expression):
             compare = variable.name in bound
             bound.add(variable.name)
             return Let(variable, expression, compare)
-        case Unfold(variables):
+        case ir.Unfold(variables):
             names = {variable.name for variable in variables}
             known = frozenset(names & bound)
             bound.update(names)
             return Take(literal, known)
-        case Positive() | Group() | Transform():
+        case ir.Positive() | ir.Group() | ir.Transform():
             raise AssertionError("a join is planned by its cost; a rule that groups or transforms has no join plan")

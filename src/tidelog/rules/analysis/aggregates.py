@@ -22,59 +22,43 @@ from tidelog.check.rule.same_rule import RuleKey, structure_key
 from tidelog.deep_recursion import deeply
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
-from tidelog.rules.ir import (
-    Aggregate,
-    AggregateKind,
-    Assign,
-    Column,
-    Condition,
-    Literal,
-    Negative,
-    Positive,
-    Relation,
-    Rule,
-    RuleProgram,
-    Term,
-    Unfold,
-    Variable,
-    Wildcard,
-)
+from tidelog.rules import ir
 from tidelog.rules.lower.inline import inline
 from tidelog.strong_components import strong_components
 from tidelog.types import FunctionType, NamedType, TupleType, Type
 
 _OF_ALL = {
-    "ddlog_std::group_count_distinct": AggregateKind.COUNT,
-    "ddlog_std::group_min": AggregateKind.MIN,
-    "ddlog_std::group_first": AggregateKind.MIN,
-    "ddlog_std::group_max": AggregateKind.MAX,
+    "ddlog_std::group_count_distinct": ir.AggregateKind.COUNT,
+    "ddlog_std::group_min": ir.AggregateKind.MIN,
+    "ddlog_std::group_first": ir.AggregateKind.MIN,
+    "ddlog_std::group_max": ir.AggregateKind.MAX,
 }
 _OF_EACH = {
-    "group::count": AggregateKind.COUNT_IF,
-    "group::sum_of": AggregateKind.SUM,
-    "group::arg_min": AggregateKind.ARG_MIN,
-    "group::arg_max": AggregateKind.ARG_MAX,
+    "group::count": ir.AggregateKind.COUNT_IF,
+    "group::sum_of": ir.AggregateKind.SUM,
+    "group::arg_min": ir.AggregateKind.ARG_MIN,
+    "group::arg_max": ir.AggregateKind.ARG_MAX,
 }
 # With duplicates, what else is in the instance of the body says which value comes first.
 _ORDERED = ("ddlog_std::group_first", "group::arg_min", "group::arg_max", "ddlog_std::string_join")
 _MOST_CALLS = 8  # of small functions inside one another
 
-Relations = Mapping[str, Relation]
+Relations = Mapping[str, ir.Relation]
 
 
 class _StaysGroupError(Exception):
     """Something is done with the group that is no aggregate."""
 
 
-def aggregates(program: RuleProgram) -> RuleProgram:
+def aggregates(program: ir.RuleProgram) -> ir.RuleProgram:
     """Returns the program with aggregates wherever no rule needs the group as a value. Expects compiled functions."""
     relations, rules = with_aggregates(program.relations, program.rules, program.functions)
     return replace(program, relations=relations, rules=rules)
 
 
 def with_aggregates(
-    relations: Relations, rules: Sequence[Rule], functions: CompiledFunctions, others: Sequence[Rule] = ()
-) -> tuple[dict[str, Relation], tuple[Rule, ...]]:
+    relations: Relations, rules: Sequence[ir.Rule], functions: CompiledFunctions, others: Sequence[ir.Rule] = ()
+) -> tuple[dict[str, ir.Relation], tuple[ir.Rule, ...]]:
     """Does the same for some of the rules of a program; `others` are the rest, which stay as they are."""
     from tidelog.rules.show import show_rule
 
@@ -82,7 +66,7 @@ def with_aggregates(
     if not grouping:
         return dict(relations), tuple(rules)
     inside = _in_recursion((*rules, *others))
-    readers: dict[str, list[Rule]] = {name: [] for name in grouping}
+    readers: dict[str, list[ir.Rule]] = {name: [] for name in grouping}
     for rule in rules:
         for atom in rule.positives:
             if atom.relation in readers:
@@ -103,12 +87,12 @@ def with_aggregates(
             reader = found.with_all(reader)
             changed[reader.id] = replace(reader, text=show_rule(reader)) if "#" in reader.head.relation else reader
         columns = relations[name].columns[: len(found.keys)]
-        kept = tuple(Column(f"a{place}", each.variable.type) for place, each in enumerate(found.aggregates))
+        kept = tuple(ir.Column(f"a{place}", each.variable.type) for place, each in enumerate(found.aggregates))
         changed_relations[name] = replace(relations[name], columns=(*columns, *kept))
     return changed_relations, tuple(changed.values())
 
 
-def _in_recursion(rules: Sequence[Rule]) -> set[str]:
+def _in_recursion(rules: Sequence[ir.Rule]) -> set[str]:
     """Returns the relations that depend on themselves."""
     graph: dict[str, list[str]] = {}
     for rule in rules:
@@ -131,39 +115,39 @@ class _At:
 class _Uses:
     """What the rules behind one group do with it."""
 
-    def __init__(self, rule: Rule, functions: CompiledFunctions) -> None:
+    def __init__(self, rule: ir.Rule, functions: CompiledFunctions) -> None:
         assert rule.group is not None
         self._rule = rule
         self._group = rule.group
         self._functions = functions
-        self.keys = tuple(term for term in rule.group.atom.terms if isinstance(term, Variable))
+        self.keys = tuple(term for term in rule.group.atom.terms if isinstance(term, ir.Variable))
         self._has_duplicates = len(rule.group.atom.terms) > len(self.keys) + 1
-        self._found: dict[RuleKey, Aggregate] = {}
+        self._found: dict[RuleKey, ir.Aggregate] = {}
         self._name = ""
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
+    def aggregates(self) -> tuple[ir.Aggregate, ...]:
         return tuple(self._found.values())
 
-    def rewritten(self, rule: Rule) -> Rule:
+    def rewritten(self, rule: ir.Rule) -> ir.Rule:
         """Returns a rule behind the group, reading aggregates. Raises _StaysGroupError where it does anything else with
         it."""
         (atom,) = (each for each in rule.positives if each.relation == self._rule.head.relation)
         variable = atom.terms[-1]
-        if not isinstance(variable, Variable):
+        if not isinstance(variable, ir.Variable):
             return rule
         self._name = variable.name
         if variable in rule.head.terms or atom.terms[:-1] != self.keys:
             raise _StaysGroupError
-        body: list[Literal] = []
+        body: list[ir.Literal] = []
         always = True
         for literal in rule.body:
             match literal:
-                case Assign(expression=expression) | Condition(expression) | Unfold(expression=expression):
+                case ir.Assign(expression=expression) | ir.Condition(expression) | ir.Unfold(expression=expression):
                     changed = self._changed(expression, _At(always))
                     body.append(literal if changed is expression else replace(literal, expression=changed))
-                    always = always and isinstance(literal, Assign)
-                case Positive(read) if read is atom:
+                    always = always and isinstance(literal, ir.Assign)
+                case ir.Positive(read) if read is atom:
                     body.append(literal)
                 case _:
                     if variable in _terms(literal):
@@ -172,20 +156,20 @@ class _Uses:
                     always = False
         return replace(rule, body=tuple(body))
 
-    def grouping(self) -> Rule:
+    def grouping(self) -> ir.Rule:
         """Returns the rule that groups, with the aggregates that were found."""
         terms = (*self.keys, *(each.variable for each in self.aggregates))
         head = replace(self._rule.head, terms=terms)
         return replace(self._rule, head=head, body=(replace(self._group, aggregates=self.aggregates),))
 
-    def with_all(self, rule: Rule) -> Rule:
+    def with_all(self, rule: ir.Rule) -> ir.Rule:
         """Returns a rewritten rule with an atom that has a term for every aggregate."""
         read = {name for literal in rule.body for name in _read(literal)}
-        terms = [each.variable if each.variable.name in read else Wildcard() for each in self.aggregates]
+        terms = [each.variable if each.variable.name in read else ir.Wildcard() for each in self.aggregates]
 
-        def widened(literal: Literal) -> Literal:
-            if isinstance(literal, Positive) and literal.atom.relation == self._rule.head.relation:
-                return Positive(replace(literal.atom, terms=(*self.keys, *terms)))
+        def widened(literal: ir.Literal) -> ir.Literal:
+            if isinstance(literal, ir.Positive) and literal.atom.relation == self._rule.head.relation:
+                return ir.Positive(replace(literal.atom, terms=(*self.keys, *terms)))
             return literal
 
         return replace(rule, body=tuple(map(widened, rule.body)))
@@ -249,9 +233,9 @@ class _Uses:
         name = callees.function(callees.resolve(inner.function, inner.type_arguments)[0]).name
         match name, inner.arguments:
             case "ddlog_std::group_to_vec", (first,) if self._is_group(first):
-                return self._kept(AggregateKind.JOIN, node, None, at, separator)
+                return self._kept(ir.AggregateKind.JOIN, node, None, at, separator)
             case "group::map", (first, function) if self._is_group(first):
-                return self._kept(AggregateKind.JOIN, node, function, at, separator)
+                return self._kept(ir.AggregateKind.JOIN, node, function, at, separator)
         return None
 
     def _is_group(self, node: typed.Expression) -> bool:
@@ -267,7 +251,7 @@ class _Uses:
         return typed.MakeTuple(keys, type=node.type, span=node.span)
 
     def _kept(
-        self, kind: AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
+        self, kind: ir.AggregateKind, node: typed.Call, function: typed.Expression | None, at: _At, separator: str = ""
     ) -> typed.Expression:
         """Returns the variable of an aggregate; equal aggregates share one variable."""
         value = _value_type(self._group.variable.type)
@@ -280,12 +264,12 @@ class _Uses:
                 raise _StaysGroupError
         names = (parameter.name, *(key.name for key in self.keys))
         read = None if of is None else compile_scalar(of, names, self._functions)
-        found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
+        found = ir.Aggregate(kind, ir.Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
         known = self._found.setdefault(aggregate_key(found, self.keys), found)
         return typed.Var(known.variable.name, type=known.variable.type, span=node.span)
 
 
-def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
+def aggregate_key(aggregate: ir.Aggregate, keys: Sequence[ir.Variable]) -> RuleKey:
     """Returns the key of an aggregate up to the names of its variables and of the group's keys."""
     names = (aggregate.parameter.name, *(key.name for key in keys))
     return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
@@ -296,16 +280,16 @@ def _value_type(group: Type) -> Type:
     return group.arguments[1]
 
 
-def _applied(function: typed.Expression | None, value: Type) -> tuple[Variable, typed.Expression | None]:
+def _applied(function: typed.Expression | None, value: Type) -> tuple[ir.Variable, typed.Expression | None]:
     """Returns the result of a function on one value, as an expression over that value; None for the value itself."""
-    parameter = Variable("value#", value)
+    parameter = ir.Variable("value#", value)
     if function is None:
         return parameter, None
     assert isinstance(function.type, FunctionType)
     given, made = typed.Var(parameter.name, type=value, span=function.span), function.type.result
     match function:
         case typed.Closure(parameters=(only,), body=body) if not only.mutable and _is_plain(body):
-            parameter = Variable(only.name, value)
+            parameter = ir.Variable(only.name, value)
             is_itself = isinstance(body, typed.Var) and body.name == only.name
             return parameter, None if is_itself else body
         case typed.FunctionValue(function=id_, type_arguments=type_arguments):
@@ -319,12 +303,12 @@ def _is_plain(body: typed.Expression) -> bool:
     return not any(isinstance(node, typed.Return | typed.Try | typed.SetPlace) for node in typed.walk(body))
 
 
-def _terms(literal: Literal) -> tuple[Term, ...]:
-    return literal.atom.terms if isinstance(literal, Positive | Negative) else ()
+def _terms(literal: ir.Literal) -> tuple[ir.Term, ...]:
+    return literal.atom.terms if isinstance(literal, ir.Positive | ir.Negative) else ()
 
 
-def _read(literal: Literal) -> frozenset[str]:
+def _read(literal: ir.Literal) -> frozenset[str]:
     """Returns the variables that a literal's expression reads."""
-    if isinstance(literal, Assign | Condition | Unfold):
+    if isinstance(literal, ir.Assign | ir.Condition | ir.Unfold):
         return typed.variables(literal.expression)
     return frozenset()

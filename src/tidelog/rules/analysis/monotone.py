@@ -22,22 +22,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
+from tidelog.rules import ir
 from tidelog.rules.analysis.expression_direction import FALLS, RISES, STAYS, Directions, NotMonotoneError
-from tidelog.rules.ir import (
-    Assign,
-    Atom,
-    Condition,
-    Constant,
-    Kind,
-    Negative,
-    Positive,
-    Relation,
-    Rule,
-    Stratum,
-    Unfold,
-    Variable,
-    Wildcard,
-)
 from tidelog.types import BitType, SignedType, Type
 
 _DIRECTIONS = {
@@ -68,8 +54,8 @@ class Best:
 class WatchedSum:
     """`cost` plus the addends, all variables of one rule; the caller makes sure that the type has room."""
 
-    cost: Variable
-    addends: tuple[Variable, ...]
+    cost: ir.Variable
+    addends: tuple[ir.Variable, ...]
     type: Type
     falls: bool
 
@@ -78,7 +64,7 @@ class WatchedSum:
 class MonotoneRule:
     """A rule to run, with its sums; their addends are assigned at the end of its body."""
 
-    rule: Rule
+    rule: ir.Rule
     sums: tuple[WatchedSum, ...]
 
 
@@ -91,7 +77,7 @@ class Monotone:
     costs: Mapping[str, frozenset[int]]
 
 
-def find_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> Monotone:
+def find_monotone(stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> Monotone:
     """Returns the form to run of a recursive stratum with groups. Raises NotMonotoneError at the first obstacle.
 
     Linear in the size of the stratum, times the columns that costs reach.
@@ -99,7 +85,7 @@ def find_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> Monoto
     return _Search(stratum, relations).result()
 
 
-def is_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> bool:
+def is_monotone(stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> bool:
     """True if `find_monotone` finds what to run."""
     try:
         find_monotone(stratum, relations)
@@ -109,7 +95,7 @@ def is_monotone(stratum: Stratum, relations: Mapping[str, Relation]) -> bool:
 
 
 class _Search:
-    def __init__(self, stratum: Stratum, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> None:
         self._inside = frozenset(stratum.relations)
         self._relations = relations
         self._groups = {rule.head.relation: rule for rule in stratum.rules if rule.group is not None}
@@ -130,7 +116,7 @@ class _Search:
 
     def _refuse_kinds(self) -> None:
         for rule in (*self._rules, *self._groups.values()):
-            if self._relations[rule.head.relation].kind is not Kind.SET:
+            if self._relations[rule.head.relation].kind is not ir.Kind.SET:
                 raise NotMonotoneError(rule.head.span, "this is not a set")
             if rule.group is not None and rule.group.weighted:
                 raise NotMonotoneError(rule.group.atom.span, "the weights of this group are read")
@@ -139,23 +125,25 @@ class _Search:
 
     # Groups as their best values
 
-    def _with_best(self, rule: Rule) -> Rule:
+    def _with_best(self, rule: ir.Rule) -> ir.Rule:
         """Returns the rule with the best value in the place of each group that it reads."""
         body = list(rule.body)
         for place, literal in enumerate(rule.body):
-            if isinstance(literal, Positive) and literal.atom.relation in self._groups:
+            if isinstance(literal, ir.Positive) and literal.atom.relation in self._groups:
                 atom = literal.atom
                 group = atom.terms[-1]
-                assert isinstance(group, Variable)
+                assert isinstance(group, ir.Variable)
                 type_ = self._value_type(atom.relation)
-                best = Variable(f"{_BEST}{place}", type_)
-                body[place] = Positive(replace(atom, terms=(*atom.terms[:-1], best)))
+                best = ir.Variable(f"{_BEST}{place}", type_)
+                body[place] = ir.Positive(replace(atom, terms=(*atom.terms[:-1], best)))
                 for other, each in enumerate(body):
-                    if isinstance(each, Condition | Assign | Unfold) and group.name in typed.variables(each.expression):
+                    if isinstance(each, ir.Condition | ir.Assign | ir.Unfold) and group.name in typed.variables(
+                        each.expression
+                    ):
                         body[other] = replace(each, expression=self._asked(each.expression, atom, group.name, best))
         return replace(rule, body=tuple(body))
 
-    def _asked(self, expression: typed.Expression, atom: Atom, group: str, best: Variable) -> typed.Expression:
+    def _asked(self, expression: typed.Expression, atom: ir.Atom, group: str, best: ir.Variable) -> typed.Expression:
         """Returns the expression with a variable in the place of `min(group)` or `max(group)`."""
 
         def exchange(node: typed.Expression) -> typed.Expression:
@@ -177,72 +165,72 @@ class _Search:
         assert literal is not None
         return self._relations[literal.atom.relation].columns[-1].type
 
-    def _best(self, name: str, rule: Rule) -> Best:
+    def _best(self, name: str, rule: ir.Rule) -> Best:
         literal = rule.group
         assert literal is not None
         direction = self._directions.get(name)
         if direction is None:
             raise NotMonotoneError(literal.atom.span, "neither `min` nor `max` of this group is asked for")
         members = literal.atom.relation
-        keys = sum(isinstance(term, Variable) for term in literal.atom.terms)
+        keys = sum(isinstance(term, ir.Variable) for term in literal.atom.terms)
         self._costs[name][keys] = direction
         self._costs[members][len(literal.atom.terms) - 1] = direction
         return Best(name, members, keys, len(literal.atom.terms) - 1, self._value_type(name), direction == FALLS)
 
     # Where costs go
 
-    def _spread(self, rules: list[Rule]) -> None:
+    def _spread(self, rules: list[ir.Rule]) -> None:
         """Finds the columns that costs reach."""
         before = -1
         while before != (before := sum(map(len, self._costs.values()))):
             for rule in rules:
                 directions, columns = self._directions_of(rule), self._costs[rule.head.relation]
                 for column, term in enumerate(rule.head.terms):
-                    direction = directions.of.get(term.name, STAYS) if isinstance(term, Variable) else STAYS
+                    direction = directions.of.get(term.name, STAYS) if isinstance(term, ir.Variable) else STAYS
                     if direction and columns.setdefault(column, direction) != direction:
                         raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
 
-    def _directions_of(self, rule: Rule) -> Directions:
+    def _directions_of(self, rule: ir.Rule) -> Directions:
         """Returns the directions of a rule's variables, as far as costs have come."""
         directions = Directions(self._read_costs(rule))
         for assign in _in_order(rule):
             directions.of[assign.variable.name] = directions.direction(assign.expression)
         for literal in rule.body:
             match literal:
-                case Condition(expression):
+                case ir.Condition(expression):
                     directions.require_lasting(expression)
-                case Unfold(expression=expression) if directions.reads(expression):
+                case ir.Unfold(expression=expression) if directions.reads(expression):
                     raise NotMonotoneError(expression.span, "the value is taken apart here")
                 case _:
                     pass
         return directions
 
-    def _read_costs(self, rule: Rule) -> dict[str, int]:
+    def _read_costs(self, rule: ir.Rule) -> dict[str, int]:
         """Returns the variables that stand in columns of costs."""
         found: dict[str, int] = {}
-        assigned = {literal.variable.name for literal in rule.body if isinstance(literal, Assign)}
+        assigned = {literal.variable.name for literal in rule.body if isinstance(literal, ir.Assign)}
         spans: dict[str, list[Span]] = {}
         for literal in rule.body:
-            if not isinstance(literal, Positive | Negative):
+            if not isinstance(literal, ir.Positive | ir.Negative):
                 continue
             atom = literal.atom
             columns = self._costs.get(atom.relation, {})
             for column, term in enumerate(atom.terms):
-                if isinstance(term, Variable):
+                if isinstance(term, ir.Variable):
                     spans.setdefault(term.name, []).append(atom.span)
                     if column in columns:
                         found[term.name] = columns[column]
-                elif isinstance(term, Constant) and column in columns:
+                elif isinstance(term, ir.Constant) and column in columns:
                     raise NotMonotoneError(atom.span, "the value is compared with a constant here")
                 else:
-                    assert isinstance(term, Constant | Wildcard)
+                    assert isinstance(term, ir.Constant | ir.Wildcard)
         for name in found:
             if len(spans[name]) > 1 or name in assigned:
                 raise NotMonotoneError(spans[name][-1], "the value is joined on here")
         self._refuse_computed_joins(rule, found, spans)
         return found
 
-    def _refuse_computed_joins(self, rule: Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
+    def _refuse_computed_joins(self, rule: ir.Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
         """Raises NotMonotoneError where a literal looks up a value computed from costs."""
         made = set(costs)
         for assign in _in_order(rule):
@@ -267,7 +255,7 @@ class _Search:
                 others[0], f"a sum of type {sums[0].type} beside this may run over; `bigint` has no end"
             )
 
-    def _order(self, rules: list[Rule]) -> dict[str, frozenset[int]]:
+    def _order(self, rules: list[ir.Rule]) -> dict[str, frozenset[int]]:
         """Returns the columns of costs, each relation after those that it reads; groups, which start over, are left
         out."""
         with_costs = {name for name, columns in self._costs.items() if columns and name not in self._groups}
@@ -291,24 +279,24 @@ class _Search:
             raise NotMonotoneError(atom.span, "the value passes around a cycle here without a group") from None
 
 
-def _in_order(rule: Rule) -> list[Assign]:
+def _in_order(rule: ir.Rule) -> list[ir.Assign]:
     """Returns the assignments of a rule, each after those that it reads; they may be written in another order."""
-    waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, Assign)}
+    waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, ir.Assign)}
     sorter: TopologicalSorter[str] = TopologicalSorter(
         {name: typed.variables(literal.expression) & waiting.keys() for name, literal in waiting.items()}
     )
     return [waiting[name] for name in sorter.static_order()]
 
 
-def _watched(rule: Rule, directions: Directions) -> MonotoneRule:
+def _watched(rule: ir.Rule, directions: Directions) -> MonotoneRule:
     """Returns the rule, with the addends of its sums as variables."""
     sums: list[WatchedSum] = []
     body = list(rule.body)
     for each in directions.sums:
         addends = []
         for expression in each.addends:
-            variable = Variable(f"addend#{len(body)}", expression.type)
-            body.append(Assign(variable, expression))
+            variable = ir.Variable(f"addend#{len(body)}", expression.type)
+            body.append(ir.Assign(variable, expression))
             addends.append(variable)
-        sums.append(WatchedSum(Variable(each.cost.name, each.cost.type), tuple(addends), each.type, each.falls))
+        sums.append(WatchedSum(ir.Variable(each.cost.name, each.cost.type), tuple(addends), each.type, each.falls))
     return MonotoneRule(replace(rule, body=tuple(body)), tuple(sums))

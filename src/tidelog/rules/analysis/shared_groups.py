@@ -25,37 +25,23 @@ from tidelog.check import typed
 from tidelog.check.rule.same_rule import RuleKey, structure_key
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
+from tidelog.rules import ir
 from tidelog.rules.analysis.aggregates import aggregate_key
-from tidelog.rules.ir import (
-    Aggregate,
-    Atom,
-    Column,
-    Group,
-    Kind,
-    Literal,
-    Positive,
-    Relation,
-    Rule,
-    RuleProgram,
-    Term,
-    Variable,
-    Wildcard,
-)
 
 
 @dataclass(slots=True)
 class _Shared:
     """A group that stays: its rule, and the aggregates that it gets."""
 
-    rule: Rule
-    aggregates: dict[RuleKey, Aggregate] = field(default_factory=dict)
+    rule: ir.Rule
+    aggregates: dict[RuleKey, ir.Aggregate] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Level:
     """The groups with one key over the same members. `keys` are the numbers of the key's variables in the body."""
 
-    members: Rule
+    members: ir.Rule
     keys: tuple[Any, ...]
     groups: list[_Shared] = field(default_factory=list)
 
@@ -65,12 +51,12 @@ class _Place:
     """Where a group finds its members: the rule that makes them, which of the columns of its own key comes where, and
     how many columns stand behind these for finer keys alone."""
 
-    members: Rule
+    members: ir.Rule
     order: tuple[int, ...]
     finer: int
 
 
-def shared_groups(program: RuleProgram) -> RuleProgram:
+def shared_groups(program: ir.RuleProgram) -> ir.RuleProgram:
     """Returns the program with one group for all that have the same members, and one relation of members for all whose
     keys are part of one another."""
     from tidelog.rules.show import show_rule
@@ -79,7 +65,7 @@ def shared_groups(program: RuleProgram) -> RuleProgram:
     made_by = {rule.head.relation: rule for rule in rules}
     levels, stands_for = _find_levels(relations, rules, made_by)
     places: dict[str, _Place] = {}
-    members: dict[str, tuple[Rule, tuple[int, ...]]] = {}
+    members: dict[str, tuple[ir.Rule, tuple[int, ...]]] = {}
     for chain in _chains(levels):
         order = _order(chain)
         kept, columns = _members_of(chain[0], order)
@@ -99,7 +85,7 @@ def shared_groups(program: RuleProgram) -> RuleProgram:
             continue
         if name in stands_for:
             rule = _grouping(stands_for[name], places[name], program.functions)
-            made = [Column(f"a{place}", term.type) for place, term in enumerate(_aggregated(rule))]
+            made = [ir.Column(f"a{place}", term.type) for place, term in enumerate(_aggregated(rule))]
             changed_relations[name] = _with_columns(relations[name], places[name].order, made)
         elif name in members:
             rule, columns = members[name]
@@ -114,7 +100,7 @@ def shared_groups(program: RuleProgram) -> RuleProgram:
 
 
 def _find_levels(
-    relations: Mapping[str, Relation], rules: Sequence[Rule], made_by: Mapping[str, Rule]
+    relations: Mapping[str, ir.Relation], rules: Sequence[ir.Rule], made_by: Mapping[str, ir.Rule]
 ) -> tuple[dict[RuleKey, list[_Level]], dict[str, _Shared]]:
     """Returns the levels by what they group, and the group that stands for each of those that there were."""
     levels: dict[RuleKey, list[_Level]] = {}
@@ -136,40 +122,42 @@ def _find_levels(
             fitting = _Shared(rule, {})
             level.groups.append(fitting)
         for key, each in own.items():
-            variable = Variable(f"a#{len(fitting.aggregates)}", each.variable.type)
+            variable = ir.Variable(f"a#{len(fitting.aggregates)}", each.variable.type)
             fitting.aggregates.setdefault(key, replace(each, variable=variable))
         stands_for[rule.head.relation] = fitting
     return levels, stands_for
 
 
-def _grouped(members: Rule, group: Group, relations: Mapping[str, Relation]) -> tuple[RuleKey, tuple[Any, ...]]:
+def _grouped(
+    members: ir.Rule, group: ir.Group, relations: Mapping[str, ir.Relation]
+) -> tuple[RuleKey, tuple[Any, ...]]:
     """Returns the key of the grouped body up to names, and the group's key columns. A wildcard is a variable that
     nothing reads."""
     unread = 0
-    body: list[Literal] = []
+    body: list[ir.Literal] = []
     for literal in members.body:
-        if isinstance(literal, Positive):
-            terms: list[Term] = []
+        if isinstance(literal, ir.Positive):
+            terms: list[ir.Term] = []
             for term, column in zip(literal.atom.terms, relations[literal.atom.relation].columns, strict=True):
-                if isinstance(term, Wildcard):
-                    term, unread = Variable(f"#{unread}", column.type), unread + 1
+                if isinstance(term, ir.Wildcard):
+                    term, unread = ir.Variable(f"#{unread}", column.type), unread + 1
                 terms.append(term)
-            literal = Positive(replace(literal.atom, terms=tuple(terms)))
+            literal = ir.Positive(replace(literal.atom, terms=tuple(terms)))
         body.append(literal)
     ((of, terms_of),) = structure_key((tuple(body), members.head.terms))
     keys = terms_of[: len(_keys(group))]
     # The weights of a stream's members are added up, which no finer ones say.
-    apart = keys if relations[members.head.relation].kind is Kind.STREAM else ()
+    apart = keys if relations[members.head.relation].kind is ir.Kind.STREAM else ()
     return (of, terms_of[-1], apart), keys
 
 
-def _fits(own: Mapping[RuleKey, Aggregate], others: Mapping[RuleKey, Aggregate]) -> bool:
+def _fits(own: Mapping[RuleKey, ir.Aggregate], others: Mapping[RuleKey, ir.Aggregate]) -> bool:
     """True if all that may fail is in both."""
     apart = {**own, **others}
     return not any(_may_fail(each) for key, each in apart.items() if key not in own or key not in others)
 
 
-def _may_fail(aggregate: Aggregate) -> bool:
+def _may_fail(aggregate: ir.Aggregate) -> bool:
     return aggregate.of is not None and typed.may_fail(aggregate.of)
 
 
@@ -191,7 +179,7 @@ def _order(chain: Sequence[_Level]) -> tuple[Any, ...]:
     return tuple(sorted(chain[0].keys, key=lambda key: -sum(key in level.keys for level in chain)))
 
 
-def _members_of(finest: _Level, order: tuple[Any, ...]) -> tuple[Rule, tuple[int, ...]]:
+def _members_of(finest: _Level, order: tuple[Any, ...]) -> tuple[ir.Rule, tuple[int, ...]]:
     """Returns the rule of the members with its key in this order, and which of its columns comes where."""
     head = finest.members.head
     count = len(order)
@@ -200,7 +188,7 @@ def _members_of(finest: _Level, order: tuple[Any, ...]) -> tuple[Rule, tuple[int
     return replace(finest.members, head=replace(head, terms=terms)), columns
 
 
-def _place(level: _Level, members: Rule, order: tuple[Any, ...]) -> _Place:
+def _place(level: _Level, members: ir.Rule, order: tuple[Any, ...]) -> _Place:
     count = len(level.keys)
     # Where equal values are kept apart, what they differ in is in the members of every level.
     is_apart = len(level.members.head.terms) > count + 1
@@ -211,26 +199,26 @@ def _place(level: _Level, members: Rule, order: tuple[Any, ...]) -> _Place:
 # The rules as they are then
 
 
-def _keys(group: Group) -> tuple[Variable, ...]:
-    return tuple(term for term in group.atom.terms if isinstance(term, Variable))
+def _keys(group: ir.Group) -> tuple[ir.Variable, ...]:
+    return tuple(term for term in group.atom.terms if isinstance(term, ir.Variable))
 
 
-def _members(rule: Rule) -> str:
+def _members(rule: ir.Rule) -> str:
     assert rule.group is not None
     return rule.group.atom.relation
 
 
-def _aggregated(rule: Rule) -> tuple[Variable, ...]:
+def _aggregated(rule: ir.Rule) -> tuple[ir.Variable, ...]:
     assert rule.group is not None
     assert rule.group.aggregates is not None
     return tuple(each.variable for each in rule.group.aggregates)
 
 
-def _with_columns(relation: Relation, places: Sequence[int], made: Sequence[Column] = ()) -> Relation:
+def _with_columns(relation: ir.Relation, places: Sequence[int], made: Sequence[ir.Column] = ()) -> ir.Relation:
     return replace(relation, columns=(*(relation.columns[place] for place in places), *made))
 
 
-def _grouping(shared: _Shared, place: _Place, functions: CompiledFunctions) -> Rule:
+def _grouping(shared: _Shared, place: _Place, functions: CompiledFunctions) -> ir.Rule:
     """Returns the rule of a group that stays, with all aggregates, over the members that stay."""
     rule, group = shared.rule, shared.rule.group
     assert group is not None
@@ -240,13 +228,13 @@ def _grouping(shared: _Shared, place: _Place, functions: CompiledFunctions) -> R
     if keys != written:
         aggregates = tuple(_read_with(each, keys, functions) for each in aggregates)
     head = place.members.head
-    atom = Atom(head.relation, (*keys, *(Wildcard(),) * (len(head.terms) - len(keys))), group.atom.span)
+    atom = ir.Atom(head.relation, (*keys, *(ir.Wildcard(),) * (len(head.terms) - len(keys))), group.atom.span)
     literal = replace(group, atom=atom, aggregates=aggregates, finer=place.finer)
     terms = (*keys, *(each.variable for each in aggregates))
     return replace(rule, head=replace(rule.head, terms=terms), body=(literal,))
 
 
-def _read_with(aggregate: Aggregate, keys: Sequence[Variable], functions: CompiledFunctions) -> Aggregate:
+def _read_with(aggregate: ir.Aggregate, keys: Sequence[ir.Variable], functions: CompiledFunctions) -> ir.Aggregate:
     """Returns the aggregate of a group whose keys come in this order."""
     if aggregate.of is None:
         return aggregate
@@ -255,12 +243,12 @@ def _read_with(aggregate: Aggregate, keys: Sequence[Variable], functions: Compil
 
 
 def _reading(
-    rule: Rule, stands_for: Mapping[str, _Shared], places: Mapping[str, _Place], made_by: Mapping[str, Rule]
-) -> Rule:
+    rule: ir.Rule, stands_for: Mapping[str, _Shared], places: Mapping[str, _Place], made_by: Mapping[str, ir.Rule]
+) -> ir.Rule:
     """Returns a rule that reads groups, reading those that stay."""
 
-    def read(literal: Literal) -> Literal:
-        if not isinstance(literal, Positive) or literal.atom.relation not in stands_for:
+    def read(literal: ir.Literal) -> ir.Literal:
+        if not isinstance(literal, ir.Positive) or literal.atom.relation not in stands_for:
             return literal
         before, shared = made_by[literal.atom.relation], stands_for[literal.atom.relation]
         assert before.group is not None
@@ -272,7 +260,7 @@ def _reading(
         }
         name = shared.rule.head.relation
         own = [literal.atom.terms[column] for column in places[name].order]
-        behind: list[Term] = [named.get(key, Wildcard()) for key in shared.aggregates]
-        return Positive(replace(literal.atom, relation=name, terms=(*own, *behind)))
+        behind: list[ir.Term] = [named.get(key, ir.Wildcard()) for key in shared.aggregates]
+        return ir.Positive(replace(literal.atom, relation=name, terms=(*own, *behind)))
 
     return replace(rule, body=tuple(map(read, rule.body)))

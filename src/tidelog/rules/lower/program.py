@@ -30,36 +30,14 @@ from tidelog.functions.compile_functions import CompiledFunctions, compile_funct
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.library._runtime.registry import library_externs
 from tidelog.library._runtime.representations import LIBRARY_TYPES
+from tidelog.rules import ir
 from tidelog.rules.analysis.weights import reads_weights
-from tidelog.rules.ir import (
-    Assign,
-    Atom,
-    Column,
-    Condition,
-    Feed,
-    Group,
-    Index,
-    Inspection,
-    Kind,
-    Literal,
-    Negative,
-    Positive,
-    Relation,
-    Role,
-    Rule,
-    RuleProgram,
-    Term,
-    Transform,
-    Unfold,
-    Variable,
-    Wildcard,
-)
 from tidelog.rules.lower.body import RuleLowering
 from tidelog.rules.lower.singleton import with_singleton
 from tidelog.values import Definitions
 
 _WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
-_ROLES = {"input": Role.INPUT, "output": Role.OUTPUT, "": Role.INTERNAL}
+_ROLES = {"input": ir.Role.INPUT, "output": ir.Role.OUTPUT, "": ir.Role.INTERNAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +53,7 @@ class Options:
     output_internal: bool = False
 
 
-def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> RuleProgram:
+def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:
     """Returns the flat rules of a program, not yet stratified. Raises ProgramError for what no engine can run and,
     where it is `to_run`, UsageError when an extern function that a rule needs has no Python function."""
     source = with_singleton(source, always=options.output_internal)
@@ -93,44 +71,60 @@ def lower_program(source: program.TypedProgram, options: Options, *, to_run: boo
     if to_run:
         functions.require_for(*expressions_of(rules))
     feeds, inspections = tuple(lowering.feeds.values()), tuple(lowering.inspections)
-    return RuleProgram(relations, rules, (), functions, indexes, feeds, inspections)
+    return ir.RuleProgram(relations, rules, (), functions, indexes, feeds, inspections)
 
 
-def expressions_of(rules: Iterable[Rule]) -> Iterator[typed.Expression]:
+def expressions_of(rules: Iterable[ir.Rule]) -> Iterator[typed.Expression]:
     """Yields the expressions that may need a compiled Python function."""
     for rule in rules:
         for literal in rule.body:
-            if isinstance(literal, Condition | Assign | Unfold):
+            if isinstance(literal, ir.Condition | ir.Assign | ir.Unfold):
                 yield literal.expression
 
 
 class Lowering:
-    def __init__(self, source: program.TypedProgram, functions: CompiledFunctions, options: Options) -> None:
+    """Lowers rules, beside the relations `known` that have been lowered already."""
+
+    def __init__(
+        self,
+        source: program.TypedProgram,
+        functions: CompiledFunctions,
+        options: Options,
+        known: Mapping[str, ir.Relation] | None = None,
+    ) -> None:
         self._source = source
         self.functions = functions
         self.options = options
-        self._relations = {relation.name: self._relation(relation) for relation in source.relations.values()}
-        self._rules: list[Rule] = []
+        self._relations = dict(known or {})
+        for name, relation in source.relations.items():
+            if name not in self._relations:
+                self._relations[name] = self._relation(relation)
+        self._rules: list[ir.Rule] = []
         self._first_id = 0
-        self._hidden: list[tuple[Atom, tuple[Literal, ...], Span]] = []
+        self._hidden: list[tuple[ir.Atom, tuple[ir.Literal, ...], Span]] = []
         self._projections: set[str] = set()
-        self.feeds: dict[str, Feed] = {}
-        self.inspections: list[Inspection] = []
+        self.feeds: dict[str, ir.Feed] = {}
+        self.inspections: list[ir.Inspection] = []
 
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
-        flat = RuleLowering(self, rule.heads[0].relation)
+        flat = self.body(rule, rule.heads[0].relation)
+        asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
+        for head in rule.heads:
+            body, atom = flat.finish(head)
+            self._rules.append(ir.Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
+
+    def body(self, rule: program.Rule, head: str) -> RuleLowering:
+        """Returns the lowered body of a rule; hidden relations are named after `head`."""
+        flat = RuleLowering(self, head)
         for place, literal in enumerate(rule.body):
             if isinstance(literal, program.GroupBy):
                 flat.group(literal, reads_weights(rule.body[place + 1 :], rule.heads, self._source.functions))
             else:
                 flat.add(literal)
-        asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
-        for head in rule.heads:
-            body, atom = flat.finish(head)
-            self._rules.append(Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
+        return flat
 
-    def index(self, index: program.Index) -> Index:
+    def index(self, index: program.Index) -> ir.Index:
         """Returns an index on the relation itself where its atom only names columns, else on a hidden relation of what
         fits."""
         target = self._relations[index.atom.relation]
@@ -139,18 +133,18 @@ class Lowering:
         plain = len(keys) == len(index.columns) and all(
             isinstance(term, typed.Var | program.Wild) for term in index.atom.terms
         )
-        columns = tuple(Column(column.name, column.type) for column in index.columns)
+        columns = tuple(ir.Column(column.name, column.type) for column in index.columns)
         if plain:
             row = tuple(range(len(target.columns)))
-            return Index(index.name, target.name, target.name, keys, columns, row, index.span)
+            return ir.Index(index.name, target.name, target.name, keys, columns, row, index.span)
         flat = RuleLowering(self, target.name)
         terms = flat.positive(index.atom, whole=True)
         count = len(columns)
         name = f"{target.name}#index_{index.name}"
-        variables = tuple(Variable(column.name, column.type) for column in columns)
+        variables = tuple(ir.Variable(column.name, column.type) for column in columns)
         self.hide(name, (*columns, *target.columns), (*variables, *terms), flat.body)
         row = tuple(range(count, count + len(target.columns)))
-        return Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
+        return ir.Index(index.name, target.name, name, tuple(range(count)), columns, row, index.span)
 
     def apply(self, application: program.Apply, externs: Mapping[str, Callable[..., Any]]) -> None:
         """Adds a hidden relation of the transformer's result for each output, and the rule that reads it."""
@@ -161,23 +155,23 @@ class Lowering:
                 code=Code.MISSING_EXTERN,
                 help=f'give it when the program is compiled: externs={{"{application.transformer}": ...}}',
             )
-        inputs: list[Atom | ScalarFunction] = []
+        inputs: list[ir.Atom | ScalarFunction] = []
         for given in application.inputs:
             if isinstance(given, str):
-                wild = (Wildcard(),) * len(self._relations[given].columns)
-                inputs.append(Atom(given, wild, application.span))
+                wild = (ir.Wildcard(),) * len(self._relations[given].columns)
+                inputs.append(ir.Atom(given, wild, application.span))
             else:
                 inputs.append(compile_scalar(given, (), self.functions))
         for place, output in enumerate(application.outputs):
             columns = self._relations[output].columns
-            variables = tuple(Variable(column.name, column.type) for column in columns)
+            variables = tuple(ir.Variable(column.name, column.type) for column in columns)
             name = self.fresh_name(output, "apply")
-            made = Transform(application.transformer, found, tuple(inputs), place, application.span)
+            made = ir.Transform(application.transformer, found, tuple(inputs), place, application.span)
             self.hide(name, columns, variables, (made,))
             self._relations[name] = replace(self._relations[name], explicit=self._relations[output].explicit)
-            body = (Positive(Atom(name, variables, application.span)),)
-            head = Atom(output, variables, application.span)
-            self._rules.append(Rule(self._next_id(), head, body, application.span.text, application.span))
+            body = (ir.Positive(ir.Atom(name, variables, application.span)),)
+            head = ir.Atom(output, variables, application.span)
+            self._rules.append(ir.Rule(self._next_id(), head, body, application.span.text, application.span))
 
     def fed(self, atom: program.Atom) -> str:
         """Returns the relation that an atom reads: what it names, or a hidden one that the engine feeds."""
@@ -186,14 +180,14 @@ class Lowering:
         name = f"{atom.relation}'" if atom.latest else f"{atom.relation}-{atom.delay}"
         if name not in self.feeds:
             source = self._relations[atom.relation]
-            kind = Kind.MULTISET if atom.latest else source.kind
-            self._relations[name] = Relation(name, source.columns, Role.HIDDEN, source.span, kind)
-            self.feeds[name] = Feed(name, atom.relation, atom.delay, atom.latest)
+            kind = ir.Kind.MULTISET if atom.latest else source.kind
+            self._relations[name] = ir.Relation(name, source.columns, ir.Role.HIDDEN, source.span, kind)
+            self.feeds[name] = ir.Feed(name, atom.relation, atom.delay, atom.latest)
             if atom.latest:
                 # The rule says that the stream comes first.
-                variables = tuple(Variable(column.name, column.type) for column in source.columns)
-                body = (Positive(Atom(source.name, variables, source.span)),)
-                self._hidden.append((Atom(name, variables, source.span), body, source.span))
+                variables = tuple(ir.Variable(column.name, column.type) for column in source.columns)
+                body = (ir.Positive(ir.Atom(source.name, variables, source.span)),)
+                self._hidden.append((ir.Atom(name, variables, source.span), body, source.span))
         return name
 
     def inspect(self, name: str, expression: typed.Expression) -> None:
@@ -204,22 +198,22 @@ class Lowering:
         times = tuple(each for each in read if each.partition("#")[0] == _TIME)
         names = (*(column.name for column in self._relations[name].columns), *weights, *times)
         function = compile_scalar(expression, names, self.functions)
-        self.inspections.append(Inspection(name, function, bool(weights), read[times[0]] if times else None))
+        self.inspections.append(ir.Inspection(name, function, bool(weights), read[times[0]] if times else None))
 
     def declared(self, name: str) -> program.Relation:
         return self._source.relations[name]
 
-    def _relation(self, relation: program.Relation) -> Relation:
+    def _relation(self, relation: program.Relation) -> ir.Relation:
         role = _ROLES[relation.role]
-        if role is Role.INTERNAL and self.options.output_internal:
-            role = Role.OUTPUT
+        if role is ir.Role.INTERNAL and self.options.output_internal:
+            role = ir.Role.OUTPUT
         key = relation.key
-        return Relation(
+        return ir.Relation(
             relation.name,
-            tuple(Column(column.name, column.type) for column in relation.columns),
+            tuple(ir.Column(column.name, column.type) for column in relation.columns),
             role,
             relation.span,
-            Kind(relation.kind),
+            ir.Kind(relation.kind),
             relation.value,
             relation.explicit,
             None if key is None else compile_scalar(key.expression, (key.variable.name,), self.functions),
@@ -227,39 +221,41 @@ class Lowering:
             functional=_functional(relation),
         )
 
-    def hide(self, name: str, columns: tuple[Column, ...], terms: tuple[Term, ...], body: tuple[Literal, ...]) -> None:
+    def hide(
+        self, name: str, columns: tuple[ir.Column, ...], terms: tuple[ir.Term, ...], body: tuple[ir.Literal, ...]
+    ) -> None:
         """Adds a hidden relation with its only rule."""
         span = self._relations[name.split("#", 1)[0]].span
-        read = [literal.atom.relation for literal in body if isinstance(literal, Positive | Group)]
-        is_stream = any(self._relations[relation].kind is Kind.STREAM for relation in read)
-        kind = Kind.STREAM if is_stream else Kind.SET
-        self._relations[name] = Relation(name, columns, Role.HIDDEN, span, kind)
-        atom = Atom(name, terms, _span_of(body, span))
+        read = [literal.atom.relation for literal in body if isinstance(literal, ir.Positive | ir.Group)]
+        is_stream = any(self._relations[relation].kind is ir.Kind.STREAM for relation in read)
+        kind = ir.Kind.STREAM if is_stream else ir.Kind.SET
+        self._relations[name] = ir.Relation(name, columns, ir.Role.HIDDEN, span, kind)
+        atom = ir.Atom(name, terms, _span_of(body, span))
         self._hidden.append((atom, body, atom.span))
 
     def fresh_name(self, relation: str, kind: str) -> str:
         """Returns a name for a hidden relation made for one place in the program."""
         return f"{relation}#{kind}{len(self._hidden)}"
 
-    def projection(self, atom: Atom) -> Atom:
+    def projection(self, atom: ir.Atom) -> ir.Atom:
         """Returns the atom without its wildcards, on the hidden relation that has only the other columns."""
-        kept = [place for place, term in enumerate(atom.terms) if not isinstance(term, Wildcard)]
+        kept = [place for place, term in enumerate(atom.terms) if not isinstance(term, ir.Wildcard)]
         columns = tuple(self._relations[atom.relation].columns[place] for place in kept)
         name = f"{atom.relation}#{'_'.join(map(str, kept))}"
         if name not in self._projections:
             self._projections.add(name)
-            variables = tuple(Variable(column.name, column.type) for column in columns)
-            terms: list[Term] = [Wildcard()] * len(atom.terms)
+            variables = tuple(ir.Variable(column.name, column.type) for column in columns)
+            terms: list[ir.Term] = [ir.Wildcard()] * len(atom.terms)
             for place, variable in zip(kept, variables):
                 terms[place] = variable
-            self.hide(name, columns, variables, (Positive(Atom(atom.relation, tuple(terms), atom.span)),))
-        return Atom(name, tuple(atom.terms[place] for place in kept), atom.span)
+            self.hide(name, columns, variables, (ir.Positive(ir.Atom(atom.relation, tuple(terms), atom.span)),))
+        return ir.Atom(name, tuple(atom.terms[place] for place in kept), atom.span)
 
-    def finish(self) -> tuple[Mapping[str, Relation], tuple[Rule, ...]]:
+    def finish(self) -> tuple[Mapping[str, ir.Relation], tuple[ir.Rule, ...]]:
         from tidelog.rules.show import show_rule
 
         for head, body, span in self._hidden:
-            rule = Rule(self._next_id(), head, body, "", span)
+            rule = ir.Rule(self._next_id(), head, body, "", span)
             self._rules.append(replace(rule, text=show_rule(rule)))
         return self._relations, tuple(self._rules)
 
@@ -285,10 +281,10 @@ def refuse_locations(rules: Iterable[program.Rule]) -> None:
         )
 
 
-def _span_of(body: tuple[Literal, ...], otherwise: Span) -> Span:
+def _span_of(body: tuple[ir.Literal, ...], otherwise: Span) -> Span:
     for literal in body:
-        if isinstance(literal, Positive | Negative | Group):
+        if isinstance(literal, ir.Positive | ir.Negative | ir.Group):
             return literal.atom.span
-        if isinstance(literal, Transform):
+        if isinstance(literal, ir.Transform):
             return literal.span
     return otherwise

@@ -10,14 +10,12 @@ in the order in which they are bound, without those that begin with `_`. Hidden 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.check import program
 from tidelog.check.program import Function
 from tidelog.functions.compile_functions import CompiledFunctions
-from tidelog.rules.analysis.weights import reads_weights
-from tidelog.rules.ir import Atom, Column, Relation, Role, Rule, RuleProgram, Variable
-from tidelog.rules.lower.body import RuleLowering
+from tidelog.rules.ir import Atom, Column, Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower.program import Lowering, Options
 
 NAME = "?"
@@ -42,42 +40,17 @@ def lower_query(
     rules: RuleProgram,
 ) -> Query:
     """Returns the flat rules of a checked query; `missing` are the functions that the program does not have."""
-    functions = rules.functions.extended(missing)
-    lowering = _QueryLowering(source, rules, functions, Options(), rule)
-    flat = RuleLowering(lowering, NAME)
-    for place, literal in enumerate(rule.body):
-        if isinstance(literal, program.GroupBy):
-            weighted = reads_weights(rule.body[place + 1 :], (), {**source.functions, **missing})
-            flat.group(literal, weighted)
-        else:
-            flat.add(literal)
-    variables = tuple(each for each in flat.variables() if not each.name.startswith("_"))
-    return lowering.query(flat, variables, rule)
+    known = {**rules.relations, NAME: Relation(NAME, (), Role.HIDDEN, rule.span)}
+    source = replace(source, functions={**source.functions, **missing})
+    return _QueryLowering(source, rules.functions.extended(missing), Options(), known).query(rule)
 
 
 class _QueryLowering(Lowering):
-    """Lowers beside the relations of a program, as they have been lowered already."""
+    """Lowers a query beside the relations of its program."""
 
-    def __init__(
-        self,
-        source: program.TypedProgram,
-        rules: RuleProgram,
-        functions: CompiledFunctions,
-        options: Options,
-        rule: program.Rule,
-    ) -> None:
-        self._source = source
-        self.functions = functions
-        self.options = options
-        self._relations = {**rules.relations, NAME: Relation(NAME, (), Role.HIDDEN, rule.span)}
-        self._rules = []
-        self._first_id = 0
-        self._hidden = []
-        self._projections = set()
-        self.feeds = {}
-        self.inspections = []
-
-    def query(self, flat: RuleLowering, variables: tuple[Variable, ...], rule: program.Rule) -> Query:
+    def query(self, rule: program.Rule) -> Query:
+        flat = self.body(rule, NAME)
+        variables = tuple(each for each in flat.variables() if not each.name.startswith("_"))
         columns = tuple(Column(variable.name, variable.type) for variable in variables)
         answer = Relation(NAME, columns, Role.HIDDEN, rule.span)
         join = next((str(each.value) for each in rule.attributes if each.name == "join"), "")

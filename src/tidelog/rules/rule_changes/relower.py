@@ -11,7 +11,6 @@ hidden relation that no rule reads any more is deleted with its rules.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from tidelog.check import program
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -105,13 +104,7 @@ class _AddedRules(Lowering):
     def __init__(
         self, source: program.TypedProgram, rules: RuleProgram, functions: CompiledFunctions, options: Options
     ) -> None:
-        super().__init__(
-            replace(source, relations={n: r for n, r in source.relations.items() if n not in rules.relations}),
-            functions,
-            options,
-        )
-        self._source = source
-        self._relations = {**rules.relations, **self._relations}
+        super().__init__(source, functions, options, rules.relations)
         self._first_id = max((rule.id for rule in rules.rules), default=-1) + 1
         self._projections = {name for name, each in rules.relations.items() if each.role is Role.HIDDEN}
         self.feeds = {feed.relation: feed for feed in rules.feeds}

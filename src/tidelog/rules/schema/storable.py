@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from tidelog.check import typed
 from tidelog.functions.scalar import compile_scalar
-from tidelog.rules.ir import Assign, Column, Condition, Relation, RuleProgram, Unfold
+from tidelog.rules.ir import Column, Relation, RuleProgram
+from tidelog.rules.lower.program import expressions_of
 from tidelog.types import NamedType, Type, TypeVariable, parts
 from tidelog.values import Definitions
 
@@ -29,12 +30,9 @@ def know_functions(program: RuleProgram) -> None:
 
     An engine compiles an expression when it first plans its rule; functions of the program are compiled already.
     """
-    for rule in program.rules:
-        for literal in rule.body:
-            if isinstance(literal, Condition | Assign | Unfold):
-                expression = literal.expression
-                if any(isinstance(node, typed.Closure | typed.FunctionValue) for node in typed.walk(expression)):
-                    compile_scalar(expression, sorted(typed.variables(expression)), program.functions)
+    for expression in expressions_of(program.rules):
+        if any(isinstance(node, typed.Closure | typed.FunctionValue) for node in typed.walk(expression)):
+            compile_scalar(expression, sorted(typed.variables(expression)), program.functions)
 
 
 def _is_storable(type_: Type, definitions: Definitions, seen: set[Type]) -> bool:

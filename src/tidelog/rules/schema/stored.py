@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows, is_plain, plain_type, python_column
-from tidelog.types import BigIntType, BitType, FloatType, SignedType, Type
+from tidelog.types import BigIntType, BitType, SignedType, Type
 from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 from tidelog.values.text import integer_text
@@ -79,7 +79,3 @@ def is_wide(type_: Type) -> bool:
     """True for integers that do not fit in a word, which a stored column has as decimal text."""
     bare = plain_type(type_)
     return isinstance(bare, BigIntType) or (isinstance(bare, BitType | SignedType) and bare.width > 64)
-
-
-def is_float(type_: Type) -> bool:
-    return isinstance(plain_type(type_), FloatType)
