@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from tidelog.check import typed
 from tidelog.check.functions.assignable import Assignable
 from tidelog.check.functions.exhaustive import Coverage
+from tidelog.check.functions.free_variables import name_of, with_variables
 from tidelog.check.inference import Inference, Local
 from tidelog.check.inference.calls import Choice
 from tidelog.check.inference.control import iterated
@@ -389,23 +389,8 @@ def _instead(node: ast.Expression, where: str) -> str:
     pattern = show_expression(node)
     if where == "a `FlatMap`":
         return f"a second literal leaves out items that do not fit: `var item = FlatMap(…), {pattern} = item`"
-    plain = show_expression(_without_var(node))
+    # The arms of a `match` need no `var`.
+    plain = show_expression(with_variables(node, lambda each: ast.Variable(name_of(each), span=each.span)))
     if where == "a loop":
         return f"`match` looks at each item: `for (item in …) match (item) {{ {plain} -> …, _ -> () }}`"
     return f"`match` has an arm for the others: `match (…) {{ {plain} -> …, _ -> … }}`"
-
-
-def _without_var(node: ast.Expression) -> ast.Expression:
-    """Returns the pattern as an arm of a `match` has it: variables need no `var`."""
-    match node:
-        case ast.VariableDeclaration(name):
-            return ast.Variable(name.text, span=node.span)
-        case ast.Tuple(items):
-            return replace(node, items=tuple(_without_var(item) for item in items))
-        case ast.Struct(arguments=arguments):
-            inner = tuple(replace(argument, value=_without_var(argument.value)) for argument in arguments)
-            return replace(node, arguments=inner)
-        case ast.Annotation(operand):
-            return replace(node, operand=_without_var(operand))
-        case _:
-            return node

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from tidelog.syntax import ast
+
+PatternVariable = ast.Variable | ast.VariableDeclaration
 
 
 def free_variables(*expressions: ast.Expression) -> list[ast.Variable]:
@@ -26,7 +29,7 @@ def called_names(*expressions: ast.Expression) -> set[str]:
     }
 
 
-def pattern_variables(pattern: ast.Expression) -> list[ast.Variable | ast.VariableDeclaration | ast.Binding]:
+def pattern_variables(pattern: ast.Expression) -> list[PatternVariable | ast.Binding]:
     """Returns the nodes that name variables in pattern position, not those inside expressions to compare with."""
     match pattern:
         case ast.Variable() | ast.VariableDeclaration():
@@ -43,7 +46,23 @@ def pattern_variables(pattern: ast.Expression) -> list[ast.Variable | ast.Variab
             return []
 
 
-def name_of(node: ast.Variable | ast.VariableDeclaration | ast.Binding) -> str:
+def with_variables(pattern: ast.Expression, change: Callable[[PatternVariable], ast.Expression]) -> ast.Expression:
+    """Returns the pattern of a `match`, or the left of a `=`, with other nodes in the place of its variables."""
+    match pattern:
+        case ast.Variable() | ast.VariableDeclaration():
+            return change(pattern)
+        case ast.Annotation(operand):
+            return replace(pattern, operand=with_variables(operand, change))
+        case ast.Tuple(items):
+            return replace(pattern, items=tuple(with_variables(item, change) for item in items))
+        case ast.Struct(arguments=arguments):
+            inner = tuple(replace(each, value=with_variables(each.value, change)) for each in arguments)
+            return replace(pattern, arguments=inner)
+        case _:
+            return pattern
+
+
+def name_of(node: PatternVariable | ast.Binding) -> str:
     """Returns the name that the node is about."""
     return node.name if isinstance(node, ast.Variable) else node.name.text
 
@@ -69,9 +88,6 @@ def _collect(node: ast.Expression, own: frozenset[str], found: dict[str, ast.Var
         case ast.Assign(target, value):
             _collect(value, own, found)
             _collect(target, own, found)
-        case ast.Call(function, arguments):
-            for each in (function, *arguments):
-                _collect(each, own, found)
         case _:
             for child in ast.children(node):
                 _collect(child, own, found)
@@ -85,5 +101,5 @@ def _declared(expression: ast.Expression) -> frozenset[str]:
     return _names(node for node in nodes if not isinstance(node, ast.Variable))
 
 
-def _names(nodes: Iterable[ast.Variable | ast.VariableDeclaration | ast.Binding]) -> frozenset[str]:
+def _names(nodes: Iterable[PatternVariable | ast.Binding]) -> frozenset[str]:
     return frozenset(name_of(node) for node in nodes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidelog.check.functions.free_variables import PatternVariable, pattern_variables, with_variables
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
 
@@ -79,42 +80,14 @@ def _taken(subject: ast.Expression, arms: tuple[ast.StatementArm, ...], place: i
     cases.append(_case(ast.Wildcard(span=nowhere), taken=False))
     match = ast.Match(subject, tuple(cases), span=span)
     yield ast.Condition(match, span=span)
-    declaring = _declaring(arm.pattern)
-    if declaring is not arm.pattern:
-        yield ast.Destructuring(declaring, subject, span=span)
+    if pattern_variables(arm.pattern):
+        yield ast.Destructuring(with_variables(arm.pattern, _declaration), subject, span=span)
 
 
 def _case(pattern: ast.Expression, *, taken: bool) -> ast.MatchArm:
     return ast.MatchArm(pattern, ast.Boolean(taken, span=pattern.span), span=pattern.span)
 
 
-def _declaring(pattern: ast.Expression) -> ast.Expression:
-    """Returns the pattern with `var` before its variables; the same object when it has none."""
-    match pattern:
-        case ast.Variable(name):
-            return ast.VariableDeclaration(ast.Name(name, span=pattern.span), span=pattern.span)
-        case ast.VariableDeclaration(name):
-            return ast.VariableDeclaration(name, span=pattern.span)
-        case ast.Annotation(operand, type_):
-            inner = _declaring(operand)
-            return pattern if inner is operand else ast.Annotation(inner, type_, span=pattern.span)
-        case ast.Reference(operand):
-            inner = _declaring(operand)
-            return pattern if inner is operand else ast.Reference(inner, span=pattern.span)
-        case ast.Tuple(items):
-            parts = tuple(_declaring(item) for item in items)
-            return pattern if _same(parts, items) else ast.Tuple(parts, span=pattern.span)
-        case ast.Struct(constructor, arguments):
-            values = tuple(_declaring(argument.value) for argument in arguments)
-            if _same(values, tuple(argument.value for argument in arguments)):
-                return pattern
-            named = tuple(
-                ast.Argument(argument.name, value, span=argument.span) for argument, value in zip(arguments, values)
-            )
-            return ast.Struct(constructor, named, span=pattern.span)
-        case _:
-            return pattern
-
-
-def _same(left: tuple[ast.Expression, ...], right: tuple[ast.Expression, ...]) -> bool:
-    return all(one is other for one, other in zip(left, right))
+def _declaration(variable: PatternVariable) -> ast.VariableDeclaration:
+    name = ast.Name(variable.name, span=variable.span) if isinstance(variable, ast.Variable) else variable.name
+    return ast.VariableDeclaration(name, span=variable.span)
