@@ -12,7 +12,7 @@ checked when a program uses them, once for all programs of the process; only use
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -66,7 +66,7 @@ class _Checking:
         if self._diagnostics:
             # What a missing module declares would be missing everywhere.
             raise ProgramError(_in_order(self._diagnostics, self._modules))
-        self._declare()
+        declare([module for module in self._modules if not module.is_declared], self._diagnostics)
 
     def typed(self) -> program.TypedProgram:
         environment, diagnostics = self._environment, self._diagnostics
@@ -117,14 +117,15 @@ class _Checking:
         trees = program.Trees(tuple(tree for _, tree in rules), recursion, tuple(distinct))
         return replace(assembled, warnings=warnings, environment=environment, sources=sources, trees=trees)
 
-    def _declare(self) -> None:
-        new = [module for module in self._modules if not module.is_declared]
-        for declare in (declare_names, declare_types, declare_functions, declare_relations):
-            for module in new:
-                declare(module, self._diagnostics)
-        report_infinite_types([module for module in new if not module.is_library], self._diagnostics)
-        for module in new:
-            module.is_declared = True
+
+def declare(modules: Sequence[Module], diagnostics: list[Diagnostic]) -> None:
+    """Fills the tables of modules with what their texts declare."""
+    for declare_all in (declare_names, declare_types, declare_functions, declare_relations):
+        for module in modules:
+            declare_all(module, diagnostics)
+    report_infinite_types([module for module in modules if not module.is_library], diagnostics)
+    for module in modules:
+        module.is_declared = True
 
 
 def rules_of(tree: ast.Program) -> Iterator[ast.Rule]:

@@ -35,7 +35,7 @@ def _check(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, 
         _refuse(rule, source, diagnostics)
     if diagnostics or rule is None:
         raise ProgramError(tuple(sorted(diagnostics, key=lambda each: each.span.start)))
-    return rule, Reachable(environment).missing_for(rule, source.functions)
+    return rule, Reachable(environment).missing(source.functions, rules=(rule,))
 
 
 def _refuse(rule: program.Rule, source: program.TypedProgram, diagnostics: list[Diagnostic]) -> None:

@@ -11,13 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tidelog.check import program
-from tidelog.check.check import ONE_AT_A_TIME, rules_of
+from tidelog.check.check import ONE_AT_A_TIME, declare, rules_of
 from tidelog.check.declarations.check_items import check_relation
-from tidelog.check.declarations.declare_functions import declare_functions
-from tidelog.check.declarations.declare_names import declare_names
-from tidelog.check.declarations.declare_relations import declare_relations
-from tidelog.check.declarations.declare_types import declare_types
-from tidelog.check.declarations.infinite_types import report_infinite_types
 from tidelog.check.functions.check_function import check_function
 from tidelog.check.names.scope import Environment
 from tidelog.check.rule.check_rule import check_rule
@@ -96,10 +91,8 @@ def _check_added(
     _raise(diagnostics)
     reachable = Reachable(environment)
     typed = [each.rule for each in rules]
-    functions = dict(source.functions)
-    for rule in typed:
-        functions |= reachable.missing_for(rule, functions)
-    relations = dict(source.relations) | reachable.relations_for(typed, source.relations)
+    functions = {**source.functions, **reachable.missing(source.functions, rules=typed)}
+    relations = {**source.relations, **reachable.missing_relations(source.relations, typed)}
     return replace(source, functions=functions, relations=relations), rules
 
 
@@ -129,10 +122,7 @@ def _declared(
     """Returns the program with the declarations of the text."""
     before = environment.modules[""]
     module = before.extended(tree)
-    for declare in (declare_names, declare_types, declare_functions, declare_relations):
-        declare(module, diagnostics)
-    report_infinite_types([module], diagnostics)
-    module.is_declared = True
+    declare([module], diagnostics)
     environment = Environment({**environment.modules, "": module})
     _raise(diagnostics)
     relations = [
@@ -149,12 +139,13 @@ def _declared(
     _raise(diagnostics)
     reachable = Reachable(environment)
     own = {function.id: function for function in functions if function is not None}
+    new = {relation.name: relation for relation in relations if relation is not None}
     known = {**source.functions, **own}
-    known |= reachable.missing_for_all(own.values(), [each for each in relations if each is not None], known)
+    known |= reachable.missing(known, new.values(), functions=own.values())
     types = {entry.name: entry.definition for entry in module.types.values() if entry.definition is not None}
     return replace(
         source,
-        relations={**source.relations, **{each.name: each for each in relations if each is not None}},
+        relations={**source.relations, **new},
         types={**source.types, **types},
         functions=known,
         environment=environment,

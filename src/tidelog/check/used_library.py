@@ -39,23 +39,10 @@ class Reachable:
     ) -> program.TypedProgram:
         """Returns the typed program with all functions that it calls, and all types."""
         found = {function.id: function for function in functions}
-        used = {
-            name
-            for expression in _expressions(relations, rules, functions, indexes, applications)
-            for name in _called(expression)
-        }
-        library: dict[str, program.Function] = {}
-        waiting = [name for name in used if name not in found]
-        while waiting:
-            name = waiting.pop()
-            if name not in library and name not in found:
-                function = library[name] = self._library_function(name)
-                if function.body is not None:
-                    waiting.extend(_called(function.body))
+        library = self.missing(found, relations, rules, functions, indexes, applications)
         ordered = {name: library[name] for name in self._entries if name in library}
         names = {relation.name: relation for relation in relations}
-        for name in sorted(_mentioned(rules, applications) - names.keys()):
-            names[name] = self._library_relation(name)
+        names |= self.missing_relations(names, rules, applications)
         types = {
             entry.name: entry.definition
             for module in self._environment.modules.values()
@@ -73,30 +60,18 @@ class Reachable:
             tuple(applications),
         )
 
-    def missing_for(self, rule: program.Rule, known: Mapping[str, program.Function]) -> dict[str, program.Function]:
-        """Returns the functions of the library that a rule can reach and the program does not have."""
-        return self._missing(_expressions((), (rule,), (), (), ()), known)
-
-    def missing_for_all(
+    def missing(
         self,
-        functions: Iterable[program.Function],
-        relations: Iterable[program.Relation],
         known: Mapping[str, program.Function],
+        relations: Iterable[program.Relation] = (),
+        rules: Iterable[program.Rule] = (),
+        functions: Iterable[program.Function] = (),
+        indexes: Iterable[program.Index] = (),
+        applications: Iterable[program.Apply] = (),
     ) -> dict[str, program.Function]:
-        """Returns the functions of the library that functions and keys of relations can reach and the program does not
-        have."""
-        return self._missing(_expressions(relations, (), functions, (), ()), known)
-
-    def relations_for(
-        self, rules: Sequence[program.Rule], known: Mapping[str, program.Relation]
-    ) -> dict[str, program.Relation]:
-        """Returns the relations of the library that rules mention and the program does not have."""
-        return {name: self._library_relation(name) for name in sorted(_mentioned(rules, ()) - known.keys())}
-
-    def _missing(
-        self, expressions: Iterable[typed.Expression], known: Mapping[str, program.Function]
-    ) -> dict[str, program.Function]:
+        """Returns the functions of the library that these can reach and that are not known."""
         found: dict[str, program.Function] = {}
+        expressions = _expressions(relations, rules, functions, indexes, applications)
         waiting = [name for expression in expressions for name in _called(expression)]
         while waiting:
             name = waiting.pop()
@@ -105,6 +80,16 @@ class Reachable:
                 if function.body is not None:
                     waiting.extend(_called(function.body))
         return found
+
+    def missing_relations(
+        self,
+        known: Mapping[str, program.Relation],
+        rules: Sequence[program.Rule],
+        applications: Sequence[program.Apply] = (),
+    ) -> dict[str, program.Relation]:
+        """Returns the relations of the library that these mention and that are not known."""
+        mentioned = _mentioned(rules, applications)
+        return {name: self._library_relation(name) for name in sorted(mentioned - known.keys())}
 
     def _library_function(self, name: str) -> program.Function:
         entry = self._entries[name]
