@@ -5,6 +5,9 @@ Of two declarations of one name the first counts; the second is reported.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from tidelog.check.names.scope import (
     ConstructorEntry,
     FunctionEntry,
@@ -18,6 +21,9 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
 
+_Declared = TypeEntry | ConstructorEntry | RelationEntry | TransformerEntry | ast.IndexDeclaration
+Entry = TypeVar("Entry", bound=_Declared)
+
 
 def declare_names(module: Module, diagnostics: list[Diagnostic]) -> None:
     """Fills the tables of the module."""
@@ -29,11 +35,14 @@ def declare_names(module: Module, diagnostics: list[Diagnostic]) -> None:
             case ast.RelationDeclaration():
                 declaring.relation(item)
             case ast.FunctionDeclaration():
-                declaring.function(item)
+                qualified = module.qualified(item.name.text)
+                entry = FunctionEntry(qualified, qualified, item, module)
+                module.functions.setdefault(item.name.text, []).append(entry)
             case ast.TransformerDeclaration():
-                declaring.transformer(item)
+                transformer = TransformerEntry(module.qualified(item.name.text), item, module)
+                declaring.add(module.transformers, item.name, transformer, Code.UNKNOWN_TRANSFORMER, "transformer")
             case ast.IndexDeclaration():
-                declaring.index(item)
+                declaring.add(module.indexes, item.name, item, Code.BAD_INDEX, "index")
             case _:
                 pass
     _name_overloads(module)
@@ -45,78 +54,44 @@ class _Declaring:
         self._diagnostics = diagnostics
 
     def type(self, item: ast.TypeDeclaration) -> None:
-        parameters = tuple(parameter.text for parameter in item.parameters)
-        self._unrepeated([(each.text, each.span) for each in item.parameters], f"type `{item.name.text}`", "parameters")
-        entry = TypeEntry(self._module.qualified(item.name.text), parameters, item, self._module)
-        if self._new_type(item.name, entry) and isinstance(item.definition, ast.Constructors):
-            for constructor in item.definition.constructors:
-                self._constructor(constructor.name, entry)
+        parameters = [(each.text, each.span) for each in item.parameters]
+        report_repeated(parameters, f"type `{item.name.text}`", "parameters", self._diagnostics)
+        types = tuple(each.text for each in item.parameters)
+        entry = TypeEntry(self._module.qualified(item.name.text), types, item, self._module)
+        constructors = item.definition.constructors if isinstance(item.definition, ast.Constructors) else ()
+        self._type(entry, [each.name for each in constructors])
 
     def relation(self, item: ast.RelationDeclaration) -> None:
-        name = item.name.text
-        earlier = self._module.relations.get(name)
-        if earlier is not None:
-            self._twice(Code.DUPLICATE_RELATION, "relation", item.name, earlier.span)
-            return
-        self._module.relations[name] = RelationEntry(self._module.qualified(name), item, self._module)
-        if item.type is None:
-            entry = TypeEntry(self._module.qualified(name), (), item, self._module)
-            if self._new_type(item.name, entry):
-                self._constructor(item.name, entry)
+        entry = RelationEntry(self._module.qualified(item.name.text), item, self._module)
+        is_new = self.add(self._module.relations, item.name, entry, Code.DUPLICATE_RELATION, "relation")
+        if is_new and item.type is None:
+            row = TypeEntry(entry.name, (), item, self._module)
+            self._type(row, [item.name], "a relation declares a type, too")
 
-    def function(self, item: ast.FunctionDeclaration) -> None:
-        name = item.name.text
-        entry = FunctionEntry(self._module.qualified(name), self._module.qualified(name), item, self._module)
-        self._module.functions.setdefault(name, []).append(entry)
+    def _type(self, entry: TypeEntry, constructors: Sequence[ast.Name], again: str = "declared again") -> None:
+        module = self._module
+        if self.add(module.types, entry.declaration.name, entry, Code.DUPLICATE_TYPE, "type", again):
+            for name in constructors:
+                constructor = ConstructorEntry(module.qualified(name.text), entry, name.span)
+                self.add(module.constructors, name, constructor, Code.DUPLICATE_CONSTRUCTOR, "constructor")
 
-    def transformer(self, item: ast.TransformerDeclaration) -> None:
-        earlier = self._module.transformers.get(item.name.text)
-        if earlier is not None:
-            self._twice(Code.UNKNOWN_TRANSFORMER, "transformer", item.name, earlier.span)
-            return
-        entry = TransformerEntry(self._module.qualified(item.name.text), item, self._module)
-        self._module.transformers[item.name.text] = entry
-
-    def index(self, item: ast.IndexDeclaration) -> None:
-        earlier = self._module.indexes.get(item.name.text)
-        if earlier is not None:
-            self._twice(Code.BAD_INDEX, "index", item.name, earlier.name.span)
-            return
-        self._module.indexes[item.name.text] = item
-
-    def _new_type(self, name: ast.Name, entry: TypeEntry) -> bool:
-        earlier = self._module.types.get(name.text)
-        if earlier is None:
-            self._module.types[name.text] = entry
+    def add(
+        self,
+        table: dict[str, Entry],
+        name: ast.Name,
+        entry: Entry,
+        code: Code,
+        what: str,
+        again: str = "declared again",
+    ) -> bool:
+        """Adds an entry to a table; reports it, and returns False, if there is one of that name."""
+        earlier = table.setdefault(name.text, entry)
+        if earlier is entry:
             return True
-        is_relation = isinstance(entry.declaration, ast.RelationDeclaration)
-        label = "a relation declares a type, too" if is_relation else "declared again"
-        self._diagnostics.append(
-            diagnostic(
-                Code.DUPLICATE_TYPE,
-                f"type `{name.text}` is declared twice",
-                name.span,
-                label,
-                related=[(earlier.span, "declared first")],
-            )
-        )
+        span = earlier.name.span if isinstance(earlier, ast.IndexDeclaration) else earlier.span
+        message, related = f"{what} `{name.text}` is declared twice", [(span, "declared first")]
+        self._diagnostics.append(diagnostic(code, message, name.span, again, related=related))
         return False
-
-    def _constructor(self, name: ast.Name, entry: TypeEntry) -> None:
-        earlier = self._module.constructors.get(name.text)
-        if earlier is not None:
-            self._twice(Code.DUPLICATE_CONSTRUCTOR, "constructor", name, earlier.span)
-            return
-        qualified = self._module.qualified(name.text)
-        self._module.constructors[name.text] = ConstructorEntry(qualified, entry, name.span)
-
-    def _twice(self, code: Code, what: str, name: ast.Name, first: Span) -> None:
-        message = f"{what} `{name.text}` is declared twice"
-        related = [(first, "declared first")]
-        self._diagnostics.append(diagnostic(code, message, name.span, "declared again", related=related))
-
-    def _unrepeated(self, names: list[tuple[str, Span]], owner: str, what: str) -> None:
-        report_repeated(names, owner, what, self._diagnostics)
 
 
 def report_repeated(names: list[tuple[str, Span]], owner: str, what: str, diagnostics: list[Diagnostic]) -> None:
