@@ -73,13 +73,13 @@ def check_index(
     item: ast.IndexDeclaration, module: Module, environment: Environment, diagnostics: list[Diagnostic]
 ) -> program.Index | None:
     """Returns the typed index, or None when something is wrong with it, which is reported."""
+    resolver = TypeResolver(Names(module, diagnostics), diagnostics)
+    resolver.where = "in an index"
+    types = {column.name.text: resolver.resolve(column.type) for column in item.columns}
     literal = ast.Positive(item.atom, span=item.atom.span)
     state = RuleState(ast.Rule((), (literal,), span=item.span), module, environment, diagnostics)
     at = state.at
     at.types.where = "in an index"
-    resolver = TypeResolver(Names(module, diagnostics), diagnostics)
-    resolver.where = "in an index"
-    types = {column.name.text: resolver.resolve(column.type) for column in item.columns}
     read = read_body_atom(state, item.atom, Matching(state, literal))
     for column in item.columns:
         local = state.scope.get(column.name.text)
@@ -131,7 +131,6 @@ def check_application(
 ) -> program.Apply | None:
     """Returns the typed application of a transformer, or None when something is wrong with it, which is reported."""
     at = Inference(environment, module, diagnostics)
-    before = len(diagnostics)
     transformer = at.names.transformer(item.transformer.text, item.transformer.span)
     if transformer is None:
         return None
@@ -163,7 +162,7 @@ def check_application(
     for output, (_, type_, _) in zip(item.outputs, transformer.outputs):
         _hold_relation(at, output, BROKEN if type_ is None else instantiate(type_, meaning))
     at.finish()
-    if len(diagnostics) > before:
+    if at.errors:
         return None
     make = Elaborator(at)
 
@@ -180,7 +179,6 @@ def check_application(
 def _hold_relation(at: Inference, name: ast.Name, wanted: Draft) -> None:
     entry = at.names.relation(name.text, name.span)
     if entry is None:
-        at.errors += 1
         return
     found: Draft = BROKEN if entry.value is None else entry.value
     if entry.declaration.reference and entry.value is not None:

@@ -198,10 +198,6 @@ def _plain(pattern: typed.Pattern) -> typed.Pattern:
     return pattern
 
 
-def _is_open(pattern: typed.Pattern) -> bool:
-    return isinstance(pattern, typed.AnyPattern | typed.BindPattern)
-
-
 def _key(pattern: typed.Pattern) -> object | None:
     """Returns the key of the values that a pattern fits; None for one that fits everything. An expression gets a key of
     its own."""

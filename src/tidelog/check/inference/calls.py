@@ -33,7 +33,6 @@ from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
-from tidelog.types import Type
 
 GROUP_BY = "group_by"
 
@@ -310,10 +309,8 @@ def _unknown(at: Inference, name: str, span: Span, first: Draft | None = None) -
     if name == GROUP_BY:
         message = "`group_by` stands outside of the body of a rule"
         return at.report(Code.BAD_GROUP, message, span, "there is nothing to group here")
-    before = len(at.diagnostics)
     taken = None if first is None else written(first).partition("<")[0]
     at.names.unknown_function(name, span, at.visible(), taken)
-    at.errors += len(at.diagnostics) - before
     return BROKEN
 
 
@@ -373,13 +370,7 @@ def _listed(candidates: Sequence[FunctionEntry], most: int = 5) -> list[str]:
 
 
 def _signature(entry: FunctionEntry) -> str:
-    def one(type_: Type) -> str:
-        return written(type_)
-
     assert entry.parameters is not None
     assert entry.result is not None
-    taken = (
-        f"{parameter.name}: {'mut ' if parameter.mutable else ''}{one(parameter.type)}"
-        for parameter in entry.parameters
-    )
-    return f"{entry.name}({', '.join(taken)}): {one(entry.result)}"
+    taken = (f"{each.name}: {'mut ' if each.mutable else ''}{written(each.type)}" for each in entry.parameters)
+    return f"{entry.name}({', '.join(taken)}): {written(entry.result)}"

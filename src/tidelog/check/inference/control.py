@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tidelog.check.inference.drafts import (
     BROKEN,
     FUNCTION,
@@ -17,7 +19,6 @@ from tidelog.check.inference.drafts import (
     shape,
 )
 from tidelog.check.inference.patterns import Assigning, Declaring, pattern
-from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference, Reason, Reasons
 from tidelog.check.inference.values import behind
 from tidelog.diagnostics.codes import Code
@@ -99,12 +100,7 @@ def iterate(at: Inference, node: ast.Expression, iterable: Draft) -> Draft:
         at.solver.unify(result, _item(at, node, found))
         return True
 
-    def give_up() -> None:
-        message = "the type of the iterated value is not known"
-        help = annotated(node, "Vec<u64>")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.span, "its type is not known", help=help)
-
-    at.defer(attempt, lambda: [iterable], give_up)
+    at.defer(attempt, lambda: [iterable], lambda: at.report_unknown("the iterated value", node, "Vec<u64>"))
     return current(result)
 
 
@@ -194,12 +190,9 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
             return False
         return at.solver.unify(returned, named(RESULT, Unknown(), found.parts[1]))
 
-    def give_up() -> None:
-        message = "the type of the operand of `?` is not known"
-        help = annotated(node.operand, "Option<u64>")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "an `Option` or a `Result`?", help=help)
-
-    at.defer(attempt, lambda: [operand, returned], give_up, guess)
+    label = "an `Option` or a `Result`?"
+    unknown = partial(at.report_unknown, "the operand of `?`", node.operand, "Option<u64>", label)
+    at.defer(attempt, lambda: [operand, returned], unknown, guess)
     return result
 
 

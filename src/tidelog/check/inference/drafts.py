@@ -223,11 +223,6 @@ class Solver:
         self.is_too_large = False
         self.ready: deque[Callable[[], None]] = deque()
 
-    def wait(self, draft: Draft, then: Callable[[], None]) -> None:
-        """Puts `then` on `ready` once any of the Unknowns in the draft is found."""
-        for unknown in unknowns(draft):
-            unknown.waiting.append(then)
-
     def unify(self, left: Draft, right: Draft, seen: Pairs | None = None) -> bool:
         """Makes the two one type; False when they cannot be. `seen` are pairs of shapes that were met on the way."""
         left, right = current(left), current(right)

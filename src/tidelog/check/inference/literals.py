@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.check.inference.calls import function_value
-from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, named
+from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, named
 from tidelog.check.inference.state import Inference, Reasons
 from tidelog.check.inference.text import require_text
 from tidelog.diagnostics.codes import Code
@@ -108,9 +108,3 @@ def literal_value(node: ast.Expression) -> bool | int | float | str:
             return value
         case _:
             raise AssertionError("not a constant")
-
-
-def is_open(draft: Draft) -> bool:
-    """True if nothing at all is known of the draft."""
-    found = current(draft)
-    return isinstance(found, Unknown) and found.kind is Kind.ANY

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tidelog.check.inference.drafts import (
     BROKEN,
     Draft,
@@ -13,7 +15,7 @@ from tidelog.check.inference.drafts import (
     is_number,
     shape,
 )
-from tidelog.check.inference.remedies import annotated, conversion, pasted, widened
+from tidelog.check.inference.remedies import conversion, pasted, widened
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
 from tidelog.diagnostics.codes import Code
@@ -119,13 +121,7 @@ def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> N
         at.solver.solve(found, family)
         return True
 
-    def give_up() -> None:
-        message = "the type of a value that is cast is not known"
-        at.report(
-            Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=annotated(node.operand)
-        )
-
-    at.defer(attempt, lambda: [operand], give_up, guess)
+    at.defer(attempt, lambda: [operand], lambda: at.report_unknown("a value that is cast", node.operand), guess)
 
 
 def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> None:
@@ -186,14 +182,8 @@ def slice_(at: Inference, node: ast.Slice, wanted: Draft | None, reasons: Reason
             at.report(Code.BAD_SLICE, message, node.span, f"its highest bit is {found.width - 1}")
         return True
 
-    def give_up() -> None:
-        message = "the type of a value that is sliced is not known"
-        at.report(
-            Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=annotated(node.operand)
-        )
-
     before = at.errors
-    at.defer(attempt, lambda: [operand], give_up)
+    at.defer(attempt, lambda: [operand], lambda: at.report_unknown("a value that is sliced", node.operand))
     if at.errors > before or current(operand) is BROKEN:
         return BROKEN
     if high - low + 1 > MAX_WIDTH:
@@ -235,12 +225,8 @@ def _join(at: Inference, node: ast.Binary) -> Draft:
         at.agree(node, _joined(at, node, whole, part), result)
         return True
 
-    def give_up() -> None:
-        message = "the type of an operand of `++` is not known"
-        help = annotated(node.left, "string")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.left.span, "a `string` or a `bit`?", help=help)
-
-    at.defer(attempt, lambda: [left, right, result], give_up)
+    unknown = partial(at.report_unknown, "an operand of `++`", node.left, "string", "a `string` or a `bit`?")
+    at.defer(attempt, lambda: [left, right, result], unknown)
     return result
 
 

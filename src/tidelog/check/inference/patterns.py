@@ -23,6 +23,8 @@ from tidelog.check.inference.values import (
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 
+Declaration = ast.VariableDeclaration | ast.Binding
+
 
 class Binder(Protocol):
     """What the names and the expressions in a pattern mean."""
@@ -30,11 +32,8 @@ class Binder(Protocol):
     def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
         """Handles a plain variable."""
 
-    def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        """Handles `var x`."""
-
-    def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
-        """Handles the name of `x@pattern`."""
+    def declaration(self, at: Inference, node: Declaration, wanted: Draft) -> None:
+        """Handles `var x`, or the name of `x@pattern`."""
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:
         """Handles an expression that is not a pattern."""
@@ -65,7 +64,7 @@ def pattern(at: Inference, node: ast.Expression, wanted: Draft, binder: Binder, 
         case ast.Reference(operand):
             pattern(at, operand, _inside(at, node, wanted, reasons), binder, reasons)
         case ast.Binding(_, inner):
-            binder.binding(at, node, wanted)
+            binder.declaration(at, node, wanted)
             pattern(at, inner, wanted, binder, reasons)
         case _ if is_constant(node):
             at.expect(node, wanted, *reasons)
@@ -140,10 +139,7 @@ class Declaring:
     def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
         self._declare(at, node, node.name, wanted)
 
-    def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        self._declare(at, node, node.name.text, wanted)
-
-    def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
+    def declaration(self, at: Inference, node: Declaration, wanted: Draft) -> None:
         self._declare(at, node, node.name.text, wanted)
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:
@@ -178,10 +174,7 @@ class Assigning:
         at.drafts[id(node)] = local.draft
         at.agree(node, wanted, local.draft, (local.span, f"`{node.name}` is declared here"))
 
-    def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        at.locals[id(node)] = at.declare(node.name.text, wanted, node.span, "var")
-
-    def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
+    def declaration(self, at: Inference, node: Declaration, wanted: Draft) -> None:
         at.locals[id(node)] = at.declare(node.name.text, wanted, node.span, "var")
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:

@@ -27,7 +27,7 @@ from tidelog.check.inference.drafts import (
     holds,
     unknowns,
 )
-from tidelog.check.inference.remedies import conversion
+from tidelog.check.inference.remedies import annotated, conversion
 from tidelog.check.names.resolve_name import Names
 from tidelog.check.names.resolve_type import TypeResolver
 from tidelog.check.names.scope import Environment, Module
@@ -120,17 +120,23 @@ class Inference:
     scopes: list[dict[str, Local]] = field(default_factory=lambda: [{}])
     frame: Frame = field(default_factory=lambda: Frame(None))
     depth: int = 0
-    errors: int = 0
     names: Names = field(init=False)
     types: TypeResolver = field(init=False)
     _literals: list[_Literal] = field(default_factory=list)
     _pending: list[Pending] = field(default_factory=list)
     _unique: dict[str, int] = field(default_factory=dict)
     _is_draining: bool = False
+    _reported_before: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self._reported_before = len(self.diagnostics)
         self.names = Names(self.module, self.diagnostics)
         self.types = TypeResolver(self.names, self.diagnostics)
+
+    @property
+    def errors(self) -> int:
+        """The number of errors since the inference began."""
+        return len(self.diagnostics) - self._reported_before
 
     # Nodes
 
@@ -190,9 +196,7 @@ class Inference:
 
     def resolve(self, syntax: ast.Type) -> Draft:
         """Returns the type that is written, or BROKEN where there is none."""
-        before = len(self.diagnostics)
         type_ = self.types.resolve(syntax)
-        self.errors += len(self.diagnostics) - before
         return BROKEN if type_ is None else type_
 
     # Variables
@@ -328,6 +332,13 @@ class Inference:
             message = f"`{cut(literal.value)}` does not fit into `{type_}`"
             self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label)
 
+    def report_unknown(
+        self, what: str, node: ast.Expression, example: str = "u64", label: str = "its type is not known"
+    ) -> None:
+        """Reports a value whose type nothing says; `example` is a type that it could have."""
+        message = f"the type of {what} is not known"
+        self.report(Code.UNKNOWN_TYPE_HERE, message, node.span, label, help=annotated(node, example))
+
     def report(
         self,
         code: Code,
@@ -340,7 +351,6 @@ class Inference:
         help: str | None = None,
     ) -> Draft:
         """Reports, and gives the draft of what was reported."""
-        self.errors += 1
         self.diagnostics.append(diagnostic(code, message, span, label, related=related, notes=notes, help=help))
         return BROKEN
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from tidelog.check.inference.calls import choose, fitting_functions
 from tidelog.check.inference.drafts import FUNCTION, TUPLE, Draft, Kind, Unknown, current, describe, shape, written
-from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Inference
 from tidelog.check.names.scope import FunctionEntry
 from tidelog.diagnostics.codes import Code
@@ -34,16 +33,7 @@ def require_text(at: Inference, node: ast.Expression) -> None:
             _choose(at, node, found)
         return True
 
-    def give_up() -> None:
-        at.report(
-            Code.UNKNOWN_TYPE_HERE,
-            "the type of a value that is turned into text is not known",
-            node.span,
-            "its type is not known",
-            help=annotated(node),
-        )
-
-    at.defer(attempt, lambda: [draft], give_up)
+    at.defer(attempt, lambda: [draft], lambda: at.report_unknown("a value that is turned into text", node))
 
 
 def text_choice(node: ast.Expression) -> int:

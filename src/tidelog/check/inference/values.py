@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tidelog.check.declarations.declare_names import report_repeated
 from tidelog.check.inference.arguments import arrange_fields
@@ -23,7 +24,6 @@ from tidelog.check.inference.drafts import (
     short_name,
     tuple_of,
 )
-from tidelog.check.inference.remedies import annotated
 from tidelog.check.inference.state import Frame, Inference, Reasons
 from tidelog.check.names.scope import ConstructorEntry
 from tidelog.check.program import Constructor
@@ -122,10 +122,7 @@ def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reaso
 
 def find_constructor(at: Inference, node: ast.Struct) -> ConstructorEntry | None:
     """Returns the constructor of a struct; reports one that does not exist."""
-    before = len(at.diagnostics)
-    entry = at.names.constructor(node.constructor.text, node.constructor.span, is_bare=node.bare)
-    at.errors += len(at.diagnostics) - before
-    return entry
+    return at.names.constructor(node.constructor.text, node.constructor.span, is_bare=node.bare)
 
 
 def open_constructor(entry: ConstructorEntry) -> tuple[Draft, list[Draft]]:
@@ -195,12 +192,9 @@ def _part(at: Inference, node: ast.FieldAccess | ast.TupleField, find: _Find) ->
         at.agree(node, find(found), result)
         return True
 
-    def give_up() -> None:
-        message = "the type of a value whose part is wanted is not known"
-        help = annotated(node.operand, "(u64, string)" if isinstance(node, ast.TupleField) else "T")
-        at.report(Code.UNKNOWN_TYPE_HERE, message, node.operand.span, "its type is not known", help=help)
-
-    at.defer(attempt, lambda: [operand], give_up)
+    example = "(u64, string)" if isinstance(node, ast.TupleField) else "T"
+    unknown = partial(at.report_unknown, "a value whose part is wanted", node.operand, example)
+    at.defer(attempt, lambda: [operand], unknown)
     return result
 
 
@@ -263,10 +257,8 @@ def closure(at: Inference, node: ast.Closure, wanted: Draft | None, reasons: Rea
     count = len(node.parameters)
     if whole is None or whole.head is not FUNCTION or len(whole.parts) != count + 1:
         whole = Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
-    before = len(at.diagnostics)
     names = [(each.name.text, each.span) for each in node.parameters]
     report_repeated(names, "a closure", "parameters", at.diagnostics)
-    at.errors += len(at.diagnostics) - before
     parts: list[Draft] = []
     flags: list[bool | Flag] = []
     at.depth += 1

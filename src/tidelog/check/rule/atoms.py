@@ -10,7 +10,6 @@ Reading an atom infers its expressions and gives back a function that makes the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tidelog.check import program, typed
@@ -47,10 +46,7 @@ class ReadAtom:
 
 def find_relation(at: Inference, atom: ast.Atom) -> RelationEntry | None:
     """Returns the relation of an atom; reports one that does not exist."""
-    before = len(at.diagnostics)
-    entry = at.names.relation(atom.relation.text, atom.relation.span)
-    at.errors += len(at.diagnostics) - before
-    return entry
+    return at.names.relation(atom.relation.text, atom.relation.span)
 
 
 def row_draft(entry: RelationEntry) -> Draft:
@@ -65,11 +61,7 @@ def read_columns(at: Inference, atom: ast.Atom, entry: RelationEntry | None, *, 
 
     Where the relation is unknown or the arguments do not fit it, they are taken as they are, of any type.
     """
-    arranged: list[ast.Expression | None] | None = None
-    if entry is not None:
-        before = len(at.diagnostics)
-        arranged = arrange(atom, entry, at.diagnostics, head=head)
-        at.errors += len(at.diagnostics) - before
+    arranged = None if entry is None else arrange(atom, entry, at.diagnostics, head=head)
     if entry is None or arranged is None:
         return [(argument.value, BROKEN, ()) for argument in atom.arguments]
     return [(value, column.type or BROKEN, (column.reason,)) for value, column in zip(arranged, entry.columns)]
@@ -179,7 +171,7 @@ def _open_row(state: RuleState, read: ReadAtom, entry: RelationEntry, value: ast
             case ast.Reference(operand) if entry.declaration.reference and entry.value is not None:
                 value, draft = operand, entry.value
             case ast.Binding(_, inner):
-                binder.binding(at, value, draft)
+                binder.declaration(at, value, draft)
                 _add_row(read, value)
                 value = inner
             case ast.Wildcard():
@@ -348,6 +340,3 @@ def _term(value: ast.Expression | None, make: Elaborator, atom: ast.Atom) -> pro
         for each in typed.subpatterns(taken_apart)
     )
     return taken_apart if opens else make.expression(value)
-
-
-Make = Callable[[Elaborator], list[program.Literal]]

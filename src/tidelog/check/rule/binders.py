@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tidelog.check.inference import Inference, Reasons
 from tidelog.check.inference.drafts import Draft
+from tidelog.check.inference.patterns import Declaration
 from tidelog.check.rule.remedy import did_you_mean
 from tidelog.check.rule.state import RuleState
 from tidelog.diagnostics.codes import Code
@@ -27,21 +28,16 @@ class Matching:
     def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
         local = self._state.scope.get(node.name)
         if local is None:
-            self._state.bind(node, node.name, wanted, node.span)
+            self._unbound(at, node, wanted)
             return
         at.locals[id(node)] = local
         at.drafts[id(node)] = local.draft
         at.agree(node, local.draft, wanted, *reasons, *self._state.origin(node))
 
-    def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        name = node.name.text
-        if not self._state.already_bound(name, node.span):
-            self._state.bind(node, name, wanted, node.span)
-
-    def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
-        name = node.name.text
-        if not self._state.already_bound(name, node.name.span):
-            self._state.bind(node, name, wanted, node.name.span)
+    def declaration(self, at: Inference, node: Declaration, wanted: Draft) -> None:
+        name, span = node.name.text, node.name.span if isinstance(node, ast.Binding) else node.span
+        if not self._state.already_bound(name, span):
+            self._state.bind(node, name, wanted, span)
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:
         self._computed.append((node, wanted, reasons))
@@ -52,14 +48,15 @@ class Matching:
             self._state.require_before(node, self._literal)
             self._state.at.expect(node, wanted, *reasons)
 
+    def _unbound(self, at: Inference, node: ast.Variable, wanted: Draft) -> None:
+        """Handles a variable that nothing before has bound."""
+        self._state.bind(node, node.name, wanted, node.span)
+
 
 class Declaring(Matching):
     """The left of a `=` or of a `FlatMap`: only `var x` binds."""
 
-    def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
-        if node.name in self._state.scope:
-            super().variable(at, node, wanted, reasons)
-            return
+    def _unbound(self, at: Inference, node: ast.Variable, wanted: Draft) -> None:
         self._state.break_(node.name, node.span)
         at.report(
             Code.UNBOUND_VARIABLE,
@@ -73,10 +70,7 @@ class Declaring(Matching):
 class Negating(Matching):
     """The patterns of a negated literal: they compare only."""
 
-    def variable(self, at: Inference, node: ast.Variable, wanted: Draft, reasons: Reasons) -> None:
-        if node.name in self._state.scope:
-            super().variable(at, node, wanted, reasons)
-            return
+    def _unbound(self, at: Inference, node: ast.Variable, wanted: Draft) -> None:
         self._state.break_(node.name, node.span)
         if self._state.report_gone(node, Code.UNBOUND_NEGATED_VARIABLE, "variable"):
             return
@@ -89,22 +83,16 @@ class Negating(Matching):
             help=did_you_mean(node.name, self._state.bound_at) or _wider(self._literal.atom, node),
         )
 
-    def declaration(self, at: Inference, node: ast.VariableDeclaration, wanted: Draft) -> None:
-        self._not_here(at, node)
-
-    def binding(self, at: Inference, node: ast.Binding, wanted: Draft) -> None:
-        self._not_here(at, node)
+    def declaration(self, at: Inference, node: Declaration, wanted: Draft) -> None:
+        name = node.name.text
+        self._state.break_(name, node.span)
+        message = f"variable `{name}` of a negated literal is not bound by the body"
+        at.report(Code.UNBOUND_NEGATED_VARIABLE, message, node.span, "a negated literal binds nothing")
 
     def finish(self) -> None:
         for node, wanted, reasons in self._computed:
             self._state.require(node)
             self._state.at.expect(node, wanted, *reasons)
-
-    def _not_here(self, at: Inference, node: ast.VariableDeclaration | ast.Binding) -> None:
-        name = node.name.text
-        self._state.break_(name, node.span)
-        message = f"variable `{name}` of a negated literal is not bound by the body"
-        at.report(Code.UNBOUND_NEGATED_VARIABLE, message, node.span, "a negated literal binds nothing")
 
 
 def _wider(atom: ast.Atom, variable: ast.Variable) -> str:

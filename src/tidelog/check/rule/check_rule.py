@@ -57,6 +57,7 @@ class _Checking:
         diagnostics: list[Diagnostic],
         recursive: bool,
     ) -> None:
+        self._attributes = read_attributes(rule.attributes, "rule", diagnostics)
         self.state = RuleState(rule, module, environment, diagnostics)
         self._rule = rule
         self._at = self.state.at
@@ -64,7 +65,6 @@ class _Checking:
         self._recursive = recursive
         self._makers: list[Make] = []
         self._heads: list[tuple[ast.Atom, ReadAtom]] = []
-        self._attributes = read_attributes(rule.attributes, "rule", diagnostics)
         self._groups = 0
 
     def read(self) -> None:
@@ -112,21 +112,13 @@ class _Checking:
     def _filter(self, literal: Filter) -> None:
         if isinstance(literal, ast.Condition):
             self._condition(literal)
-            return
-        read = read_body_atom(self.state, literal.atom, Negating(self.state, literal))
-        self._flow.negative(literal.atom, read.entry)
-
-        def make(elaborator: Elaborator) -> list[program.Literal]:
-            before: list[program.Literal] = []
-            atom = typed_atom(read, literal.atom, elaborator, before)
-            return [*before, program.Negative(atom, literal.span)]
-
-        self._makers.append(make)
+        else:
+            self._atom(literal)
 
     def _bind(self, literal: ast.Literal) -> None:
         match literal:
             case ast.Positive():
-                self._positive(literal)
+                self._atom(literal)
             case ast.Condition():
                 self._condition(literal)
             case ast.Assignment():
@@ -142,14 +134,18 @@ class _Checking:
             case _:
                 raise AssertionError("filters wait")
 
-    def _positive(self, literal: ast.Positive) -> None:
-        read = read_body_atom(self.state, literal.atom, Matching(self.state, literal))
-        self._flow.positive(literal.atom, read.entry)
+    def _atom(self, literal: ast.Positive | ast.Negative) -> None:
+        is_positive = isinstance(literal, ast.Positive)
+        binder = Matching(self.state, literal) if is_positive else Negating(self.state, literal)
+        read = read_body_atom(self.state, literal.atom, binder)
+        check_flow = self._flow.positive if is_positive else self._flow.negative
+        check_flow(literal.atom, read.entry)
+        kind = program.Positive if is_positive else program.Negative
 
         def make(elaborator: Elaborator) -> list[program.Literal]:
             before: list[program.Literal] = []
             atom = typed_atom(read, literal.atom, elaborator, before)
-            return [*before, program.Positive(atom, literal.span), *more_rows(read, elaborator)]
+            return [*before, kind(atom, literal.span), *more_rows(read, elaborator)]
 
         self._makers.append(make)
 
