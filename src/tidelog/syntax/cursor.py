@@ -86,8 +86,7 @@ class Cursor:
             gap = Span(self.source, before.end, before.end + 1)
             help = _ENDED if text == "." else habit(self.tokens, self.index, wanted) or help
             message = f"expected {wanted}, found {_named(token)}"
-            self.report(Code.UNEXPECTED_TOKEN, message, gap, f"expected {wanted}", help=help)
-            raise Failure
+            self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}", help=help, at=gap)
         self.unexpected(wanted, _ENDED if text == "." and token.kind is Kind.END else help)
 
     def listed(self, close: str, element: Callable[[Cursor], T]) -> tuple[T, ...]:
@@ -174,12 +173,15 @@ class Cursor:
         self.fail(Code.UNEXPECTED_TOKEN, message, f"expected {wanted}", help=help)
 
     def fail(
-        self, code: Code, message: str, label: str, *, help: str | None = None, at: Token | None = None
+        self, code: Code, message: str, label: str, *, help: str | None = None, at: Token | Span | None = None
     ) -> NoReturn:
-        token = at or self.token
-        # The lexer has spoken about this token already.
-        if token.kind is not Kind.ERROR:
-            self.report(code, message, self.span(token), label, help=help)
+        """Fails at the token here, at another one, or at a span."""
+        at = at or self.token
+        if isinstance(at, Span):
+            self.report(code, message, at, label, help=help)
+        # The lexer has spoken about an erroneous token already.
+        elif at.kind is not Kind.ERROR:
+            self.report(code, message, self.span(at), label, help=help)
         raise Failure
 
     def report(self, code: Code, message: str, span: Span, label: str, *, help: str | None = None) -> None:
@@ -201,8 +203,7 @@ class Cursor:
     def too_deep(self, span: Span, limit: int) -> NoReturn:
         message = "the text is nested too deeply here"
         help = "give a part of it a name of its own: `var part = …`, or `typedef Part = …` for a type"
-        self.report(Code.NESTED_TOO_DEEPLY, message, span, f"more than {limit} levels", help=help)
-        raise Failure
+        self.fail(Code.NESTED_TOO_DEEPLY, message, f"more than {limit} levels", help=help, at=span)
 
 
 def _named(token: Token) -> str:

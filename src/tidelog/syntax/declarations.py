@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
-from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.expressions import expression, limited
 from tidelog.syntax.rules import atom
 from tidelog.syntax.terms import block
@@ -127,8 +127,8 @@ def refuse_attributes(cursor: Cursor, given: Attributes) -> None:
     """Fails where attributes stand before an item that takes none."""
     if given:
         label = "only types, functions, relations and rules take one"
-        cursor.report(Code.UNEXPECTED_TOKEN, "an attribute stands before an item that takes none", given[0].span, label)
-        raise Failure
+        message = "an attribute stands before an item that takes none"
+        cursor.fail(Code.UNEXPECTED_TOKEN, message, label, at=given[0].span)
 
 
 def _type_parameters(cursor: Cursor) -> tuple[ast.Name, ...]:

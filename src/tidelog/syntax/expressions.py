@@ -11,11 +11,12 @@ a long chain): later passes may recurse over any tree that comes from here. The 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast, terms
-from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.numbers import integer
 from tidelog.syntax.tokens import Kind, Token
 from tidelog.syntax.types import type_in_expression
@@ -117,14 +118,13 @@ def _operator(cursor: Cursor) -> tuple[str, int, int]:
     return token.text, level, 1
 
 
-def _refuse_chain(cursor: Cursor, first: str, second: str, length: int) -> None:
+def _refuse_chain(cursor: Cursor, first: str, second: str, length: int) -> NoReturn:
     """`a < b < c` has no meaning; `a == b == c` compares the first answer."""
     span = Span(cursor.source, cursor.token.start, cursor.peek(length - 1).end)
     label = "a comparison cannot be compared without parentheses"
     message = f"`{first}` and `{second}` stand in one chain"
     help = f"`a {first} b and b {second} c` compares both ways"
-    cursor.report(Code.CHAINED_COMPARISON, message, span, label, help=help)
-    raise Failure
+    cursor.fail(Code.CHAINED_COMPARISON, message, label, help=help, at=span)
 
 
 def _unary(cursor: Cursor) -> ast.Expression:

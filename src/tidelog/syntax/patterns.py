@@ -6,10 +6,12 @@ patterns, each with or without a type behind it. The patterns in rules have more
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.constants import boolean, number, text
-from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.tokens import Kind
 from tidelog.syntax.types import type_
 
@@ -38,8 +40,7 @@ def _term(cursor: Cursor) -> ast.Expression:
             written = text(cursor)
             if written.has_holes:
                 message, label = "a pattern holds no `${}`", "expected a constant string"
-                cursor.report(Code.UNEXPECTED_TOKEN, message, written.span, label)
-                raise Failure
+                cursor.fail(Code.UNEXPECTED_TOKEN, message, label, at=written.span)
             return ast.String(written.decoded.text, spelling=written.spelling, span=written.span)
         case Kind.KEYWORD | Kind.OPERATOR:
             return _other(cursor)
@@ -75,16 +76,17 @@ def _struct(cursor: Cursor) -> ast.Struct:
     if not cursor.accept("{"):
         return ast.Struct(name, bare=True, span=name.span)
     cursor.enter()
-    arguments = cursor.listed("}", _argument)
+    arguments = cursor.listed("}", lambda at: argument(at, pattern, "a field's name"))
     cursor.leave()
     return ast.Struct(name, arguments, span=cursor.since(first))
 
 
-def _argument(cursor: Cursor) -> ast.Argument:
-    first = cursor.token
+def argument(cursor: Cursor, value: Callable[[Cursor], ast.Expression], what: str) -> ast.Argument:
+    """Takes an argument of an atom or a struct; errors call its name, if it should have one, `what`."""
+    first = cursor.tokens[cursor.index]
     name = None
     if cursor.accept("."):
-        name = cursor.name("a field's name", Kind.LOWER)
+        name = cursor.name(what, Kind.LOWER)
         cursor.expect("=")
-    value = pattern(cursor)
-    return ast.Argument(name, value, span=cursor.since(first))
+    given = value(cursor)
+    return ast.Argument(name, given, span=cursor.since(first))

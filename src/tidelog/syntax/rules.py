@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
-from tidelog.syntax.cursor import Cursor, Failure
+from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.expressions import expression, value
-from tidelog.syntax.terms import argument
+from tidelog.syntax.patterns import argument
+from tidelog.syntax.terms import COLUMN_OR_FIELD
 from tidelog.syntax.tokens import Kind, Token
 
 _MAX_DELAY = 2**32 - 1
@@ -137,7 +138,7 @@ def _atom_follows(cursor: Cursor) -> bool:
 
 
 def _argument(cursor: Cursor) -> ast.Argument:
-    return argument(cursor, expression)
+    return argument(cursor, expression, COLUMN_OR_FIELD)
 
 
 def _delay(cursor: Cursor) -> int:
@@ -161,8 +162,7 @@ def _flat_map(cursor: Cursor, first: Token, pattern: ast.Expression) -> ast.Flat
     if isinstance(pattern, ast.Variable):
         message = f"`{pattern.name} = FlatMap(…)` binds no variable"
         help = f"`var {span.text}`"
-        cursor.report(Code.PLAIN_ASSIGNMENT, message, pattern.span, "a new variable has `var`", help=help)
-        raise Failure
+        cursor.fail(Code.PLAIN_ASSIGNMENT, message, "a new variable has `var`", help=help, at=pattern.span)
     return ast.FlatMap(pattern, collection, span=span)
 
 

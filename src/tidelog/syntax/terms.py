@@ -15,10 +15,12 @@ from tidelog.syntax import ast, expressions
 from tidelog.syntax.constants import boolean, number, text
 from tidelog.syntax.cursor import Cursor, Failure
 from tidelog.syntax.habits import instead_of
-from tidelog.syntax.patterns import pattern
+from tidelog.syntax.patterns import argument, pattern
 from tidelog.syntax.strings import Hole, split_template
 from tidelog.syntax.tokens import Kind, Token
 from tidelog.syntax.types import argument_type, result_type
+
+COLUMN_OR_FIELD = "the name of a column or field"
 
 _OPENING = frozenset(("(", "{", "[", "|", "&", "-", "~"))
 _OPENING_WORDS = frozenset(
@@ -50,17 +52,6 @@ def call_arguments(cursor: Cursor) -> tuple[ast.Expression, ...]:
     return found
 
 
-def argument(cursor: Cursor, value: Callable[[Cursor], ast.Expression]) -> ast.Argument:
-    """Takes an argument of an atom or a struct, named or not."""
-    first = cursor.tokens[cursor.index]
-    name = None
-    if cursor.accept("."):
-        name = cursor.name("the name of a column or field", Kind.LOWER)
-        cursor.expect("=")
-    given = value(cursor)
-    return ast.Argument(name, given, span=cursor.since(first))
-
-
 def string(cursor: Cursor) -> ast.String | ast.Interpolation:
     """Takes a string literal."""
     written = text(cursor)
@@ -77,8 +68,7 @@ def string(cursor: Cursor) -> ast.String | ast.Interpolation:
 def _hole(cursor: Cursor, hole: Hole) -> ast.Expression:
     inner = Cursor(cursor.source, hole.tokens, cursor.diagnostics, cursor.nesting)
     if inner.finished():
-        cursor.report(Code.UNEXPECTED_TOKEN, "expected an expression, found `}`", hole.span, "it is empty")
-        raise Failure
+        cursor.fail(Code.UNEXPECTED_TOKEN, "expected an expression, found `}`", "it is empty", at=hole.span)
     tree = expressions.assignment(inner)
     if not inner.finished():
         inner.unexpected("`}`")
@@ -116,7 +106,7 @@ def _scoped(cursor: Cursor) -> ast.Expression:
     if not cursor.accept("{"):
         return ast.Struct(name, bare=True, span=name.span)
     cursor.enter()
-    arguments = cursor.listed("}", lambda at: argument(at, expressions.assignment))
+    arguments = cursor.listed("}", lambda at: argument(at, expressions.assignment, COLUMN_OR_FIELD))
     cursor.leave()
     return ast.Struct(name, arguments, span=cursor.since(first))
 
@@ -184,8 +174,8 @@ def _collection(cursor: Cursor, first: Token) -> ast.Vector | ast.MapLiteral:
         return ast.Vector(values, span=cursor.since(first))
     for item in items:
         if not isinstance(item, ast.MapEntry):
-            cursor.report(Code.UNEXPECTED_TOKEN, "an entry of a map has no `->`", item.span, "other entries have one")
-            raise Failure
+            message, label = "an entry of a map has no `->`", "other entries have one"
+            cursor.fail(Code.UNEXPECTED_TOKEN, message, label, at=item.span)
     return ast.MapLiteral(entries, span=cursor.since(first))
 
 
