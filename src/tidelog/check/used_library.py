@@ -151,10 +151,11 @@ def _expressions(
         for head in rule.heads:
             yield from _of_atom(head)
         for literal in rule.body:
-            yield from _of_literal(literal)
+            yield from literal_expressions(literal)
 
 
-def _of_literal(literal: program.Literal) -> Iterator[typed.Expression]:
+def literal_expressions(literal: program.Literal) -> Iterator[typed.Expression]:
+    """Yields the expressions of a literal, those inside patterns too."""
     match literal:
         case program.Positive(atom) | program.Negative(atom):
             yield from _of_atom(atom)

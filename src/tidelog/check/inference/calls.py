@@ -14,13 +14,13 @@ from tidelog.check.inference.drafts import (
     BROKEN,
     FUNCTION,
     Draft,
-    Flag,
     Shape,
     Unknown,
     could_accept,
     could_be,
     current,
     describe,
+    function_of,
     instantiate,
     shape,
     written,
@@ -98,9 +98,9 @@ def call(at: Inference, node: ast.Call, wanted: Draft | None, reasons: Reasons) 
         return group.draft
     match node.function:
         case ast.Variable(name) if at.local(name) is None:
-            return _named(at, node, name, node.function.span, node.arguments, wanted)
+            return _named(at, _Called(node, name, node.function.span, node.arguments), wanted)
         case ast.FunctionName(name):
-            return _named(at, node, name, node.function.span, node.arguments, wanted)
+            return _named(at, _Called(node, name, node.function.span, node.arguments), wanted)
         case ast.Struct(name, bare=True) if at.module.find_relations(name.text):
             for argument in node.arguments:
                 at.infer(argument)
@@ -119,8 +119,8 @@ def method_call(at: Inference, node: ast.MethodCall, wanted: Draft | None, reaso
     group = at.groups.get(id(node))
     if group is not None:
         return group.draft
-    arguments = (node.receiver, *node.arguments)
-    return _named(at, node, node.function.text, node.function.span, arguments, wanted)
+    called = _Called(node, node.function.text, node.function.span, (node.receiver, *node.arguments))
+    return _named(at, called, wanted)
 
 
 def function_value(at: Inference, node: ast.Expression, name: str, wanted: Draft | None) -> Draft:
@@ -153,49 +153,46 @@ def function_value(at: Inference, node: ast.Expression, name: str, wanted: Draft
             at.agree(node, choice.draft, draft)
         return True
 
-    at.defer(attempt, lambda: [draft], lambda: _ambiguous(at, name, node.span, usable))
+    called = _Called(node, name, node.span)
+    at.defer(attempt, lambda: [draft], lambda: _ambiguous(at, called, usable))
     return draft
 
 
 # One function among several
 
 
-def _named(
-    at: Inference,
-    node: ast.Expression,
-    name: str,
-    span: Span,
-    arguments: tuple[ast.Expression, ...],
-    wanted: Draft | None,
-) -> Draft:
-    candidates = at.module.find_functions(name)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Called:
+    """A call of a function by its name, which stands at the span."""
+
+    node: ast.Expression
+    name: str
+    span: Span
+    arguments: tuple[ast.Expression, ...] = ()
+
+
+def _named(at: Inference, called: _Called, wanted: Draft | None) -> Draft:
+    arguments = called.arguments
+    candidates = at.module.find_functions(called.name)
     if not candidates:
         drafts = [at.infer(argument) for argument in arguments]
-        return _unknown(at, name, span, drafts[0] if drafts else None)
+        return _unknown(at, called.name, called.span, drafts[0] if drafts else None)
     usable = [entry for entry in candidates if entry.arity == len(arguments)]
     if not usable:
-        _wrong_count(at, name, span, candidates, len(arguments))
+        _wrong_count(at, called, candidates)
     if len(usable) == 1 and usable[0].parameters is not None:
-        choice = at.choices[id(node)] = choose(at, usable[0])
+        choice = at.choices[id(called.node)] = choose(at, usable[0])
         _pass(at, choice, arguments, [None] * len(arguments))
         return choice.result if usable[0].result is not None else BROKEN
     if not usable or any(entry.parameters is None or entry.result is None for entry in usable):
         for argument in arguments:
             at.infer(argument)
         return BROKEN
-    return _overloaded(at, node, name, span, arguments, usable, wanted)
+    return _overloaded(at, called, usable, wanted)
 
 
-def _overloaded(
-    at: Inference,
-    node: ast.Expression,
-    name: str,
-    span: Span,
-    arguments: tuple[ast.Expression, ...],
-    usable: list[FunctionEntry],
-    wanted: Draft | None,
-) -> Draft:
-    result = Unknown()
+def _overloaded(at: Inference, called: _Called, usable: list[FunctionEntry], wanted: Draft | None) -> Draft:
+    node, arguments, result = called.node, called.arguments, Unknown()
     found: list[Draft | None] = [None if isinstance(each, ast.Closure) else at.infer(each) for each in arguments]
 
     def drafts() -> list[Draft]:
@@ -226,7 +223,7 @@ def _overloaded(
         if fitting:
             commit(fitting[0])
         else:
-            _no_overload(at, name, span, usable, drafts())
+            _no_overload(at, called, usable, drafts())
             at.solver.unify(result, BROKEN)
         return True
 
@@ -241,7 +238,7 @@ def _overloaded(
     def give_up() -> None:
         # What is broken was reported, perhaps in another declaration, and fits everything.
         if all(current(draft) is not BROKEN for draft in drafts()):
-            _ambiguous(at, name, span, fitting_functions(usable, drafts(), result) or usable)
+            _ambiguous(at, called, fitting_functions(usable, drafts(), result) or usable)
 
     at.defer(attempt, lambda: [*drafts(), result], give_up, guess)
     return result
@@ -261,18 +258,17 @@ def _pass(at: Inference, choice: Choice, arguments: tuple[ast.Expression, ...], 
 def _closure_shape(node: ast.Expression) -> Draft:
     """Returns the shape of a closure before its body is read: the number of its parameters."""
     assert isinstance(node, ast.Closure)
-    count = len(node.parameters)
-    return Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
+    return function_of(len(node.parameters))
 
 
 # A function that is a value
 
 
 def _value(at: Inference, node: ast.Call, function: ast.Expression, draft: Draft) -> Draft:
-    found = shape(current(draft))
+    found = shape(draft)
     count = len(node.arguments)
     if found is None and isinstance(current(draft), Unknown):
-        found = Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
+        found = function_of(count)
         at.agree(function, draft, found)
     if found is None or found.head is not FUNCTION or len(found.parts) != count + 1:
         for argument in node.arguments:
@@ -314,42 +310,42 @@ def _unknown(at: Inference, name: str, span: Span, first: Draft | None = None) -
     return BROKEN
 
 
-def _wrong_count(at: Inference, name: str, span: Span, candidates: list[FunctionEntry], found: int) -> None:
+def _wrong_count(at: Inference, called: _Called, candidates: list[FunctionEntry]) -> None:
+    found = len(called.arguments)
     counts = sorted({entry.arity for entry in candidates})
     wanted = " or ".join(str(count) for count in counts)
     takes = counted(counts[0], "argument") if len(counts) == 1 else f"{wanted} arguments"
     related = [] if len(candidates) > 1 or candidates[0].module.is_library else [(candidates[0].span, "declared here")]
     at.report(
         Code.WRONG_ARGUMENT_COUNT,
-        f"function `{name}` takes {takes}, {found} given",
-        span,
+        f"function `{called.name}` takes {takes}, {found} given",
+        called.span,
         f"expected {wanted}, found {found}",
         related=related,
     )
 
 
-def _no_overload(
-    at: Inference, name: str, span: Span, candidates: list[FunctionEntry], arguments: Sequence[Draft]
-) -> None:
+def _no_overload(at: Inference, called: _Called, candidates: list[FunctionEntry], arguments: Sequence[Draft]) -> None:
+    name = called.name
     taken = ", ".join(written(argument) for argument in arguments)
     at.report(
         Code.NO_OVERLOAD,
         f"no function `{name}` takes `({taken})`",
-        span,
+        called.span,
         f"{len(candidates)} functions have this name" if len(candidates) > 1 else "it takes something else",
         notes=_listed(candidates),
         help=import_for(name, written(arguments[0]).partition("<")[0], at.module.prefixes()) if arguments else None,
     )
 
 
-def _ambiguous(at: Inference, name: str, span: Span, candidates: list[FunctionEntry]) -> None:
+def _ambiguous(at: Inference, called: _Called, candidates: list[FunctionEntry]) -> None:
     at.report(
         Code.AMBIGUOUS_CALL,
-        f"function `{name}` may be any of {len(candidates)}",
-        span,
+        f"function `{called.name}` may be any of {len(candidates)}",
+        called.span,
         "nothing says which one",
         notes=_listed(candidates),
-        help=_deciding(name, candidates),
+        help=_deciding(called.name, candidates),
     )
 
 

@@ -167,7 +167,7 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
     result = Unknown()
 
     def attempt() -> bool:
-        found = shape(current(operand))
+        found = shape(operand)
         if isinstance(current(operand), Unknown):
             return False
         if current(operand) is BROKEN or current(returned) is BROKEN:
@@ -185,7 +185,7 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
         return True
 
     def guess() -> bool:
-        found = shape(current(operand))
+        found = shape(operand)
         if found is None or not isinstance(current(returned), Unknown):
             return False
         return at.solver.unify(returned, named(RESULT, Unknown(), found.parts[1]))
@@ -198,7 +198,7 @@ def try_(at: Inference, node: ast.Try, wanted: Draft | None, reasons: Reasons) -
 
 def _leave(at: Inference, node: ast.Try, found: Shape, operand: Draft, returned: Draft, reason: Reason | None) -> None:
     """Holds what `?` would return against what the function or closure returns."""
-    whole = shape(current(returned))
+    whole = shape(returned)
     related = [reason] if reason else []
     if whole is not None and whole.head == OPTION:
         return

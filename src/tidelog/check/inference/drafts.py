@@ -117,11 +117,11 @@ def current_flag(flag: bool | Flag) -> bool | Flag:
     return flag
 
 
-def shape(draft: Draft) -> Shape | None:
-    """Returns the draft as a Shape, if it is a compound type."""
-    match draft:
-        case Shape():
-            return draft
+def shape(draft: Draft | None) -> Shape | None:
+    """Returns the draft, as it is known now, as a Shape, if it is a compound type."""
+    match draft if draft is None else current(draft):
+        case Shape() as found:
+            return found
         case NamedType(name, arguments):
             return Shape(name, arguments)
         case TupleType(items):
@@ -140,6 +140,11 @@ def named(name: str, *arguments: Draft) -> Draft:
 
 def tuple_of(items: tuple[Draft, ...]) -> Draft:
     return Shape(TUPLE, items)
+
+
+def function_of(count: int) -> Shape:
+    """Returns the type of a function with so many parameters, of which nothing else is known."""
+    return Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
 
 
 def is_integer(draft: Draft) -> bool:

@@ -257,7 +257,7 @@ def _wrong_operand(
     at: Inference, op: str, node: ast.Expression, found: Draft, wanted: str, help: str | None = None
 ) -> Draft:
     shown = describe(found)
-    whole = shape(current(found))
+    whole = shape(found)
     if help is None and whole is not None and len(whole.parts) == 1:
         help = conversion(node, found, whole.parts[0])
     message = f"operator `{op}` needs {wanted}, found {shown}"

@@ -80,7 +80,7 @@ def _tuple(
     binder: Binder,
     reasons: Reasons,
 ) -> None:
-    whole = shape(current(wanted))
+    whole = shape(wanted)
     if whole is None or whole.head is not TUPLE or len(whole.parts) != len(items):
         fresh = tuple_of(tuple(Unknown() for _ in items))
         if not at.solver.unify(fresh, wanted):

@@ -18,6 +18,7 @@ from tidelog.check.inference.drafts import (
     Unknown,
     current,
     describe,
+    function_of,
     instantiate,
     named,
     shape,
@@ -40,7 +41,7 @@ VEC, MAP, REF = "ddlog_std::Vec", "ddlog_std::Map", "ddlog_std::Ref"
 
 
 def tuple_(at: Inference, node: ast.Tuple, wanted: Draft | None, reasons: Reasons) -> Draft:
-    whole = shape(current(wanted)) if wanted is not None else None
+    whole = shape(wanted)
     if not node.items:
         return UNIT
     if whole is not None and whole.head is TUPLE and len(whole.parts) == len(node.items):
@@ -82,7 +83,7 @@ def library_type(at: Inference, name: str, span: Span, *arguments: Draft) -> Dra
 
 def _argument(wanted: Draft | None, name: str, place: int) -> Draft | None:
     """Returns an argument of the type that is wanted, if it has that name."""
-    whole = shape(current(wanted)) if wanted is not None else None
+    whole = shape(wanted)
     return whole.parts[place] if whole is not None and whole.head == name else None
 
 
@@ -104,10 +105,9 @@ def struct(at: Inference, node: ast.Struct, wanted: Draft | None, reasons: Reaso
             at.infer(argument.value)
         return BROKEN
     draft, fields = open_constructor(entry)
-    if wanted is not None and shape(current(wanted)) is not None:
-        whole = shape(current(wanted))
-        if whole is not None and whole.head == entry.type.name:
-            at.solver.unify(draft, wanted)
+    whole = shape(wanted)
+    if wanted is not None and whole is not None and whole.head == entry.type.name:
+        at.solver.unify(draft, wanted)
     values = arrange_fields(at, node, entry, needs_all=True)
     if values is None:
         for argument in node.arguments:
@@ -253,10 +253,10 @@ def _item(at: Inference, node: ast.TupleField, found: Draft) -> Draft:
 
 
 def closure(at: Inference, node: ast.Closure, wanted: Draft | None, reasons: Reasons) -> Draft:
-    whole = shape(current(wanted)) if wanted is not None else None
+    whole = shape(wanted)
     count = len(node.parameters)
     if whole is None or whole.head is not FUNCTION or len(whole.parts) != count + 1:
-        whole = Shape(FUNCTION, tuple(Unknown() for _ in range(count + 1)), tuple(Flag() for _ in range(count)))
+        whole = function_of(count)
     names = [(each.name.text, each.span) for each in node.parameters]
     report_repeated(names, "a closure", "parameters", at.diagnostics)
     parts: list[Draft] = []

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.check import program, typed
+from tidelog.check.used_library import literal_expressions
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import diagnostic
@@ -96,18 +97,9 @@ def reads_weights(
     expressions: list[typed.Expression] = []
     for literal in literals:
         match literal:
-            case program.FlatMap(pattern, expression):
-                if _is_group(expression.type) and _takes_weight(pattern, ()):
-                    return True
-                expressions.append(expression)
-            case program.Condition(expression) | program.Inspect(expression):
-                expressions.append(expression)
-            case program.Assign(expression=expression) | program.Destructure(expression=expression):
-                expressions.append(expression)
-            case program.GroupBy(value=value):
-                expressions.append(value)
-            case program.Positive(atom) | program.Negative(atom):
-                expressions += [term for term in atom.terms if not isinstance(term, program.Wild | typed.Pattern)]
+            case program.FlatMap(pattern, expression) if _is_group(expression.type) and _takes_weight(pattern, ()):
+                return True
+        expressions += literal_expressions(literal)
     for head in heads:
         terms = [term for term in head.terms if not isinstance(term, program.Wild | typed.Pattern)]
         if any(_holds_group(term.type) for term in terms):
