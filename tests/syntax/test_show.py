@@ -9,7 +9,10 @@ from tests.syntax.trees import programs
 from tidelog.diagnostics.spans import Source
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
-from tidelog.syntax.show import show, show_expression, show_item, show_rule
+from tidelog.syntax.show import show, show_expression, show_rule
+from tidelog.syntax.write.items import ItemWriter
+from tidelog.syntax.write.layout import flat
+from tidelog.syntax.write.page import Page
 
 
 def program(text: str) -> ast.Program:
@@ -20,7 +23,7 @@ def program(text: str) -> ast.Program:
 @given(programs)
 def test_shown_programs_parse_to_the_same_tree(tree: ast.Program) -> None:
     assert program(show(tree)) == tree
-    assert program("\n".join(show_item(item) for item in tree.items)) == tree
+    assert program("\n".join(flat(ItemWriter(Page()).item(item)) for item in tree.items)) == tree
 
 
 @pytest.mark.parametrize(

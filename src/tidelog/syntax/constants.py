@@ -1,4 +1,4 @@
-"""Tokens → constants: numbers, `true` and `false`, and the text of string literals."""
+"""Tokens → constants: numbers, and the text of string literals."""
 
 from __future__ import annotations
 
@@ -25,12 +25,6 @@ def number(cursor: Cursor) -> ast.Integer | ast.Float:
     """Takes an INTEGER or FLOAT token."""
     token = cursor.next()
     return integer(cursor, token) if token.kind is Kind.INTEGER else float_(cursor, token)
-
-
-def boolean(cursor: Cursor) -> ast.Boolean:
-    """Takes `true` or `false`."""
-    token = cursor.next()
-    return ast.Boolean(token.text == "true", span=cursor.span(token))
 
 
 def text(cursor: Cursor) -> Text:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
-from tidelog.syntax.constants import boolean, number, text
+from tidelog.syntax.constants import number, text
 from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.tokens import Kind
 from tidelog.syntax.types import type_
@@ -42,25 +42,9 @@ def _term(cursor: Cursor) -> ast.Expression:
                 message, label = "a pattern holds no `${}`", "expected a constant string"
                 cursor.fail(Code.UNEXPECTED_TOKEN, message, label, at=written.span)
             return ast.String(written.decoded.text, spelling=written.spelling, span=written.span)
-        case Kind.KEYWORD | Kind.OPERATOR:
-            return _other(cursor)
-        case _:
-            cursor.unexpected("a pattern")
-
-
-def _other(cursor: Cursor) -> ast.Expression:
-    token = cursor.token
-    match token.text:
-        case "_":
-            cursor.next()
-            return ast.Wildcard(span=cursor.span(token))
-        case "true" | "false":
-            return boolean(cursor)
-        case "var":
-            cursor.next()
-            name = cursor.name("a variable", Kind.LOWER)
-            return ast.VariableDeclaration(name, span=cursor.since(token))
-        case "(":
+        case Kind.KEYWORD if (found := simple_word(cursor)) is not None:
+            return found
+        case Kind.OPERATOR if token.text == "(":
             cursor.enter()
             cursor.next()
             items = cursor.listed(")", pattern)
@@ -68,6 +52,24 @@ def _other(cursor: Cursor) -> ast.Expression:
             return items[0] if len(items) == 1 else ast.Tuple(items, span=cursor.since(token))
         case _:
             cursor.unexpected("a pattern")
+
+
+def simple_word(cursor: Cursor) -> ast.Wildcard | ast.Boolean | ast.VariableDeclaration | None:
+    """Takes `_`, `true`, `false` or `var x`; None, and nothing taken, at any other keyword."""
+    token = cursor.token
+    match token.text:
+        case "_":
+            cursor.next()
+            return ast.Wildcard(span=cursor.span(token))
+        case "true" | "false":
+            cursor.next()
+            return ast.Boolean(token.text == "true", span=cursor.span(token))
+        case "var":
+            cursor.next()
+            name = cursor.name("a variable", Kind.LOWER)
+            return ast.VariableDeclaration(name, span=cursor.since(token))
+        case _:
+            return None
 
 
 def _struct(cursor: Cursor) -> ast.Struct:

@@ -14,7 +14,7 @@ from tidelog.syntax.write.page import Page
 from tidelog.syntax.write.rules import RuleWriter
 from tidelog.syntax.write.types import write_type as show_type
 
-__all__ = ["WIDTH", "escaped", "show", "show_atom", "show_expression", "show_item", "show_rule", "show_type"]
+__all__ = ["WIDTH", "escaped", "show", "show_atom", "show_expression", "show_rule", "show_type"]
 
 WIDTH = 100
 
@@ -23,11 +23,6 @@ def show(program: ast.Program) -> str:
     """Returns the program's text."""
     text = render(ItemWriter(Page()).program(program), WIDTH)
     return f"{text}\n" if text else ""
-
-
-def show_item(item: ast.Item) -> str:
-    """Returns the text of an item, on one line."""
-    return flat(ItemWriter(Page()).item(item))
 
 
 def show_rule(rule: ast.Rule) -> str:

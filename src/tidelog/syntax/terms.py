@@ -12,10 +12,10 @@ from typing import NoReturn
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast, expressions
-from tidelog.syntax.constants import boolean, number, text
+from tidelog.syntax.constants import number, text
 from tidelog.syntax.cursor import Cursor, Failure
 from tidelog.syntax.habits import instead_of
-from tidelog.syntax.patterns import argument, pattern
+from tidelog.syntax.patterns import argument, pattern, simple_word
 from tidelog.syntax.strings import Hole, split_template
 from tidelog.syntax.tokens import Kind, Token
 from tidelog.syntax.types import argument_type, result_type
@@ -196,17 +196,10 @@ def _closure_parameter(cursor: Cursor) -> ast.ClosureParameter:
 
 
 def _word(cursor: Cursor) -> ast.Expression:
-    token = cursor.token
+    token, found = cursor.token, simple_word(cursor)
+    if found is not None:
+        return found
     match token.text:
-        case "_":
-            cursor.next()
-            return ast.Wildcard(span=cursor.span(token))
-        case "true" | "false":
-            return boolean(cursor)
-        case "var":
-            cursor.next()
-            name = cursor.name("a variable", Kind.LOWER)
-            return ast.VariableDeclaration(name, span=cursor.since(token))
         case "break":
             cursor.next()
             return ast.Break(span=cursor.span(token))
@@ -216,9 +209,9 @@ def _word(cursor: Cursor) -> ast.Expression:
         case "return" | "if" | "for" | "match" | "function":
             cursor.enter()
             cursor.next()
-            found = _CONTROL[token.text](cursor, token)
+            control = _CONTROL[token.text](cursor, token)
             cursor.leave()
-            return found
+            return control
         case _:
             _reserved(cursor)
 

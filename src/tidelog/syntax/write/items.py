@@ -37,7 +37,7 @@ class ItemWriter(RuleWriter):
             case ast.Import(module, alias):
                 return f"import {module.text}" + (f" as {alias.text}" if alias else "")
             case ast.IndexDeclaration(name, columns, atom):
-                return (self.page.listed(f"index {name.text}(", columns, ")", self._column), " on ", self.atom(atom))
+                return (self.page.listed(f"index {name.text}(", columns, ")", self._field), " on ", self.atom(atom))
             case ast.TransformerDeclaration(name, inputs, outputs):
                 taken = self.page.listed(f"extern transformer {name.text}(", inputs, ")", self._transformer_parameter)
                 return (taken, " -> ", self.page.listed("(", outputs, ")", self._transformer_parameter))
@@ -52,7 +52,7 @@ class ItemWriter(RuleWriter):
         attributes = self.attributes(item.attributes)
         rows: Doc
         if item.type is None:
-            rows = self.page.listed(f"{head}(", item.columns, ")", self._column)
+            rows = self.page.listed(f"{head}(", item.columns, ")", self._field)
         else:
             rows = f"{head}{write_type_in_brackets(item.type)}"
         if item.key is None:
@@ -112,11 +112,8 @@ class ItemWriter(RuleWriter):
         name, end = constructor.name.text, constructor.span.end
         return (*attributes, self.page.listed(f"{name}{{", constructor.fields, "}", self._field, end=end))
 
-    def _field(self, field: ast.Field) -> Doc:
+    def _field(self, field: ast.Field | ast.Column) -> Doc:
         return (*self._inline(field.attributes), f"{field.name.text}: {write_type(field.type)}")
-
-    def _column(self, column: ast.Column) -> Doc:
-        return (*self._inline(column.attributes), f"{column.name.text}: {write_type(column.type)}")
 
     def _parameter(self, parameter: ast.Parameter) -> Doc:
         text = f"{parameter.name.text}: {write_argument_type(parameter.type)}"
