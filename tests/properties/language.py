@@ -87,8 +87,9 @@ class EngineReplay:
     @property
     def local(self) -> LocalEngine:
         """The engine that holds the state in memory."""
-        assert isinstance(self.engine, LocalEngine)
-        return self.engine
+        local = getattr(self.engine, "local", self.engine)
+        assert isinstance(local, LocalEngine)
+        return local
 
     def ranked(self) -> set[str]:
         """The relations whose rules the kernels join: only their numbers count rule instances."""

@@ -130,12 +130,12 @@ def test_a_checkpoint_of_the_format_before_is_read(made: Path, monkeypatch: pyte
         patch.setattr(_CapturedStore, "piece", piece_before)
         insert(db, "Edge", ("x", "y"))
         engine_of(db).checkpoint()
-        state = engine_of(db).state_table("Reach")
+        state = engine_of(db).local.state_table("Reach")
         others = list(checkpoints(made).values())[1:]
     for path in others:
         path.unlink()
     with tidelog.open(made) as db:
-        assert engine_of(db).state_table("Reach").equals(state)
+        assert engine_of(db).local.state_table("Reach").equals(state)
         with db.transaction() as tx:
             tx.delete("Edge", [EDGES[5]])
     assert opened(made) == expected([*EDGES[:5], *EDGES[6:], ("x", "y")])

@@ -42,7 +42,7 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     engine = DurableEngine(directory, stored.compile(externs)._rule_set, stored, versions, Maintenance(), lock=lock)
     try:
         engine.open()
-        rules, state, marks = engine.stored_rules(), engine.export_state(), engine.marks
+        rules, state, marks = engine.stored_rules(), engine.local.export_state(), engine.marks
     finally:
         engine.abandon()
     place = StateDirectory(str(directory))

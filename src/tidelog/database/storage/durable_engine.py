@@ -18,6 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock, Thread
 from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
 
 from tidelog.database.storage.active_format import SPARK, active_engine
 from tidelog.database.storage.checkpoint import Checkpoint, ProgramVersion, checkpoints, load_last, write_checkpoint
@@ -28,11 +31,23 @@ from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.refill import refill
 from tidelog.database.storage.replay import replay
 from tidelog.database.storage.stored_program import StoredProgram
-from tidelog.engine.interface import BeforeCommit, ChangeRows, EpochReport, NewRules, Operation, Outcome
+from tidelog.engine.interface import (
+    BeforeCommit,
+    ChangeRows,
+    EpochReport,
+    NewRules,
+    Operation,
+    Outcome,
+    ProgressCallback,
+    Queries,
+    Row,
+)
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.storage_errors import foreign_process, not_storable, other_engine, other_program, read_only
 from tidelog.maintain.options import Maintenance
+from tidelog.maintain.profile import Profile
+from tidelog.rules.ir import RuleProgram
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.rules.schema.storable import know_functions, unstorable_column
 
@@ -41,8 +56,13 @@ MARKS = "marks"
 """The document of the journal with the marks."""
 
 
-class DurableEngine(LocalEngine):
-    """The state of a database in a directory; without a `lock` it can only be read."""
+class DurableEngine:
+    """The state of a database in a directory; without a `lock` it can only be read.
+
+    `local` is the engine that holds the state in memory and answers all reads.
+    """
+
+    name = "local"
 
     def __init__(
         self,
@@ -59,6 +79,7 @@ class DurableEngine(LocalEngine):
 
         Raises DataError where the directory is damaged, UsageError where another version of Tidelog wrote it.
         """
+        self.marks: Marks = {}
         self._directory = directory
         self._base = self._rules = rules
         self._durability = durability
@@ -88,7 +109,7 @@ class DurableEngine(LocalEngine):
         # The epochs of the checkpoints that are known to be whole.
         self._whole = set() if self._loaded is None else {self._loaded.state.epoch}
         is_current = self._loaded is not None and self._loaded.version == self._version
-        super().__init__(
+        self.local = LocalEngine(
             self._rules.rules,
             limits=asked.limits,
             strategy=asked.strategy,
@@ -100,7 +121,7 @@ class DurableEngine(LocalEngine):
     def open(self) -> Outcome:
         """Restores the state of the last commit; in a new directory, derives the rows from the program's own facts."""
         if self._journal is None:
-            outcome = super().open()
+            outcome = self.local.open()
             Journal.create(self._directory, {"program": self._stored.document()})
             self._journal = Journal(self._directory, self._durability)
             self._is_open = True
@@ -151,7 +172,7 @@ class DurableEngine(LocalEngine):
             size = len(body)
 
         with self._commit_lock:
-            outcome = super().commit(operations, write, rules=rules)
+            outcome = self.local.commit(operations, write, rules=rules)
             if rules is not None:
                 self._rules = rules.rules
             if outcome is None and documents:
@@ -180,7 +201,7 @@ class DurableEngine(LocalEngine):
             if StoredProgram.of_document(journal.document("program")).digest != self._version.program:
                 raise other_program(self._directory)
             first = journal.first()
-            reaches_back = first is None or first <= self.epoch + 1
+            reaches_back = first is None or first <= self.local.epoch + 1
             if reaches_back:
                 self._replay(journal)
         finally:
@@ -198,7 +219,7 @@ class DurableEngine(LocalEngine):
             return
         if self._is_open and self._writer is not None:
             self._wait()
-            if self._policy.is_due_at_close(self.stored_rows()):
+            if self._policy.is_due_at_close(self.local.stored_rows()):
                 self._write_checkpoint()
         self.abandon()
         if self._writer is not None:
@@ -211,7 +232,7 @@ class DurableEngine(LocalEngine):
         if self._journal is not None:
             self._journal.close()
             self._journal = None
-        super().close()
+        self.local.close()
 
     def _wait(self) -> None:
         """Waits for a checkpoint under way."""
@@ -222,28 +243,28 @@ class DurableEngine(LocalEngine):
     # Opening
 
     def _report(self, started: float) -> EpochReport:
-        return EpochReport(self.epoch, (), perf_counter() - started, 0, 0, *self.sizes())
+        return EpochReport(self.local.epoch, (), perf_counter() - started, 0, 0, *self.local.sizes())
 
     def _restore(self) -> None:
         """Brings the engine to the epoch of the checkpoint, or to epoch 0 where there is none."""
         loaded = self._loaded
         if loaded is not None and loaded.version == self._version:
-            self.restore(loaded.state)
+            self.local.restore(loaded.state)
             return
         started = perf_counter()
-        with self.replaying():
-            super().open()
+        with self.local.replaying():
+            self.local.open()
         if loaded is not None:
             # Another version of an extern function: it may derive other rows now.
             before = LocalEngine(self.program, values=loaded.values)
             before.restore(loaded.state)
-            self.replay(refill(before), before.epoch)
+            self.local.replay(refill(before), before.epoch)
             before.close()
             self._policy.add_epoch(perf_counter() - started, 0)
 
     def _replay(self, journal: Journal) -> None:
         """Replays the journal behind the present epoch, and reads its marks."""
-        for step in replay(journal, self, self._rules):
+        for step in replay(journal, self.local, self._rules):
             self._rules = step.rules
             self._policy.add_epoch(step.seconds, step.size)
         self.marks = journal.document(MARKS) or {}
@@ -259,7 +280,7 @@ class DurableEngine(LocalEngine):
         """Writes a checkpoint of the last commit, and removes those older than the one before it."""
         started = perf_counter()
         with self._commit_lock:
-            capture, rules = self.capture(), self._rules
+            capture, rules = self.local.capture(), self._rules
             self._policy.begin()
         try:
             path = write_checkpoint(self._directory, capture, self._version, rules, self._commit_lock)
@@ -270,7 +291,7 @@ class DurableEngine(LocalEngine):
             _log.warning("%s: no checkpoint could be written (%s); the journal has everything", self._directory, error)
         finally:
             with self._commit_lock:
-                self.release()
+                self.local.release()
                 self._writing = None
 
     def _forget(self, epoch: int) -> None:
@@ -283,3 +304,45 @@ class DurableEngine(LocalEngine):
         for other, path in checkpoints(self._directory).items():
             if other not in self._whole:
                 path.unlink(missing_ok=True)
+
+    # Answered by the local engine
+
+    @property
+    def program(self) -> RuleProgram:
+        return self.local.program
+
+    def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
+        return self.local.stage(relation, rows)
+
+    def table(self, relation: str) -> pa.Table:
+        return self.local.table(relation)
+
+    def rows(self, relation: str) -> list[tuple[Row, int]]:
+        return self.local.rows(relation)
+
+    def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        return self.local.lookup(relation, columns, key)
+
+    def frame(self, relation: str) -> Any:
+        return self.local.frame(relation)
+
+    def count(self, relation: str) -> int:
+        return self.local.count(relation)
+
+    def contains(self, relation: str, row: Row) -> bool:
+        return self.local.contains(relation, row)
+
+    def facts(self, relation: str) -> list[tuple[Row, int]]:
+        return self.local.facts(relation)
+
+    def queries(self) -> Queries:
+        return self.local.queries()
+
+    def profile(self) -> Profile:
+        return self.local.profile()
+
+    def cancel(self) -> bool:
+        return self.local.cancel()
+
+    def on_progress(self, tell: ProgressCallback | None) -> None:
+        self.local.on_progress(tell)

@@ -46,7 +46,7 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, lock: Writ
         operations = [_fitted(operation, program.stages.rules) for operation in refill(old)]
         with new.replaying():
             new.open()
-        new.replay(operations, old.epoch + 1)
+        new.replay(operations, old.local.epoch + 1)
     finally:
         old.abandon()
     version = ProgramVersion(given.digest, extern_versions(externs))

@@ -305,7 +305,7 @@ class LocalEngine:
     def replay(self, operations: Sequence[Operation], epoch: int, rules: NewRules | None = None) -> None:
         """Applies operations that were committed before, and moves the state to this epoch."""
         with self.replaying():
-            self._commit(operations, None, {}, rules, even_if_empty=False)
+            self.commit(operations, rules=rules)
         self.epoch = epoch
 
     @contextmanager
