@@ -36,15 +36,15 @@ def run_benchmarks(
     """
     chosen = find(names)
     _check_data(data)
-    asked = known_names(peers, PEERS, "peer", Code.UNKNOWN_PEER)
-    settings = Settings(scale, data, asked, max(1, repeat), say, threads)
+    requested = known_names(peers, PEERS, "peer", Code.UNKNOWN_PEER)
+    settings = Settings(scale, data, requested, max(1, repeat), say, threads)
     found = [_run(benchmark, settings) for benchmark in chosen]
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": describe_machine(),
         "versions": describe_versions(),
-        "peers": {name: version_of(name) for name in asked},
-        "missing": [name for name in asked if not is_installed(name)],
+        "peers": {name: version_of(name) for name in requested},
+        "missing": [name for name in requested if not is_installed(name)],
         "scale": str(scale),
         "repeat": settings.repeat,
         "threads": threads,

@@ -72,8 +72,8 @@ def _skewed(settings: Settings, out: Outcome) -> None:
 
 def _program(kind: tuple[str, str], join: str) -> str:
     head, rule = kind
-    asked = f'#[join = "{join}"]\n' if join else ""
-    return f"input relation Edge(src: u32, dst: u32)\noutput relation {head}\n{asked}{rule}\n"
+    attribute = f'#[join = "{join}"]\n' if join else ""
+    return f"input relation Edge(src: u32, dst: u32)\noutput relation {head}\n{attribute}{rule}\n"
 
 
 def _bootstrap(settings: Settings, out: Outcome, data: Dataset, name: str, program: str) -> Case:

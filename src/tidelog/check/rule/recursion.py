@@ -50,27 +50,27 @@ class Recursion:
         """Returns the dependencies with other rules. Where no cycle opens or closes, only the added rules are read."""
         other = copy(self)
         other._trees, other._steps, other._graph = dict(self._trees), dict(self._steps), dict(self._graph)
-        gone: list[Step] = []
+        removed_steps: list[Step] = []
         for rule, _ in removed:
             del other._trees[id(rule)]
-            gone += other._steps.pop(id(rule))
+            removed_steps += other._steps.pop(id(rule))
         for tree in added:
             other._trees[id(tree[0])] = tree
             other._steps[id(tree[0])] = tuple(_steps_of(*tree))
-        come = [step for rule, _ in added for step in other._steps[id(rule)]]
-        for head in {step.head for step in (*gone, *come)} & other._graph.keys():
+        added_steps = [step for rule, _ in added for step in other._steps[id(rule)]]
+        for head in {step.head for step in (*removed_steps, *added_steps)} & other._graph.keys():
             other._graph[head] = Counter(other._graph[head])
-        for step in gone:
+        for step in removed_steps:
             other._forget(step)
-        other._learn(come)
-        if any(self._closes_circle(step) for step in gone) or any(map(other._joins_circles, come)):
+        other._learn(added_steps)
+        if any(self._closes_circle(step) for step in removed_steps) or any(map(other._joins_circles, added_steps)):
             other._find_circles()
             return other
         other._circle = dict(self._circle)
-        for step in come:
+        for step in added_steps:
             for name in (step.head, step.body):
                 other._circle.setdefault(name, len(other._circle))
-        other._new_steps = come
+        other._new_steps = added_steps
         # A way along a circle may be shorter now, and then others are shown.
         other._new_rules = None if self.warnings() else list(added)
         other._warnings = None

@@ -100,7 +100,7 @@ class Program:
         """
         from tidelog.database.database import Database
 
-        asked = Maintenance.checked(
+        maintenance = Maintenance.checked(
             strategy=strategy,
             switch=switch,
             threads=threads,
@@ -115,19 +115,19 @@ class Program:
             from tidelog.database.storage.open_spark import open_on_spark
 
             where = None if path is None else os.fspath(path)
-            return open_on_spark(self, spark, where, asked, how, auto=engine == "auto")
+            return open_on_spark(self, spark, where, maintenance, how, auto=engine == "auto")
         if path is not None:
             from tidelog.database.storage.open_local import local_directory, open_durable
 
-            return open_durable(self, local_directory(path), asked, how)
+            return open_durable(self, local_directory(path), maintenance, how)
         from tidelog.engine.local.engine import LocalEngine
 
         local = LocalEngine(
             self.stages.rules,
-            limits=asked.limits,
-            strategy=asked.strategy,
-            switch=asked.switch,
-            threads=asked.threads,
+            limits=maintenance.limits,
+            strategy=maintenance.strategy,
+            switch=maintenance.switch,
+            threads=maintenance.threads,
         )
         return Database(self.stages.rules, local, self._rule_set)
 

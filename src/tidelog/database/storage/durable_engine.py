@@ -70,7 +70,7 @@ class DurableEngine:
         rules: RuleSet,
         stored: StoredProgram,
         versions: Mapping[str, str],
-        asked: Maintenance,
+        maintenance: Maintenance,
         *,
         durability: str = "disk",
         lock: WriterLock | None = None,
@@ -85,7 +85,7 @@ class DurableEngine:
         self._durability = durability
         self._stored = stored
         self._version = ProgramVersion(stored.digest, versions)
-        self._asked = asked
+        self._maintenance = maintenance
         self._writer = lock
         self._process = os.getpid()
         self._commit_lock = Lock()  # held by a commit, and for each piece of a checkpoint
@@ -111,10 +111,10 @@ class DurableEngine:
         is_current = self._loaded is not None and self._loaded.version == self._version
         self.local = LocalEngine(
             self._rules.rules,
-            limits=asked.limits,
-            strategy=asked.strategy,
-            switch=asked.switch,
-            threads=asked.threads,
+            limits=maintenance.limits,
+            strategy=maintenance.strategy,
+            switch=maintenance.switch,
+            threads=maintenance.threads,
             values=self._loaded.values if self._loaded is not None and is_current else None,
         )
 
@@ -208,7 +208,7 @@ class DurableEngine:
             journal.end_reading()
         if reaches_back:
             return self, self._report(started)
-        fresh = DurableEngine(self._directory, self._base, self._stored, self._version.externs, self._asked)
+        fresh = DurableEngine(self._directory, self._base, self._stored, self._version.externs, self._maintenance)
         report = fresh.open().report
         self.close()
         return fresh, report

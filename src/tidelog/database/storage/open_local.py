@@ -27,7 +27,7 @@ from tidelog.maintain.options import Maintenance
 from tidelog.rules.schema.storable import unstorable_column
 
 
-def open_durable(program: Program, directory: Path, asked: Maintenance, how: Opening) -> Database:
+def open_durable(program: Program, directory: Path, maintenance: Maintenance, how: Opening) -> Database:
     """Opens a database in a directory; see `Program.open`."""
     check_durability(how.durability)
     column = unstorable_column(program.stages.rules)
@@ -36,7 +36,7 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
     if how.read_only:
         if active_engine(directory) == SPARK:
             raise other_engine(directory, SPARK)
-        return _open(program, directory, asked, how, None)
+        return _open(program, directory, maintenance, how, None)
     _make(directory)
     try:
         lock = WriterLock(directory)
@@ -46,7 +46,7 @@ def open_durable(program: Program, directory: Path, asked: Maintenance, how: Ope
         if active_engine(directory) == SPARK:
             _convert_to_local(program, directory, how)
         finish_conversion(directory, LOCAL)
-        return _open(program, directory, asked, how, lock)
+        return _open(program, directory, maintenance, how, lock)
     except BaseException:
         lock.release()
         raise
@@ -91,7 +91,9 @@ def read_program(directory: Path) -> StoredProgram:
         return StoredProgram.of_document(journal.document("program"))
 
 
-def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, lock: WriterLock | None) -> Database:
+def _open(
+    program: Program, directory: Path, maintenance: Maintenance, how: Opening, lock: WriterLock | None
+) -> Database:
     given = StoredProgram.of(program)
     if lock is None or is_database(directory):
         stored = read_program(directory)
@@ -104,7 +106,7 @@ def _open(program: Program, directory: Path, asked: Maintenance, how: Opening, l
         stored = given
     versions = extern_versions(program._options.externs)
     rules = program._rule_set
-    engine = DurableEngine(directory, rules, stored, versions, asked, durability=how.durability, lock=lock)
+    engine = DurableEngine(directory, rules, stored, versions, maintenance, durability=how.durability, lock=lock)
     return Database(rules.rules, engine, rules)
 
 

@@ -30,19 +30,24 @@ LOCAL_STRATEGIES = ("counting", "elastic-paper")
 
 
 def open_on_spark(
-    program: Program, spark: Any, address: str | None, asked: Maintenance, how: Opening, *, auto: bool = False
+    program: Program, spark: Any, address: str | None, maintenance: Maintenance, how: Opening, *, auto: bool = False
 ) -> Database:
     """Opens a database on Spark; see `Program.open`. `address` is a path or an address such as `s3a://bucket/state`."""
     from tidelog.engine.spark.engine import SparkEngine
     from tidelog.engine.spark.session import require_pyspark
     from tidelog.engine.spark.storage.directory import StateDirectory
 
-    _refuse(asked)
+    _refuse(maintenance)
     check_durability(how.durability)
     _check_keep_epochs(how.keep_epochs)
     if address is None:
         engine = SparkEngine(
-            program.stages.rules, spark=spark, plans=how.plans, asked=asked, base=program._rule_set, auto=auto
+            program.stages.rules,
+            spark=spark,
+            plans=how.plans,
+            maintenance=maintenance,
+            base=program._rule_set,
+            auto=auto,
         )
         return Database(program.stages.rules, engine, program._rule_set)
     if not auto:
@@ -55,7 +60,7 @@ def open_on_spark(
     try:
         if directory.is_local:
             _convert_to_spark(program, directory.local_path, how, lock)
-        return _open(program, spark, directory, asked, how, lock, auto)
+        return _open(program, spark, directory, maintenance, how, lock, auto)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -80,7 +85,13 @@ def _stored_layer(directory: Any) -> Layer:
 
 
 def _open(
-    program: Program, spark: Any, directory: Any, asked: Maintenance, how: Opening, lock: WriterLock | None, auto: bool
+    program: Program,
+    spark: Any,
+    directory: Any,
+    maintenance: Maintenance,
+    how: Opening,
+    lock: WriterLock | None,
+    auto: bool,
 ) -> Database:
     from tidelog.database.storage.migrate_on_spark import migrate
     from tidelog.engine.spark.engine import Access, SparkEngine
@@ -116,7 +127,7 @@ def _open(
         how.plans,
         basis=basis,
         access=access,
-        asked=asked,
+        maintenance=maintenance,
         base=base,
         rules=rules,
         auto=auto,
@@ -170,16 +181,16 @@ def _check_keep_epochs(number: object) -> None:
         raise UsageError(f"`keep_epochs` is {number!r}; it must be a whole number", code=Code.BAD_LIMIT)
 
 
-def _refuse(asked: Maintenance) -> None:
-    if asked.threads is not None:
+def _refuse(maintenance: Maintenance) -> None:
+    if maintenance.threads is not None:
         raise UsageError(
             "the Spark engine takes no `threads`: a task of Spark has one thread",
             code=Code.NOT_YET,
             help="set the number of concurrent tasks in the session, for example with the master `local[4]`",
         )
-    if asked.strategy in LOCAL_STRATEGIES:
+    if maintenance.strategy in LOCAL_STRATEGIES:
         raise UsageError(
-            f"the strategy {asked.strategy!r} is for comparison, on the local engine only",
+            f"the strategy {maintenance.strategy!r} is for comparison, on the local engine only",
             code=Code.NOT_YET,
             help=f"on Spark there are {', '.join(repr(each) for each in STRATEGIES if each not in LOCAL_STRATEGIES)}",
         )

@@ -96,9 +96,9 @@ class SparkEngine:
     tasks must reach too; without it a local session gets a temporary one, removed by `close`. If there is a state in
     it, this engine continues from it: the caller ensures that it is of the same program, `basis`.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
-    tasks of a decomposed segment, by default the number that the session runs at a time. `asked` has the options of the
-    engines inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program` has.
-    With `auto`, strata run in this process where that is faster, and a session is made when it is first needed.
+    tasks of a decomposed segment, by default the number that the session runs at a time. `maintenance` has the options
+    of the engines inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program`
+    has. With `auto`, strata run in this process where that is faster, and a session is made when it is first needed.
 
     Raises MissingDependencyError without PySpark or Java, UsageError for an impossible path or plan, DataError for a
     state that is damaged.
@@ -116,14 +116,14 @@ class SparkEngine:
         *,
         basis: Basis | None = None,
         access: Access | None = None,
-        asked: Maintenance | None = None,
+        maintenance: Maintenance | None = None,
         base: RuleSet | None = None,
         rules: RuleSet | None = None,
         auto: bool = False,
     ) -> None:
         if not auto:
             session.require_pyspark()
-        self._asked = asked or Maintenance()
+        self._maintenance = maintenance or Maintenance()
         self._plans = dict(plans or {})
         self._base, self._rules = base, rules
         self._placement: Placement | None = None
@@ -147,7 +147,7 @@ class SparkEngine:
         self._state = Published(
             self._directory, keep_epochs=self._access.keep_epochs, reaches_disk=self._access.reaches_disk
         )
-        self._frames = Frames(Switch(self._asked.switch), StateCache(), self._asked.strategy)
+        self._frames = Frames(Switch(self._maintenance.switch), StateCache(), self._maintenance.strategy)
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
         self._queries: SparkQueries | None = None
         self._profiler = Profiler()
@@ -164,12 +164,12 @@ class SparkEngine:
         self.program = program
         self._written = split.written
         self._relations = without_keys(split.rules.relations)
-        self._context = TaskContext.of(split.rules, self._asked)
+        self._context = TaskContext.of(split.rules, self._maintenance)
         requested = {name: plan for name, plan in self._plans.items() if name in split.derived}
         self._chooser = self._new_chooser(requested)
 
     def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
-        is_circuit = self._asked.strategy == "circuit"
+        is_circuit = self._maintenance.strategy == "circuit"
         return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit)
 
     def open(self) -> Outcome:

@@ -140,10 +140,14 @@ class _Search:
                     if isinstance(each, ir.Condition | ir.Assign | ir.Unfold) and group.name in typed.variables(
                         each.expression
                     ):
-                        body[other] = replace(each, expression=self._asked(each.expression, atom, group.name, best))
+                        body[other] = replace(
+                            each, expression=self._with_best_value(each.expression, atom, group.name, best)
+                        )
         return replace(rule, body=tuple(body))
 
-    def _asked(self, expression: typed.Expression, atom: ir.Atom, group: str, best: ir.Variable) -> typed.Expression:
+    def _with_best_value(
+        self, expression: typed.Expression, atom: ir.Atom, group: str, best: ir.Variable
+    ) -> typed.Expression:
         """Returns the expression with a variable in the place of `min(group)` or `max(group)`."""
 
         def exchange(node: typed.Expression) -> typed.Expression:

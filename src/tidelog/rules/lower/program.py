@@ -109,10 +109,10 @@ class Lowering:
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
         flat = self.body(rule, rule.heads[0].relation)
-        asked = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
+        attributes = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
         for head in rule.heads:
             body, atom = flat.finish(head)
-            self._rules.append(ir.Rule(self._next_id(), atom, body, rule.span.text, rule.span, **asked))
+            self._rules.append(ir.Rule(self._next_id(), atom, body, rule.span.text, rule.span, **attributes))
 
     def body(self, rule: program.Rule, head: str) -> RuleLowering:
         """Returns the lowered body of a rule; hidden relations are named after `head`."""
@@ -265,8 +265,8 @@ class Lowering:
 
 def _functional(relation: program.Relation) -> int:
     """Returns the number of key columns of a relation declared as `functional`; 0 for others."""
-    asked = (each.value for each in relation.attributes if each.name == "functional")
-    return next((value for value in asked if isinstance(value, int)), 0)
+    attributes = (each.value for each in relation.attributes if each.name == "functional")
+    return next((value for value in attributes if isinstance(value, int)), 0)
 
 
 def refuse_locations(rules: Iterable[program.Rule]) -> None:

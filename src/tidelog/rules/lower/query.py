@@ -54,6 +54,6 @@ class _QueryLowering(Lowering):
         columns = tuple(Column(variable.name, variable.type) for variable in variables)
         answer = Relation(NAME, columns, Role.HIDDEN, rule.span)
         join = next((str(each.value) for each in rule.attributes if each.name == "join"), "")
-        asked = Rule(-1, Atom(NAME, variables, rule.span), flat.body, rule.span.text, rule.span, join)
+        query = Rule(-1, Atom(NAME, variables, rule.span), flat.body, rule.span.text, rule.span, join)
         hidden = {head.relation: Rule(-1, head, body, rule.span.text, span, join) for head, body, span in self._hidden}
-        return Query(asked, answer, hidden, {**self._relations, NAME: answer}, self.functions)
+        return Query(query, answer, hidden, {**self._relations, NAME: answer}, self.functions)

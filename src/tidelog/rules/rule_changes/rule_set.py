@@ -49,12 +49,12 @@ class Layer:
 
     def document(self) -> dict[str, Any]:
         """Returns the layer as JSON has it."""
-        texts = [[number, text, sorted(gone)] for number, (text, gone) in self.texts.items()]
+        texts = [[number, text, sorted(left_out)] for number, (text, left_out) in self.texts.items()]
         return {"removed": sorted(self.removed), "texts": texts, "count": self.count}
 
     @staticmethod
     def of_document(document: Mapping[str, Any]) -> Layer:
-        texts = {number: (text, frozenset(gone)) for number, text, gone in document["texts"]}
+        texts = {number: (text, frozenset(left_out)) for number, text, left_out in document["texts"]}
         return Layer(frozenset(document["removed"]), texts, document["count"])
 
 
@@ -102,25 +102,25 @@ class RuleSet:
         """Without the rules of a text. Raises ProgramError where one is not there."""
         checked = check_removed(parse(Source("<rules>", text)), self.typed)
         members = dict(self._members)
-        gone: list[_Member] = []
+        removed: list[_Member] = []
         wrong = []
         for each in checked:
             key = deeply(rule_key, each.rule)
             found = members.pop(key, None)
             if found is not None:
-                gone.append(found)
+                removed.append(found)
             elif key not in self._members:
                 wrong.append(each)
         if wrong:
             raise ProgramError(tuple(self._not_there(each) for each in wrong))
-        return self._without(gone, members) if gone else self
+        return self._without(removed, members) if removed else self
 
     def with_layer(self, layer: Layer) -> RuleSet:
         """Returns the base with a layer on it."""
-        gone = [each for each in self._members.values() if each.text == _BASE and each.place in layer.removed]
-        removed = {each.place for each in gone}
+        leaving = [each for each in self._members.values() if each.text == _BASE and each.place in layer.removed]
+        removed = {each.place for each in leaving}
         members = {key: each for key, each in self._members.items() if each.place not in removed}
-        changed = self._without(gone, members) if gone else self
+        changed = self._without(leaving, members) if leaving else self
         for number, (text, left_out) in layer.texts.items():
             changed = changed._added(number, text, left_out)
         return replace(changed, layer=layer)
@@ -160,17 +160,17 @@ class RuleSet:
         for (key, each), flat in zip(new.items(), ids, strict=True):
             members[key] = _Member(number, each.place, each.rule, each.tree, flat)
         kept = {each.place for each in new.values()}
-        gone = left_out | {each.place for each in checked if each.place not in kept}
-        texts = {**self.layer.texts, number: (text, gone)}
+        without = left_out | {each.place for each in checked if each.place not in kept}
+        texts = {**self.layer.texts, number: (text, without)}
         layer = replace(self.layer, texts=texts, count=max(number, self.layer.count))
         return replace(self, typed=group_warnings(typed, rules), rules=rules, layer=layer, _found=members)
 
-    def _without(self, gone: Sequence[_Member], members: Mapping[RuleKey, _Member]) -> RuleSet:
-        typed = _with_rules(self.typed, members.values(), (), [each.tree for each in gone])
-        rules, _ = relower(self.rules, typed, self.options, {}, {id_ for each in gone for id_ in each.ids})
+    def _without(self, leaving: Sequence[_Member], members: Mapping[RuleKey, _Member]) -> RuleSet:
+        typed = _with_rules(self.typed, members.values(), (), [each.tree for each in leaving])
+        rules, _ = relower(self.rules, typed, self.options, {}, {id_ for each in leaving for id_ in each.ids})
         removed = set(self.layer.removed)
         texts = dict(self.layer.texts)
-        for each in gone:
+        for each in leaving:
             if each.text == _BASE:
                 removed.add(each.place)
             else:

@@ -30,7 +30,7 @@ RULE = "Reach(x, z) :- Reach(x, y), Edge(y, z)"
 def opened(text: str, spark: Any, path: Path, plan: str, **limits: Any) -> Iterator[tidelog.Database]:
     relation = "Count" if text is ENDLESS else "Reach"
     asked = Maintenance(limits=Limits(**limits))
-    with open_on_spark(text, spark, path=str(path), plans={relation: plan}, asked=asked) as database:
+    with open_on_spark(text, spark, path=str(path), plans={relation: plan}, maintenance=asked) as database:
         yield database
 
 

@@ -54,7 +54,7 @@ def when_a_task_begins(folder: Path, action: Callable[[], object]) -> threading.
 
 def test_a_cancelled_epoch_is_undone_and_the_next_one_goes_on(spark: Any, tmp_path: Path) -> None:
     in_time = Maintenance(limits=Limits(deadline=600))
-    with open_on_spark(ENDLESS, spark, path=str(tmp_path), asked=in_time) as database:
+    with open_on_spark(ENDLESS, spark, path=str(tmp_path), maintenance=in_time) as database:
         assert not database.cancel(), "no epoch runs"
         canceller = when_a_task_begins(tmp_path / "epoch-1", database.cancel)
         with pytest.raises(tidelog.EvaluationError, match="cancelled") as caught:
