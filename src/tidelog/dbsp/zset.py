@@ -31,7 +31,7 @@ class ZSet:
     ZSet({('a',): 2})
     """
 
-    __slots__ = ("_marks", "weights", "words")
+    __slots__ = ("weights", "words")
     words: Words
     weights: Words
 
@@ -56,7 +56,7 @@ class ZSet:
         return made
 
     def _set(self, words: Words, weights: Words) -> None:
-        self._marks, self.words, self.weights = consolidate(hash_rows(words), words, weights)
+        _, self.words, self.weights = consolidate(hash_rows(words), words, weights)
 
     # The group
 

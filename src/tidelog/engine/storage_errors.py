@@ -12,22 +12,17 @@ Place = Path | str
 """A directory, or an address such as `s3://bucket/state`."""
 
 
-def damaged(place: Place, what: str) -> DataError:
+def damaged(
+    place: Place, what: str, help: str = "restore the directory from a copy; nothing in it has been changed"
+) -> DataError:
     """Makes the error for files that have changed since they were written; `what` says how."""
-    return DataError(
-        f"the database {place} is damaged: {what}",
-        code=Code.DAMAGED_DATABASE,
-        help="restore the directory from a copy; nothing in it has been changed",
-    )
+    return DataError(f"the database {place} is damaged: {what}", code=Code.DAMAGED_DATABASE, help=help)
 
 
 def missing_file(place: Place, name: str) -> DataError:
     """Makes the error for a missing file of the state: somebody removed it, or the writer did, epochs ago."""
-    return DataError(
-        f"the database {place} is damaged: its file {name} is not there",
-        code=Code.DAMAGED_DATABASE,
-        help="if another process writes to it, `refresh()` first; otherwise restore the directory from a copy",
-    )
+    help = "if another process writes to it, `refresh()` first; otherwise restore the directory from a copy"
+    return damaged(place, f"its file {name} is not there", help)
 
 
 def not_a_database(place: Place, what: str, help: str | None = None) -> UsageError:

@@ -11,15 +11,15 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pyarrow.csv
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Dataset
-from tidelog.bench.measure import PROGRAMS, Case, Outcome
+from tidelog.bench.measure import PROGRAMS, Case, Outcome, timed
 
 PEERS = ("souffle", "duckdb")
 
@@ -94,14 +94,11 @@ def _souffle(program: str, data: Dataset, times: int) -> PeerRun | None:
         for name, table in data.tables.items():
             pyarrow.csv.write_csv(table, Path(folder, f"{name}.facts"), options)
         subprocess.run(["souffle", "-o", "program", source], cwd=folder, check=True, capture_output=True)
-        seconds, printed = [], ""
-        for _ in range(times):
-            started = perf_counter()
-            done = subprocess.run(["./program", "-F", "."], cwd=folder, check=True, capture_output=True, text=True)
-            seconds.append(perf_counter() - started)
-            printed = done.stdout
-    rows = {name: int(count) for name, count in (line.split() for line in printed.splitlines() if line.strip())}
-    return PeerRun(tuple(seconds), rows)
+        run = partial(subprocess.run, ["./program", "-F", "."], cwd=folder, check=True, capture_output=True, text=True)
+        runs = [timed(run) for _ in range(times)]
+    lines = runs[-1][1].stdout.splitlines()
+    rows = {name: int(count) for name, count in (line.split() for line in lines if line.strip())}
+    return PeerRun(tuple(seconds for seconds, _ in runs), rows)
 
 
 def _duckdb(program: str, data: Dataset, times: int) -> PeerRun | None:
@@ -114,9 +111,9 @@ def _duckdb(program: str, data: Dataset, times: int) -> PeerRun | None:
     connection.execute("CREATE TABLE edge AS SELECT * FROM given")
     seconds, rows = [], 0
     for _ in range(times):
-        started = perf_counter()
-        rows = connection.execute(query).fetchone()[0]
-        seconds.append(perf_counter() - started)
+        taken, found = timed(lambda: connection.execute(query).fetchone())
+        seconds.append(taken)
+        rows = found[0]
         if counting is not None:
             rows = connection.execute(counting).fetchone()[0]
     connection.close()

@@ -93,7 +93,7 @@ class RankedUpdate:
         if not self._retract(meter):
             return False
         # A dead row may still have instances, and return; other new instances need an inserted row.
-        return self.insert(meter) if self.dead or self.rule_delta.added or self._has_events(deleted=False) else True
+        return self._insert(meter) if self.dead or self.rule_delta.added or self._has_events(deleted=False) else True
 
     def drop(self) -> None:
         """Drops the overlay."""
@@ -168,31 +168,28 @@ class RankedUpdate:
 
     # INSERT
 
-    def insert(self, meter: Meter, wave: int = 0, batch: int = 0) -> bool:
-        """Finds the new instances, beginning at `wave` with `batch` rows in it (0: the rows inserted below)."""
+    def _insert(self, meter: Meter) -> bool:
+        """Finds the new instances."""
         meter.begin()
-        first, begun, goes_on, inserted = wave, self.born, True, batch
+        removed, added = self.rule_delta.removed, self.rule_delta.added
         # Without a change below, dead rows may return all the same.
-        batch = batch or self._changed_below() + len(self.rule_delta.removed) + len(self.rule_delta.added)
+        wave, batch, inserted, goes_on = 0, self._changed_below() + len(removed) + len(added), 0, True
         while batch and goes_on:
-            rules, entire = (
-                (self.stratum.rules, ()) if wave else (self.rule_delta.unchanged(self.stratum), self.rule_delta.added)
-            )
+            rules, entire = (self.stratum.rules, ()) if wave else (self.rule_delta.unchanged(self.stratum), added)
             self.expected = max(self.expected, batch, self.rows if entire else 0)
             found = self.finder.met(_InsertWave(self, wave, batch), rules, entire)
-            top = self.top
-            waiting, met = self._take(self._born_by(found, wave, top), wave, IN)
+            waiting, met = self._take(self._born_by(found, wave), wave, IN)
             self.born += met
             inserted += waiting
             check_rows(self.watch, self.stratum, self.rows - self.dead + inserted)
             wave += 1
             batch = waiting if self.stratum.recursive else 0
-            goes_on = meter.goes_on(self._progress(self.born - begun, wave - first, batch, waiting))
-        self.waves += wave - first
-        meter.end(self.born - begun + (wave - first) * WAVE_WORK)
+            goes_on = meter.goes_on(self._progress(self.born, wave, batch, waiting))
+        self.waves += wave
+        meter.end(self.born + wave * WAVE_WORK)
         return goes_on
 
-    def _born_by(self, found: Any, wave: int, top: int) -> Any:
+    def _born_by(self, found: Any, wave: int) -> Any:
         rows = self._records(self._counted(found), wave)
         if self.overlay is not None:
             before = self.overlay.withColumn(MET, long(0)).withColumn("tag", long(0))
@@ -201,7 +198,7 @@ class RankedUpdate:
             rows = both.groupBy(*self.packed.keys).agg(*last)
         if wave == 0:
             returns = _is(DEAD) & ~_is(IN) & (f.col(TOTAL) > 0)
-            new = {RANK: long(top + 1), COUNT: f.col(TOTAL), IN: long(1)}
+            new = {RANK: long(self.top + 1), COUNT: f.col(TOTAL), IN: long(1)}
             kept = [name for name in OVERLAY if name not in new]
             changed = [f.when(returns, value).otherwise(f.col(name)).alias(name) for name, value in new.items()]
             rows = rows.select(*self.packed.keys, *kept, *changed)

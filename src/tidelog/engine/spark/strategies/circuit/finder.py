@@ -26,7 +26,7 @@ from tidelog.engine.spark.plans.frames.packed_rows import MEMBER, PackedRows
 from tidelog.engine.spark.plans.frames.relation_versions import RelationVersions
 from tidelog.engine.spark.storage.scan import union
 from tidelog.engine.spark.strategies.circuit.python_step import run_steps
-from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk
+from tidelog.engine.spark.strategies.circuit.rule_rows import UNIT, Kind, Row, RuleRows, Side, Walk, names_of
 from tidelog.engine.spark.strategies.circuit.words import Words, facts_inside, facts_of, heads_inside, types_of
 from tidelog.rules.ir import Relation, Rule, Stratum
 
@@ -98,8 +98,8 @@ class Circuit:
 
     def _taken_on(self, rewrites: Any, rows: RuleRows, table: Any, depth: int, reading: Reading) -> Any:
         """Takes rewrites (None: the root) through one more literal."""
-        keys, word = [f"k{i}" for i in range(rows.keys)], self._words.type
-        slots = [f"s{i}" for i in range(rows.slots)]
+        keys, word = names_of("k", rows.keys), self._words.type
+        slots = names_of("s", rows.slots)
         left = self._gatekept(rewrites, rows, table, depth)
         others = [name for name in left.columns if name not in ("number", *keys)]
         if rows.has(depth, Kind.ANTI):
@@ -137,11 +137,11 @@ class Circuit:
     def _gatekept(self, rewrites: Any, rows: RuleRows, table: Any, depth: int) -> Any:
         """Returns each rewrite with every direction that leads on from its prefix, and the key of its facts."""
         ways = table.filter(f"row = {int(Row.DIRECTION)} and depth = {depth}")
-        slots = [f"s{i}" for i in range(rows.slots)]
-        named = ["kind", "target", "number", *(f"b{i}" for i in range(rows.slots))]
+        slots = names_of("s", rows.slots)
+        named = ["kind", "target", "number", *names_of("b", rows.slots)]
         if rewrites is None:
             nothing = [f"cast(null as {self._words.type}) as {slot}" for slot in slots]
-            return ways.selectExpr(*named, *(f"k{i}" for i in range(rows.keys)), "0L as level", *nothing)
+            return ways.selectExpr(*named, *names_of("k", rows.keys), "0L as level", *nothing)
         met = rewrites.join(ways.withColumnRenamed("origin", "prefix").hint("broadcast"), "prefix")
         return met.selectExpr(*named, "level", *slots, *_picked(rows.slots, rows.keys, "k"))
 
@@ -162,17 +162,13 @@ class Circuit:
         """Returns each fact under every order that reads it at a depth: order, key, rank and words."""
         fact, filler = _array("w", rows.columns), f"cast({self._words.filler!r} as {self._words.type})"
         orders = table.filter(f"row = {int(Row.ORDER)} and depth = {depth} and kind = {int(kind)}")
-        wanted = [
-            name
-            for letter, count in (("y", rows.keys), ("x", rows.pairs), ("z", rows.pairs))
-            for name in _names(letter, count)
-        ]
+        wanted = [*names_of("y", rows.keys), *names_of("x", rows.pairs), *names_of("z", rows.pairs)]
         orders = orders.select("code", "number", "side", *wanted)
         facts = self._facts(rows, rows.reads(depth, kind), reading)
         equal = [f"coalesce(get({fact}, x{i}) = get({fact}, z{i}), true)" for i in range(rows.pairs)]
         met = facts.join(orders.hint("broadcast"), "code").filter(" and ".join(["sides & side != 0", *equal]))
         keys = [f"coalesce(get({fact}, y{i}), {filler}) as k{i}" for i in range(rows.keys)]
-        return met.selectExpr("number", *keys, "rank", *_names("w", rows.columns))
+        return met.selectExpr("number", *keys, "rank", *names_of("w", rows.columns))
 
     def _facts(self, rows: RuleRows, reads: set[tuple[str, bool, Side]], reading: Reading) -> Any:
         """Returns the rows that are read, each with its code and the version that it is of."""
@@ -230,7 +226,7 @@ class Circuit:
         return self._spark.range(UNITS).selectExpr(f"{UNIT} as number", *keys, *self._no_fact(rows))
 
     def _no_fact(self, rows: RuleRows) -> list[str]:
-        return ["0L as rank", *(f"cast(null as {self._words.type}) as {name}" for name in _names("w", rows.columns))]
+        return ["0L as rank", *(f"cast(null as {self._words.type}) as {name}" for name in names_of("w", rows.columns))]
 
     # Sizes
 
@@ -256,12 +252,8 @@ class Circuit:
         return facts.hint("broadcast") if is_few else facts
 
 
-def _names(letter: str, count: int) -> list[str]:
-    return [f"{letter}{i}" for i in range(count)]
-
-
 def _array(letter: str, count: int) -> str:
-    return f"array({', '.join(_names(letter, count))})"
+    return f"array({', '.join(names_of(letter, count))})"
 
 
 def _picked(slots: int, count: int, name: str) -> list[str]:

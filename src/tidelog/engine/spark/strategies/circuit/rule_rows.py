@@ -166,16 +166,12 @@ class RuleRows:
     def table(self) -> pa.Table:
         """Returns all rows."""
         numbers = ("row", "depth", "kind", "origin", "target", "number", "code", "side")
-        names = {
-            "y": [f"y{i}" for i in range(self.terms)],
-            "k": [f"k{i}" for i in range(self.terms)],
-            "b": [f"b{i}" for i in range(self.slots)],
-            "x": [f"x{i}" for i in range(self.pairs)],
-            "z": [f"z{i}" for i in range(self.pairs)],
-        }
-        blank = {name: None for group in names.values() for name in group} | dict.fromkeys(numbers, 0)
-        rows = [blank | dict.fromkeys(names["k"], self._words.filler) | row for row in self._rows()]
-        types = dict.fromkeys(names["k"], self._words.arrow_type)
+        counts = {"y": self.terms, "k": self.terms, "b": self.slots, "x": self.pairs, "z": self.pairs}
+        names = [name for letter, count in counts.items() for name in names_of(letter, count)]
+        keys = names_of("k", self.terms)
+        blank = dict.fromkeys(names) | dict.fromkeys(numbers, 0)
+        rows = [blank | dict.fromkeys(keys, self._words.filler) | row for row in self._rows()]
+        types = dict.fromkeys(keys, self._words.arrow_type)
         schema = pa.schema([(name, types.get(name, pa.int32())) for name in blank])
         return pa.Table.from_pylist(rows, schema=schema)
 
@@ -246,6 +242,11 @@ class RuleRows:
     def _word(self, value: Any, type_: Type) -> Any:
         (word,) = self._words.of_values([value], type_)
         return word
+
+
+def names_of(letter: str, count: int) -> list[str]:
+    """Returns the names of so many columns of one kind."""
+    return [f"{letter}{i}" for i in range(count)]
 
 
 def _sources(sources: Sequence[Slot | Word]) -> dict[str, Any]:
