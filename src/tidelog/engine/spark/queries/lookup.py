@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +38,7 @@ def lookup(
         bucket = bucket_of_constant(pivot, len(stored.buckets), definitions)
         cut = Cut(stored.column, len(stored.buckets), bucket)
     wanted = [may_have(relation, column, value, definitions) for column, value in values.items()]
-    where = reduce(lambda left, right: left & right, wanted) if wanted else None
+    where = reduce(and_, wanted) if wanted else None
     found = read_rows(directory, relation, stored, cut, where=where)
     for column, value in values.items():
         if _is_nan(value):

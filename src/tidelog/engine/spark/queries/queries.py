@@ -15,9 +15,10 @@ derivations is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -77,7 +78,7 @@ class SparkQueries:
         self._kept: tuple[frozenset[str], LocalEngine] | None = None
 
     def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
-        engine = self._holding(self._below([relation]), self._same_pivot(relation, row))
+        engine = self._holding(self._read_from(relation, lambda _: True), self._same_pivot(relation, row))
         proof = engine.queries().explain(relation, row, shortest=shortest)
         return None if proof is None else self._with_known_numbers(proof)
 
@@ -103,26 +104,18 @@ class SparkQueries:
 
     # The rows that a query needs
 
-    def _below(self, relations: Iterable[str]) -> frozenset[str]:
-        """Returns the relations and all relations below them."""
-        found: set[str] = set()
-        pending = list(relations)
-        while pending:
-            name = pending.pop()
-            if name not in found:
-                found.add(name)
-                pending.extend(self._reads(name))
-        return frozenset(found)
-
     def _mentioned(self, relation: str) -> frozenset[str]:
         """Returns the relation and those that its rules mention, directly or through hidden relations."""
-        found = {relation, *self._reads(relation)}
-        pending = [name for name in found if "#" in name and name != relation]
+        return self._read_from(relation, lambda name: "#" in name)
+
+    def _read_from(self, relation: str, goes_on: Callable[[str], bool]) -> frozenset[str]:
+        """Returns the relation, those that its rules read, and so on below each of them for which `goes_on` is true."""
+        found, pending = {relation}, [relation]
         while pending:
             for name in self._reads(pending.pop()):
                 if name not in found:
                     found.add(name)
-                    pending += [name] if "#" in name else []
+                    pending += [name] if goes_on(name) else []
         return frozenset(found)
 
     def _reads(self, relation: str) -> list[str]:
@@ -151,8 +144,8 @@ class SparkQueries:
                 constants = [(i, term.value) for i, term in enumerate(atom.terms) if isinstance(term, Constant)]
                 if not constants:
                     return None
-                wanted.append(reduce(_and, (self._equal(relation, i, value) for i, value in constants)))
-        return reduce(_or, wanted)
+                wanted.append(reduce(and_, (self._equal(relation, i, value) for i, value in constants)))
+        return reduce(or_, wanted)
 
     def _equal(self, relation: str, column: int, value: Any) -> pc.Expression:
         return may_have(self._program.relations[relation], column, value, self._program.functions.definitions)
@@ -212,14 +205,6 @@ class SparkQueries:
         known = self._source.is_counted
         rows = (each if known(each.relation) else replace(each, derivations=None) for each in proof.rows)
         return replace(proof, rows=tuple(rows))
-
-
-def _and(left: pc.Expression, right: pc.Expression) -> pc.Expression:
-    return left & right
-
-
-def _or(left: pc.Expression, right: pc.Expression) -> pc.Expression:
-    return left | right
 
 
 def _too_large(relation: str, rows: int) -> UsageError:
