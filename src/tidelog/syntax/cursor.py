@@ -113,7 +113,7 @@ class Cursor:
 
     def name(self, what: str, kind: Kind) -> ast.Name:
         """Takes a name of the kind (UPPER or LOWER), or fails saying what it would have been."""
-        token = self.token
+        token = self.tokens[self.index]
         if token.kind is kind:
             self.index += 1
             return ast.Name(token.text, span=self.span(token))
@@ -121,7 +121,7 @@ class Cursor:
 
     def word(self, what: str) -> ast.Name:
         """Takes a name of either kind."""
-        token = self.token
+        token = self.tokens[self.index]
         if token.kind is Kind.UPPER or token.kind is Kind.LOWER:
             self.index += 1
             return ast.Name(token.text, span=self.span(token))
@@ -129,7 +129,7 @@ class Cursor:
 
     def scoped(self, what: str, kind: Kind | None = None) -> ast.Name:
         """Takes a name with any number of modules in front, `a::b::C`; the kind is that of its last word."""
-        first = self.token
+        first = self.tokens[self.index]
         if self.peek().text != "::":
             return self.word(what) if kind is None else self.name(what, kind)
         words: list[str] = []

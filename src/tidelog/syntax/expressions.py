@@ -55,7 +55,7 @@ def value(cursor: Cursor) -> ast.Expression:
 
 def assignment(cursor: Cursor) -> ast.Expression:
     """Takes an expression inside another one."""
-    token = cursor.token
+    token = cursor.tokens[cursor.index]
     if token.kind is Kind.LOWER and cursor.tokens[cursor.index + 1].text in (",", ")"):
         cursor.index += 1
         return ast.Variable(token.text, span=Span(cursor.source, token.start, token.end))

@@ -18,7 +18,7 @@ from tidelog.syntax.types import type_
 
 def pattern(cursor: Cursor) -> ast.Expression:
     """Takes a pattern."""
-    first = cursor.token
+    first = cursor.tokens[cursor.index]
     found = _term(cursor)
     while cursor.accept(":"):
         annotation = type_(cursor)
@@ -27,7 +27,7 @@ def pattern(cursor: Cursor) -> ast.Expression:
 
 
 def _term(cursor: Cursor) -> ast.Expression:
-    token = cursor.token
+    token = cursor.tokens[cursor.index]
     match token.kind:
         case Kind.LOWER | Kind.UPPER:
             if token.kind is Kind.UPPER or cursor.peek().text == "::":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class Kind(IntEnum):
     """What a token is. Keywords and operators are told apart by their text."""
 
     LOWER = auto()  # a name with a small first letter or `_`: variables, columns, functions, types

@@ -19,7 +19,7 @@ PLAIN = frozenset((*(f"{sign}{width}" for sign in "us" for width in (8, 16, 32, 
 
 def type_(cursor: Cursor) -> ast.Type:
     """Takes a type."""
-    token = cursor.token
+    token = cursor.tokens[cursor.index]
     if token.kind is Kind.LOWER or token.kind is Kind.UPPER:
         name = cursor.scoped("a type")
         if not cursor.at("<"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidelog.check.inference.drafts import (
     BROKEN,
@@ -161,8 +162,7 @@ def function_value(at: Inference, node: ast.Expression, name: str, wanted: Draft
 # One function among several
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Called:
+class _Called(NamedTuple):
     """A call of a function by its name, which stands at the span."""
 
     node: ast.Expression

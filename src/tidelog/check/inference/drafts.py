@@ -119,9 +119,9 @@ def current_flag(flag: bool | Flag) -> bool | Flag:
 
 def shape(draft: Draft | None) -> Shape | None:
     """Returns the draft, as it is known now, as a Shape, if it is a compound type."""
-    match draft if draft is None else current(draft):
-        case Shape() as found:
-            return found
+    match draft:
+        case Shape():
+            return draft
         case NamedType(name, arguments):
             return Shape(name, arguments)
         case TupleType(items):
@@ -129,6 +129,8 @@ def shape(draft: Draft | None) -> Shape | None:
         case FunctionType(parameters, result):
             parts = (*(type_ for type_, _ in parameters), result)
             return Shape(FUNCTION, parts, tuple(mutable for _, mutable in parameters))
+        case Unknown() if draft.link is not None:
+            return shape(current(draft))
         case _:
             return None
 

@@ -13,6 +13,14 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 
+# For each kind of names: what is reported where there is no such name, and the names of that kind.
+_KINDS: dict[str, tuple[Code, str, Callable[[Module], Iterable[str]]]] = {
+    "type": (Code.UNKNOWN_TYPE, "no such type", lambda module: module.types),
+    "constructor": (Code.UNKNOWN_CONSTRUCTOR, "not declared", lambda module: module.constructors),
+    "relation": (Code.UNKNOWN_RELATION, "not declared", lambda module: module.relations),
+    "transformer": (Code.UNKNOWN_TRANSFORMER, "not declared", lambda module: module.transformers),
+    "function": (Code.UNKNOWN_FUNCTION, "not declared", lambda module: module.functions),
+}
 _MOST_HINTS = 50
 
 # Words that begin like a constructor, or are written like one elsewhere.
@@ -59,27 +67,20 @@ class Names:
         self._diagnostics = diagnostics
 
     def type(self, name: str, span: Span, built_in: Iterable[str]) -> TypeEntry | None:
-        found = self.module.find_types(name)
-        known = chain(built_in, self._all(name, lambda module: module.types))
-        return self._one(found, name, span, "type", Code.UNKNOWN_TYPE, "no such type", known)
+        return self._one(self.module.find_types(name), name, span, "type", built_in)
 
     def constructor(self, name: str, span: Span, *, is_bare: bool = False) -> ConstructorEntry | None:
         """Returns the constructor; one without arguments may have been meant for a variable."""
         found = self.module.find_constructors(name)
-        known = chain(_WORDS, self._all(name, lambda module: module.constructors))
         variable = f"a variable begins with a small letter: `{name[0].lower()}{name[1:]}`"
         otherwise = variable if is_bare and "::" not in name else None
-        return self._one(found, name, span, "constructor", Code.UNKNOWN_CONSTRUCTOR, "not declared", known, otherwise)
+        return self._one(found, name, span, "constructor", _WORDS, otherwise)
 
     def relation(self, name: str, span: Span) -> RelationEntry | None:
-        found = self.module.find_relations(name)
-        known = self._all(name, lambda module: module.relations)
-        return self._one(found, name, span, "relation", Code.UNKNOWN_RELATION, "not declared", known)
+        return self._one(self.module.find_relations(name), name, span, "relation")
 
     def transformer(self, name: str, span: Span) -> TransformerEntry | None:
-        found = self.module.find_transformers(name)
-        known = self._all(name, lambda module: module.transformers)
-        return self._one(found, name, span, "transformer", Code.UNKNOWN_TRANSFORMER, "not declared", known)
+        return self._one(self.module.find_transformers(name), name, span, "transformer")
 
     def unknown_function(self, name: str, span: Span, others: Iterable[str] = (), first: str | None = None) -> None:
         """Reports a function that does not exist; `others` are names of another kind that may have been meant.
@@ -87,10 +88,9 @@ class Names:
         `first` is the type of its first argument, if that is known.
         """
         if self._knows_module(name, span):
-            relations = self._all(name, lambda module: module.relations)
-            known = [*others, "group_by", *relations, *self._all(name, lambda module: module.functions)]
+            known = (*others, "group_by", *self._all(name, "relation"), *self._all(name, "function"))
             help = import_for(name, first, self.module.prefixes()) if first else None
-            self._report_unknown(name, span, "function", Code.UNKNOWN_FUNCTION, "not declared", known, help)
+            self._report_unknown(name, span, "function", known, help)
 
     def _one(
         self,
@@ -98,18 +98,17 @@ class Names:
         name: str,
         span: Span,
         what: str,
-        code: Code,
-        label: str,
-        known: Iterable[str],
+        others: Iterable[str] = (),
         otherwise: str | None = None,
     ) -> _Entry | None:
-        """Returns the entry if exactly one was found, else reports; `otherwise` is the help where no known name is
-        near."""
+        """Returns the entry if exactly one was found, else reports; `others` may also have been meant, and `otherwise`
+        is the help where no known name is near."""
         if len(found) == 1:
             return found[0]
         if not found:
             if self._knows_module(name, span):
-                self._report_unknown(name, span, what, code, label, known, otherwise=otherwise)
+                known = chain(others, self._all(name, what))
+                self._report_unknown(name, span, what, known, otherwise=otherwise)
             return None
         self._diagnostics.append(
             diagnostic(
@@ -143,8 +142,6 @@ class Names:
         name: str,
         span: Span,
         what: str,
-        code: Code,
-        label: str,
         known: Iterable[str],
         help: str | None = None,
         otherwise: str | None = None,
@@ -156,16 +153,17 @@ class Names:
             help = _foreign_type(last) or help
         if help is None and not prefix:
             help = import_of(what, last, self.module.prefixes())
-        help = help or otherwise
-        self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help))
+        code, label, _ = _KINDS[what]
+        self._diagnostics.append(diagnostic(code, f"unknown {what} `{name}`", span, label, help=help or otherwise))
 
     def suggested(self, name: str, known: Iterable[str]) -> str | None:
         """Returns the known name that was probably meant, unless so much is wrong that nobody reads hints."""
         # Each costs a look at every name there is.
         return suggest(name, known) if len(self._diagnostics) < _MOST_HINTS else None
 
-    def _all(self, name: str, table: Callable[[Module], Iterable[str]]) -> Iterable[str]:
-        prefix = name.rpartition("::")[0]
+    def _all(self, name: str, what: str) -> Iterable[str]:
+        """Returns all names of a kind that could stand in the place of this one."""
+        prefix, table = name.rpartition("::")[0], _KINDS[what][2]
         return (each for place in self.module.places(prefix) for each in table(place))
 
 

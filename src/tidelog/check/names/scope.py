@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeVar
 
 from tidelog.check.program import Attribute, Constructor, Parameter, TypeDefinition
@@ -194,16 +195,16 @@ class Module:
         return {alias or module.name for module, alias in self.imports}
 
     def find_types(self, name: str) -> list[TypeEntry]:
-        return self._find(name, lambda module: module.types)
+        return self._find(name, _TYPES)
 
     def find_constructors(self, name: str) -> list[ConstructorEntry]:
-        return self._find(name, lambda module: module.constructors)
+        return self._find(name, _CONSTRUCTORS)
 
     def find_relations(self, name: str) -> list[RelationEntry]:
-        return self._find(name, lambda module: module.relations)
+        return self._find(name, _RELATIONS)
 
     def find_transformers(self, name: str) -> list[TransformerEntry]:
-        return self._find(name, lambda module: module.transformers)
+        return self._find(name, _TRANSFORMERS)
 
     def find_functions(self, name: str) -> list[FunctionEntry]:
         """Returns all functions of that name that are visible here, those of the module itself first."""
@@ -222,6 +223,13 @@ class Module:
             if entry is not None and entry not in found:
                 found.append(entry)
         return found
+
+
+# The tables of a module by what they hold; a lookup goes through those of all visible modules.
+_TYPES: Callable[[Module], dict[str, TypeEntry]] = attrgetter("types")
+_CONSTRUCTORS: Callable[[Module], dict[str, ConstructorEntry]] = attrgetter("constructors")
+_RELATIONS: Callable[[Module], dict[str, RelationEntry]] = attrgetter("relations")
+_TRANSFORMERS: Callable[[Module], dict[str, TransformerEntry]] = attrgetter("transformers")
 
 
 @dataclass(slots=True)

@@ -4,49 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from functools import cache
+from typing import Any, get_args
 
 from tidelog.check.typed import nodes as n
 from tidelog.check.typed.nodes import Expression
 from tidelog.check.typed.patterns import AsPattern, BindPattern, ConstructPattern, Pattern, TuplePattern
 
+_EXPRESSIONS = frozenset(get_args(Expression))
+_NO_CHILDREN = ("type", "span", "captured")
+_PLAIN = ("Value", "int", "str", "tuple[Type, ...]")
 
-def children(expression: Expression) -> tuple[Expression, ...]:
+
+def children(expression: Expression) -> list[Expression]:
     """Returns the direct sub-expressions, in the order of evaluation; the body of a closure is one of them."""
-    match expression:
-        case n.Var() | n.Lit() | n.FunctionValue() | n.Break() | n.Continue():
-            return ()
-        case (
-            n.Unary(operand=operand)
-            | n.Cast(operand=operand)
-            | n.ToString(operand=operand)
-            | n.Deref(operand=operand)
-            | n.MakeRef(operand=operand)
-            | n.Field(operand=operand)
-            | n.TupleItem(operand=operand)
-            | n.Try(operand=operand)
-        ):
-            return (operand,)
-        case n.Binary(left=left, right=right):
-            return (left, right)
-        case n.IfElse(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
-        case n.Call(arguments=below) | n.Construct(arguments=below) | n.MakeTuple(items=below) | n.MakeVec(items=below):
-            return below
-        case n.CallValue(function=function, arguments=arguments):
-            return (function, *arguments)
-        case n.MakeMap(entries=entries):
-            return tuple(side for entry in entries for side in entry)
-        case n.Match(subject=subject, arms=arms):
-            return (subject, *(arm.body for arm in arms))
-        case n.Block(expressions=expressions):
-            return expressions
-        case n.Declare(value=value) | n.SetPlace(value=value) | n.Return(value=value):
-            return (value,)
-        case n.For(iterable=iterable, body=body):
-            return (iterable, body)
-        case n.Closure(body=body):
-            return (body,)
+    found: list[Any] = []
+    kind: type = type(expression)
+    for name in _fields(kind):
+        value = getattr(expression, name)
+        for each in value if type(value) is tuple else (value,):
+            if type(each) in _EXPRESSIONS:
+                found.append(each)
+            elif type(each) is n.Arm:
+                found.append(each.body)
+            elif type(each) is tuple:  # the key and the value of an entry
+                found += each
+    return found
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Returns the fields of a kind of nodes that may hold children, in their order: that of evaluation."""
+    return tuple(each.name for each in fields(kind) if each.name not in _NO_CHILDREN and each.type not in _PLAIN)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

@@ -10,17 +10,26 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, get_args
 
-from tidelog.syntax.ast.expressions import Expression, Slice
+from tidelog.syntax.ast.expressions import Argument, Expression, MapEntry, MatchArm, Slice
 from tidelog.syntax.ast.nodes import Node
 
 _EXPRESSIONS = frozenset(get_args(Expression))
+_AROUND = frozenset((Argument, MapEntry, MatchArm))  # nodes of an expression that are none, and hold some
+_NO_NODES = ("span", "spelling")
+_PLAIN = ("bool", "float", "int", "int | None", "str")
 
 
 def children(node: Node) -> list[Expression]:
     """Returns the nearest expressions below a node, in the order of the text."""
     found: list[Any] = []
-    for each in below(node):
-        found += (each,) if type(each) in _EXPRESSIONS else children(each)
+    kind: type = type(node)
+    for name in _fields(kind):
+        value = getattr(node, name)
+        for each in value if type(value) is tuple else (value,):
+            if type(each) in _EXPRESSIONS:
+                found.append(each)
+            elif type(each) in _AROUND:
+                found += children(each)
     return found
 
 
@@ -50,10 +59,10 @@ def below(node: Node) -> list[Node]:
     kind: type = type(node)
     for name in _fields(kind):
         value = getattr(node, name)
-        if isinstance(value, Node):
+        if isinstance(value, tuple):
+            found += [each for each in value if isinstance(each, Node)]
+        elif isinstance(value, Node):
             found.append(value)
-        elif isinstance(value, tuple):
-            found.extend(each for each in value if isinstance(each, Node))
     return found
 
 
@@ -68,4 +77,5 @@ def nodes(root: Node) -> Iterator[Node]:
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.name not in ("span", "spelling"))
+    """Returns the fields of a kind of nodes that may hold nodes."""
+    return tuple(each.name for each in fields(kind) if each.name not in _NO_NODES and each.type not in _PLAIN)
