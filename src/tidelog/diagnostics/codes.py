@@ -134,6 +134,7 @@ class Code(StrEnum):
     CANCELLED = "E608"
     TWO_VALUES = "E609"
     WEIGHT_TOO_LARGE = "E610"
+    CYCLE_IN_DATA = "E611"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"

@@ -173,9 +173,9 @@ Literal = Positive | Negative | Condition | Assign | Unfold | Group | Transform
 class Rule:
     """`head :- body`. `id` is its place in the program, `text` its source, for reports and errors.
 
-    The head's terms are variables (bound by the body) and constants. `join` and `maintain` are what its attributes ask
-    for, or empty. Of the body, `positives` and `negatives` are the atoms of such literals, `group` and `transform` the
-    literal of a rule that does that, and `atoms` every atom: positive, negated, grouped, transformed.
+    The head's terms are variables (bound by the body) and constants. `join`, `maintain` and `cycle` are the values of
+    its attributes, or empty. Of the body, `positives` and `negatives` are the atoms of such literals, `group` and
+    `transform` the literal of a rule that does that, and `atoms` every atom: positive, negated, grouped, transformed.
     """
 
     id: int
@@ -185,6 +185,7 @@ class Rule:
     span: Span
     join: str = ""
     maintain: str = ""
+    cycle: str = ""
 
     positives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
     negatives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)

@@ -33,7 +33,7 @@ _PLACES = {
     "function": ("has_side_effects", "return_by_ref"),
     "parameter": ("by_val",),
     "relation": ("original", "functional"),
-    "rule": ("maintain", "join"),
+    "rule": ("maintain", "join", "cycle"),
 }
 _WANTED = {
     "size": "a number",
@@ -42,11 +42,12 @@ _WANTED = {
     "original": "a text",
     "maintain": '`"trace"`',
     "join": '`"leapfrog"` or `"hash"`',
+    "cycle": '`"error"`',
     "iterate_by_ref": "`iter:` and a type",
     "iterate_by_val": "`iter:` and a type",
     "deserialize_from_array": "a function, as in `f()`",
 }
-_CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash")}
+_CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash"), "cycle": ("error",)}
 _EXAMPLES = {
     "size": "8",
     "functional": "1",
@@ -54,6 +55,7 @@ _EXAMPLES = {
     "original": '"Edge"',
     "maintain": '"trace"',
     "join": '"leapfrog"',
+    "cycle": '"error"',
     "iterate_by_ref": "iter: 'A",
     "iterate_by_val": "iter: 'A",
     "deserialize_from_array": "key()",

@@ -1,10 +1,12 @@
 """The warnings of `check` → those that still hold once the rules are known.
 
     Best(n, d.group_by(n).min()) :- Candidate(n, d).     monotone: no warning
-    Mean(n, d.group_by(n).sum()) :- Candidate(n, d).     W301, with a label at `sum`
+    Cost(p, s.group_by(p).sum()) :- Uses(p, q), Cost(q, s).   W301, with a note on cycles in the data
+    Mean(n, d.group_by(n).sum()) :- Candidate(n, d), d < 9.   W301, with a label at `sum`
 
 `check/rule/recursion.py` warns about every `group_by` in a recursion. This pass drops the warning where the recursion
-is monotone (`monotone.py`); elsewhere it adds a label that shows which expression is not.
+is monotone (`monotone.py`), or acyclic by its own word (`fixed_keys.py`, `#[cycle = "error"]`); elsewhere it adds a
+label that shows which expression is in the way.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.diagnostics.spans import Span
 from tidelog.rules.analysis.expression_direction import NotMonotoneError
+from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import find_monotone
 from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import RuleProgram, Stratum
@@ -25,6 +28,10 @@ from tidelog.rules.lower.program import Options, lower_program
 from tidelog.rules.stratify import stratify
 
 _NOTE = "a recursion that reads only a `min` or `max` that never gets worse is updated incrementally"
+_CYCLES = (
+    "while no row depends on itself it is updated incrementally, without rounds;"
+    ' `#[cycle = "error"]` in front of the rule refuses data with a cycle'
+)
 
 
 def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
@@ -53,6 +60,10 @@ def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diag
         try:
             find_monotone(stratum, rules.relations)
         except NotMonotoneError as found:
+            if has_fixed_keys(stratum, rules.relations):
+                if not any(rule.cycle == "error" for rule in stratum.rules):
+                    yield replace(warning, notes=(*warning.notes, _CYCLES))
+                continue
             label = Label(found.span, found.text)
             yield replace(warning, labels=(*warning.labels, label), notes=(*warning.notes, _NOTE))
 

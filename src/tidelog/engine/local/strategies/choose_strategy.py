@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tidelog.engine.local.strata.acyclic.stratum import AcyclicStratum
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -15,6 +16,7 @@ from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
 from tidelog.engine.local.strategies.counting.stratum import CountingStratum
 from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
 from tidelog.engine.local.strategies.trace.stratum import RequestedTraceStratum, TraceStratum, is_traceable
+from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import is_monotone
 from tidelog.rules.ir import Kind, RuleProgram, Stratum
 
@@ -32,7 +34,8 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
     if any(rule.group for rule in stratum.rules):
         if stratum.recursive:
             if not is_monotone(stratum, program.relations):
-                return RoundsStratum
+                is_acyclic = strategy != "recompute" and has_fixed_keys(stratum, program.relations)
+                return AcyclicStratum if is_acyclic else RoundsStratum
             return MonotoneRecomputeStratum if strategy == "recompute" else MonotoneStratum
         (rule,) = stratum.rules
         assert rule.group is not None
