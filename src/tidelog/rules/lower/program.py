@@ -109,7 +109,9 @@ class Lowering:
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
         flat = self.body(rule, rule.heads[0].relation)
-        attributes = {each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain")}
+        attributes = {
+            each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain", "cycle")
+        }
         for head in rule.heads:
             body, atom = flat.finish(head)
             self._rules.append(ir.Rule(self._next_id(), atom, body, rule.span.text, rule.span, **attributes))
