@@ -82,7 +82,9 @@ def _literal(literal: Literal) -> str:
 def _aggregate(aggregate: Aggregate) -> str:
     """`min`, `sum of |x| 2 * x`, `join "; "`."""
     separator = f" {show_value(aggregate.separator)}" if aggregate.kind is AggregateKind.JOIN else ""
-    read = "" if aggregate.of is None else f" of |{aggregate.parameter.name}| {show_expression(aggregate.of)}"
+    read = ""
+    if aggregate.of is not None:
+        read = f" of |{', '.join(each.name for each in aggregate.parameters)}| {show_expression(aggregate.of)}"
     return f"{aggregate.kind.value}{separator}{read}"
 
 

@@ -281,14 +281,14 @@ class _Uses:
                 raise _StaysGroupError
         names = (parameter.name, *(key.name for key in self.keys))
         read = None if of is None else compile_scalar(of, names, self._functions)
-        found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
+        found = Aggregate(kind, Variable(f"a#{len(self._found)}", node.type), (parameter,), of, read, separator)
         known = self._found.setdefault(aggregate_key(found, self.keys), found)
         return typed.Var(known.variable.name, known.variable.type, node.span)
 
 
 def aggregate_key(aggregate: Aggregate, keys: Sequence[Variable]) -> RuleKey:
     """Returns the key of an aggregate up to the names of its variables and of the group's keys."""
-    names = (aggregate.parameter.name, *(key.name for key in keys))
+    names = tuple(each.name for each in (*aggregate.parameters, *keys))
     return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
 
 

@@ -250,7 +250,7 @@ def _read_with(aggregate: Aggregate, keys: Sequence[Variable], functions: Compil
     """Returns the aggregate of a group whose keys come in this order."""
     if aggregate.of is None:
         return aggregate
-    names = (aggregate.parameter.name, *(key.name for key in keys))
+    names = tuple(each.name for each in (*aggregate.parameters, *keys))
     return replace(aggregate, read=compile_scalar(aggregate.of, names, functions))
 
 

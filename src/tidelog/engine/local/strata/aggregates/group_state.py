@@ -38,22 +38,28 @@ _ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
 class Shape:
     """The parts that the aggregates of a group need, and how each aggregate is read from them."""
 
-    def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values, *, finer: bool = False) -> None:
-        """Makes the shape; `finer`: several members may have one value."""
+    def __init__(
+        self, aggregates: Sequence[Aggregate], types: Sequence[Type], values: Values, *, finer: bool = False
+    ) -> None:
+        """Makes the shape; `types` are those of the parts of a value. `finer`: several members may have one value."""
         self.aggregates = aggregates
         self.is_distinct = finer and any(each.kind not in _ENDS for each in aggregates)
-        self.value = value
+        self.types = types
         self.values = values
-        self.decode = values.decoder(value)
         self._places: dict[tuple[str, ScalarFunction | None], int] = {}
         self._makers: list[Callable[[Sequence[Any]], Part]] = []
         joins = any(each.kind is AggregateKind.JOIN for each in aggregates)
-        self._in_words = is_word(value) and not joins
+        self._in_words = all(map(is_word, types)) and not joins
         self.results = [self._result(number, each) for number, each in enumerate(aggregates)]
 
     def parts(self, key: Sequence[Any]) -> list[Part]:
         """Returns fresh parts for the group with this key."""
         return [make(key) for make in self._makers]
+
+    def decode(self, words: Words) -> list[Any]:
+        """Returns the Python values of some lines of words."""
+        columns = [self.values.decode(words[:, i].copy(), type_) for i, type_ in enumerate(self.types)]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _place(self, kind: str, read: ScalarFunction | None, make: Callable[[Sequence[Any]], Part]) -> int:
         """Returns the place of a part, shared by all aggregates that read the same values in the same way."""
@@ -99,12 +105,11 @@ class Shape:
 
     def _order(self, aggregate: Aggregate, read_type: Type | None) -> int:
         """Returns the place of an order: by the sort key, or by the values themselves if that has no type."""
-        value = self.value
 
         def make(key: Sequence[Any]) -> Part:
             read = None if read_type is None else reader(aggregate, key)
             if self._in_words and (read_type is None or is_word(read_type)):
-                return WordOrder(read, value, read_type)
+                return WordOrder(read, self.types, read_type)
             return ValueOrder(read)
 
         return self._place("order", None if read_type is None else aggregate.read, make)
@@ -122,7 +127,9 @@ class Shape:
             part = state.parts[place]
             assert isinstance(part, WordOrder | ValueOrder)
             found = part.least() if is_least else part.most()
-            return int(found) if isinstance(part, WordOrder) else encode(found)
+            if isinstance(part, ValueOrder):
+                return encode(found)
+            return int(found[0]) if len(found) == 1 else encode(self.decode(np.array([found], dtype=np.int64))[0])
 
         return end
 
@@ -149,12 +156,12 @@ class GroupState:
         self._shape = shape
         self.key = key
         self.parts = shape.parts(key)
-        words = members[:, -1].copy()
+        words = members[:, members.shape[1] - len(shape.types) :].copy()
         self._distinct = Distinct(words) if shape.is_distinct else None
         if self._distinct is not None:
-            words = np.unique(words)
+            words = np.unique(words, axis=0)
         self.size = len(words)
-        values = shape.values.decode(words, shape.value)
+        values = shape.decode(words)
         for part in self.parts:
             part.load(words, values)
 
@@ -163,7 +170,8 @@ class GroupState:
 
         Raises what the program's functions raise; then nothing has changed.
         """
-        members = inserted[:, -1], deleted[:, -1]
+        first = inserted.shape[1] - len(self._shape.types)
+        members = inserted[:, first:], deleted[:, first:]
         words: tuple[Words, Words] | None = members
         if self._distinct is not None:
             words = self._distinct.change(*members)
@@ -195,5 +203,4 @@ class GroupState:
         return all(part.change(*each) for part, each in zip(self.parts, entries, strict=True))
 
     def _entries(self, part: Part, words: Words) -> list[Any]:
-        decode = self._shape.decode
-        return [part.entry(word, decode(word)) for word in words.tolist()]
+        return [part.entry(*each) for each in zip(words.tolist(), self._shape.decode(words), strict=True)]
