@@ -17,7 +17,7 @@ from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
-from tidelog.rules.lower.program import Options
+from tidelog.rules.lower.program import LAYOUT, Options
 from tidelog.rules.rule_changes.rule_set import Know, RuleSet
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ class Compilation:
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
     output_internal: bool = False
+    layout: int = LAYOUT
+
+    def options(self, externs: Mapping[str, Callable[..., Any]] | None = None) -> Options:
+        """Returns the options for the compiler, with the Python functions as they fit the program."""
+        return Options(externs or {}, self.keep_duplicates, self.output_internal, self.layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,7 @@ class Program:
         self.name = name
         self.stages = stages
         self._compilation = compilation or Compilation()
-        options = Options({}, self._compilation.keep_duplicates, self._compilation.output_internal)
-        self._rule_set = RuleSet(stages.typed, stages.rules, options=options, know=know)
+        self._rule_set = RuleSet(stages.typed, stages.rules, options=self._compilation.options(), know=know)
 
     def open(
         self,
@@ -197,12 +201,11 @@ def compile(
 def compile_source(source: Source, modules: SearchPath, how: Compilation) -> Program:
     """Compiles a text that was read; see `compile`."""
     if not how.externs:
-        options = Options({}, how.keep_duplicates, how.output_internal)
-        return Program(source.name, compile_program(source, modules, options), how)
+        return Program(source.name, compile_program(source, modules, how.options()), how)
     from tidelog.database.program.externs import FittedExterns
 
     fitted = FittedExterns(how.externs)
-    stages = compile_program(source, modules, Options(fitted.functions, how.keep_duplicates, how.output_internal))
+    stages = compile_program(source, modules, how.options(fitted.functions))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
     return Program(source.name, stages, how, fitted.know)
 

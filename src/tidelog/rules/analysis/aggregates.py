@@ -211,13 +211,13 @@ class _Uses:
                     here, first = at if first else conditional, False
                     return self._changed(child, here)
 
-                return _rebuilt(node, each)
+                return rebuilt(node, each)
             case typed.Binary(op="and" | "or" | "=>"):
                 return replace(node, left=self._changed(node.left, at), right=self._changed(node.right, conditional))
             case typed.For() | typed.SetPlace() | typed.Return() | typed.Try():
                 raise _StaysGroupError
             case _:
-                return _rebuilt(node, lambda child: self._changed(child, at))
+                return rebuilt(node, lambda child: self._changed(child, at))
 
     def _call(self, node: typed.Call, at: _At) -> typed.Expression | None:
         """Returns the replacement of a call with the group in its arguments; None where the arguments themselves must
@@ -331,7 +331,7 @@ def _read(literal: Literal) -> frozenset[str]:
     return frozenset()
 
 
-def _rebuilt(node: typed.Expression, each: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
+def rebuilt(node: typed.Expression, each: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
     """Returns the node with other children: those of its fields that are expressions, in their order."""
 
     def of(part: Any) -> Any:
