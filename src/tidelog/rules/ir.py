@@ -120,7 +120,8 @@ class Aggregate:
     """One value that is kept of a group, in the place of the group.
 
     `of` is an expression over `parameters`, which are the parts of one value of the group, and over the group's keys,
-    and `read` is it as a function of those; None for the value itself. Only a `JOIN` has a `separator`.
+    and `read` is it as a function of those; None for the value itself. A `MIN` or `MAX` with an expression is that of
+    one part of the values. Only a `JOIN` has a `separator`.
     """
 
     kind: AggregateKind

@@ -5,8 +5,13 @@
     G(s, a#0) :- a#0 = sum of |t| t.1 of M(s, _).     →     G(s, a#0) :- a#0 = sum of |t.0, t.1| t.1 of M(s, _, _).
     M(s, e#0) :- Sale(i, s, p), e#0 = (i, p).               M(s, i, p) :- Sale(i, s, p).
 
-Members are told apart by the same words as before, so nothing else changes. Only groups of which aggregates are kept are
-split: a group as a value has its tuples. A database keeps the layout of the version that made it (`Options.layout`).
+    E(s, e#1) :- G(s, a#0), e#1 = a#0.1.                    E(s, e#1) :- G(s, a#0), e#1 = a#0.
+    G(s, a#0) :- a#0 = arg_max of |t| t.1 of M(s, _).  →    G(s, a#0) :- a#0 = max of |t.0, t.1| t.1 of M(s, _, _).
+
+Where rules read only that part of the best tuple by which it is the best, the part is kept in its place.
+
+Members are told apart by the same words as before, so nothing else changes. Only groups of which aggregates are kept
+are split: a group as a value has its tuples. A database keeps the layout of the version that made it (`Options.layout`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from tidelog.functions.scalar import compile_scalar
 from tidelog.rules.analysis.aggregates import rebuilt
 from tidelog.rules.ir import (
     Aggregate,
+    AggregateKind,
     Assign,
+    Atom,
     Column,
     Condition,
     Literal,
@@ -67,7 +74,14 @@ def with_split_values(
         changed[rule.id] = _shown(members)
         changed_relations[rule.head.relation] = _split_columns(relations[rule.head.relation], parts)
         for each in grouping:
-            changed[each.id] = _shown(_split_group(each, parts, functions))
+            split = _split_group(each, parts, functions)
+            readers = [other for other in changed.values() if _reads(other, each.head.relation) is not None]
+            split, read = _with_parts_of_best(split, readers, functions)
+            changed |= {other.id: other if "#" not in other.head.relation else _shown(other) for other in read}
+            changed[each.id] = _shown(split)
+            name = each.head.relation
+            kept = [Column(column.name, term.type) for column, term in zip(relations[name].columns, split.head.terms)]
+            changed_relations[name] = replace(relations[name], columns=tuple(kept))
     return changed_relations, tuple(changed.values())
 
 
@@ -156,3 +170,119 @@ def _split_aggregate(
     of = split(aggregate.of)
     names = tuple(each.name for each in (*own, *keys))
     return replace(aggregate, parameters=own, of=of, read=compile_scalar(of, names, functions))
+
+
+# Parts of the best tuple
+
+
+def _with_parts_of_best(
+    rule: Rule, readers: Sequence[Rule], functions: CompiledFunctions
+) -> tuple[Rule, Sequence[Rule]]:
+    """Returns the rule of a group that keeps only the part of a best tuple that is read, and its changed readers."""
+    group = rule.group
+    assert group is not None
+    assert group.aggregates is not None
+    first = len(rule.head.terms) - len(group.aggregates)
+    kept = []
+    for place, aggregate in enumerate(group.aggregates):
+        index = _deciding_part(aggregate)
+        if index is not None and all(_reads_only(each, rule, first + place, index) for each in readers):
+            part = aggregate.parameters[index]
+            readers = [_reading_part(each, rule, first + place, part) for each in readers]
+            aggregate = _of_part(aggregate, part, rule, functions)
+        kept.append(aggregate)
+    terms = (*rule.head.terms[:first], *(each.variable for each in kept))
+    body = (replace(group, aggregates=tuple(kept)),)
+    return replace(rule, head=replace(rule.head, terms=terms), body=body), readers
+
+
+def _deciding_part(aggregate: Aggregate) -> int | None:
+    """Returns which part of a tuple alone decides whether it is the best one, if it is one."""
+    match aggregate.kind, aggregate.of:
+        case ((AggregateKind.MIN | AggregateKind.MAX), None):
+            return 0
+        case ((AggregateKind.ARG_MIN | AggregateKind.ARG_MAX), typed.Var(name=name)):
+            names = [each.name for each in aggregate.parameters]
+            return names.index(name) if name in names else None
+        case _:
+            return None
+
+
+def _of_part(aggregate: Aggregate, part: Variable, rule: Rule, functions: CompiledFunctions) -> Aggregate:
+    is_least = aggregate.kind in (AggregateKind.MIN, AggregateKind.ARG_MIN)
+    assert rule.group is not None
+    of = typed.Var(part.name, part.type, rule.span)
+    keys = [term for term in rule.group.atom.terms if isinstance(term, Variable)]
+    read = compile_scalar(of, tuple(each.name for each in (*aggregate.parameters, *keys)), functions)
+    kind = AggregateKind.MIN if is_least else AggregateKind.MAX
+    return replace(aggregate, kind=kind, variable=replace(aggregate.variable, type=part.type), of=of, read=read)
+
+
+def _reads(rule: Rule, relation: str) -> Atom | None:
+    return next((atom for atom in rule.positives if atom.relation == relation), None)
+
+
+def _reads_only(rule: Rule, group: Rule, column: int, index: int) -> bool:
+    """True if a rule reads nothing of the tuple in this column of a group's row but one part."""
+    atom = _reads(rule, group.head.relation)
+    assert atom is not None
+    term = atom.terms[column]
+    if isinstance(term, Wildcard):
+        return True
+    if not isinstance(term, Variable) or term in rule.head.terms:
+        return False
+    for literal in rule.body:
+        match literal:
+            case Assign(expression=expression) | Condition(expression) | Unfold(expression=expression):
+                if not _takes_only(expression, term.name, index):
+                    return False
+            case Positive(other) if other is atom:
+                if atom.terms.count(term) > 1:
+                    return False
+            case _ if term.name in _mentioned(literal):
+                return False
+    return True
+
+
+def _takes_only(expression: typed.Expression, name: str, index: int) -> bool:
+    taken = whole = 0
+    for node in typed.walk(expression):
+        match node:
+            case typed.TupleItem(operand=typed.Var(name=found), index=place) if found == name and place == index:
+                taken += 1
+            case typed.Var(name=found) if found == name:
+                whole += 1
+            case typed.SetPlace(place=place_set) if place_set.variable.name == name:
+                return False
+    return taken == whole
+
+
+def _reading_part(rule: Rule, group: Rule, column: int, part: Variable) -> Rule:
+    """Returns a rule that reads the part from the column in which the tuple was."""
+    atom = _reads(rule, group.head.relation)
+    assert atom is not None
+    term = atom.terms[column]
+    if not isinstance(term, Variable):
+        return rule
+    own = Variable(term.name, part.type)
+
+    def taken(node: typed.Expression) -> typed.Expression:
+        match node:
+            case typed.TupleItem(operand=typed.Var(name=name), span=span) if name == own.name:
+                return typed.Var(own.name, own.type, span)
+            case _ if own.name in typed.variables(node):
+                return rebuilt(node, taken)
+            case _:
+                return node
+
+    def read(literal: Literal) -> Literal:
+        match literal:
+            case Assign(expression=expression) | Condition(expression) | Unfold(expression=expression):
+                return replace(literal, expression=taken(expression))
+            case Positive(other) if other is atom:
+                terms = (*atom.terms[:column], own, *atom.terms[column + 1 :])
+                return Positive(replace(atom, terms=terms))
+            case _:
+                return literal
+
+    return replace(rule, body=tuple(map(read, rule.body)))

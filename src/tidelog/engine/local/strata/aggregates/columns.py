@@ -6,7 +6,7 @@ order is not that of their words get a column of ranks, which hold among the giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,9 @@ TOP = -(1 << 63)
 Pace = Callable[[], None]
 Operand = tuple[int, int]
 """A column to compare, and the word by which its words are flipped, so that they compare as words with a sign."""
+
+Partial = tuple[int, int, Collection[int]]
+"""Rows from a place to another, and the columns that matter in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ class Columns:
         self._scratch: Words = np.zeros(k.PIECE, dtype=np.int64)
 
     # What an aggregate reads
+
+    @property
+    def is_single(self) -> bool:
+        """True if a value is one column."""
+        return self.first_part == len(self.types) - 1
+
+    def part(self, aggregate: Aggregate) -> int:
+        """Returns the column of the part that is all that an aggregate reads."""
+        assert isinstance(aggregate.of, typed.Var)
+        return self._places(aggregate)[aggregate.of.name]
 
     def value(self) -> list[Operand]:
         """Returns what compares whole values."""
@@ -148,24 +161,36 @@ class Columns:
 
     # Rows
 
-    def of(self, rows: Words, pace: Pace) -> Words:
-        """Returns the rows with all columns. Raises what the program's functions raise."""
+    def of(self, rows: Words, pace: Pace, partial: Sequence[Partial] = ()) -> Words:
+        """Returns the rows with all columns. Raises what the program's functions raise.
+
+        `partial` are spans of rows at the end, each with the only columns that matter there: others are not computed.
+        """
         if not self._computed:
             return rows
         given = len(self.types)
-        wide = np.empty((len(rows), given + len(self._computed)), dtype=np.int64)
+        wide = np.zeros((len(rows), given + len(self._computed)), dtype=np.int64)
         wide[:, :given] = rows[:, :given]
+        whole = partial[0][0] if partial else len(rows)
         for column, computed in self._computed.values():
-            match computed:
-                case _Ranks(of, type_):
-                    wide[:, column] = self._ranks(rows[:, of], type_)
-                case _Floats(of):
-                    wide[:, column] = self._floats(rows[:, of], self.types[of])
-                case _Plain(segment, columns):
-                    wide[:, column] = self._evaluated(segment, rows, columns, pace)
-                case _Called():
-                    wide[:, column] = self._called(computed, rows, pace)
+            spans = [range(whole), *(range(start, end) for start, end, columns in partial if column in columns)]
+            if sum(map(len, spans)) == len(rows):
+                wide[:, column] = self._compute(computed, rows, pace)
+            else:
+                places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+                wide[places, column] = self._compute(computed, rows[places], pace)
         return wide
+
+    def _compute(self, computed: _Computed, rows: Words, pace: Pace) -> Words:
+        match computed:
+            case _Ranks(column, type_):
+                return self._ranks(rows[:, column], type_)
+            case _Floats(column):
+                return self._floats(rows[:, column], self.types[column])
+            case _Plain(segment, columns):
+                return self._evaluated(segment, rows, columns, pace)
+            case _Called():
+                return self._called(computed, rows, pace)
 
     def _ranks(self, words: Words, type_: Type) -> Words:
         distinct, codes = np.unique(words, return_inverse=True)

@@ -75,13 +75,14 @@ class Shape:
             return lambda state: encode(state.size)
         if kind in _TOTALS:
             return self._total(aggregate, encode)
-        if kind in _OF_THE_VALUES:
+        if kind in _OF_THE_VALUES and (kind is AggregateKind.JOIN or aggregate.of is None):
             place = self._order(aggregate, None)
         else:
             place = self._order(aggregate, None if aggregate.of is None else aggregate.of.type)
         if kind is AggregateKind.JOIN:
             return self._joined(number, aggregate, place, encode)
-        return self._end(place, encode, is_least=kind in _LEAST)
+        part = aggregate if kind in (AggregateKind.MIN, AggregateKind.MAX) and aggregate.of is not None else None
+        return self._end(place, encode, part, is_least=kind in _LEAST)
 
     def _total(self, aggregate: Aggregate, encode: Callable[[Any], int]) -> _Result:
         type_ = aggregate.variable.type
@@ -122,14 +123,19 @@ class Shape:
 
         return joined
 
-    def _end(self, place: int, encode: Callable[[Any], int], *, is_least: bool) -> _Result:
+    def _end(self, place: int, encode: Callable[[Any], int], part_of: Aggregate | None, *, is_least: bool) -> _Result:
+        """Returns how to read the first or the last value of an order, or what `part_of` reads of it."""
+
         def end(state: GroupState) -> int:
             part = state.parts[place]
             assert isinstance(part, WordOrder | ValueOrder)
             found = part.least() if is_least else part.most()
-            if isinstance(part, ValueOrder):
-                return encode(found)
-            return int(found[0]) if len(found) == 1 else encode(self.decode(np.array([found], dtype=np.int64))[0])
+            if isinstance(part, WordOrder):
+                if len(found) == 1:
+                    return int(found[0])
+                found = self.decode(np.array([found], dtype=np.int64))[0]
+            read = None if part_of is None else reader(part_of, state.key)
+            return encode(found if read is None else read(found))
 
         return end
 

@@ -44,6 +44,9 @@ class Way(Enum):
     WHOLE = "whole"
 
 
+_OF_PARTS = (AggregateKind.MIN, AggregateKind.MAX)
+
+
 def way_of(aggregate: Aggregate) -> Way:
     """Returns how an aggregate is maintained."""
     match aggregate.kind:
@@ -63,12 +66,14 @@ def way_of(aggregate: Aggregate) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One aggregate: its way, its place among those of the same way, and for an EXACT one the column of its numbers."""
+    """One aggregate: its way, its place among those of the same way, the column that it takes from members, if it is one
+    (for an EXACT one, of its numbers), and the columns that it compares."""
 
     aggregate: Aggregate
     way: Way
     place: int
     column: int = -1
+    compared: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,18 @@ class Instructions:
             way = way_of(each)
             place = counts[way]
             counts[way] += 1
-            column = -1
+            column, compared = -1, frozenset[int]()
             if way is Way.TOTAL:
                 codes.append([kernels.SUM, place, 0, 0, columns.number(each), 0])
             elif way is Way.BEST:
                 codes.append(_order(each, place, columns))
+                compared = frozenset(codes[-1][kernels.OPERANDS :: 2])
+                column = columns.first_part if columns.is_single else -1
+                if each.of is not None and each.kind in _OF_PARTS:
+                    column = columns.part(each)
             elif way is Way.EXACT:
                 column = columns.number(each)
-            self.kept.append(Kept(each, way, place, column))
+            self.kept.append(Kept(each, way, place, column, compared))
         self.bests = counts[Way.BEST]
         self._totals = counts[Way.TOTAL]
         self.is_exact = bool(counts[Way.EXACT])
@@ -155,8 +164,8 @@ class Instructions:
 def _order(aggregate: Aggregate, place: int, columns: Columns) -> list[int]:
     op = kernels.LEAST if aggregate.kind in (AggregateKind.MIN, AggregateKind.ARG_MIN) else kernels.MOST
     keys, ties = columns.value(), list[Operand]()
-    if aggregate.kind in (AggregateKind.ARG_MIN, AggregateKind.ARG_MAX) and aggregate.of is not None:
-        keys, ties = columns.sort_key(aggregate), keys
+    if aggregate.of is not None:
+        keys, ties = columns.sort_key(aggregate), [] if aggregate.kind in _OF_PARTS else keys
     operands = [number for operand in (*keys, *ties) for number in operand]
     return [op, place, len(keys), len(ties), *operands]
 

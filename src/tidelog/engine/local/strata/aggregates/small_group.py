@@ -42,9 +42,9 @@ def aggregate_whole(aggregate: Aggregate, key: Sequence[Any], values: Sequence[A
         case AggregateKind.SUM:
             return sum_of(values if read is None else [read(each) for each in values], aggregate.variable.type)
         case AggregateKind.MIN:
-            return min(values)
+            return min(values if read is None else map(read, values))
         case AggregateKind.MAX:
-            return max(values)
+            return max(values if read is None else map(read, values))
         case AggregateKind.ARG_MIN:
             return min(values, key=read)
         case AggregateKind.ARG_MAX:

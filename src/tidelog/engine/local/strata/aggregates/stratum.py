@@ -26,7 +26,7 @@ from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
-from tidelog.engine.local.strata.aggregates.columns import Columns
+from tidelog.engine.local.strata.aggregates.columns import Columns, Partial
 from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
 from tidelog.engine.local.strata.aggregates.group_table import GroupTable, Numbers
 from tidelog.engine.local.strata.aggregates.instructions import Instructions, Kept, Way, wrapped
@@ -221,10 +221,10 @@ class AggregateStratum(GroupStratum):
 
     def _values_at(self, wave: Words, lines: Numbers, kept: Kept) -> Words:
         """Returns the words of the values in some lines."""
-        parts = wave[lines, self._columns.first_part : len(self._columns.types)]
-        if parts.shape[1] == 1:
-            words: Words = parts[:, 0]
+        if kept.column >= 0:
+            words: Words = wave[lines, kept.column]
             return words
+        parts = wave[lines, self._columns.first_part : len(self._columns.types)]
         return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type)
 
     def _exact_sums(self, bits: Words, codes: Numbers, groups: int, kept: Kept) -> Words:
@@ -276,16 +276,18 @@ class AggregateStratum(GroupStratum):
         assert self._table is not None
         rule, _ = self._rule
         bests = [(column, each) for column, each in self._kept() if each.way is Way.BEST]
-        before, wave = None, changed
+        before, wave, partial = None, changed, list[Partial]()
         if bests:
             before = np.full((len(rows), len(bests)), -1, dtype=np.int32)
             is_old = np.flatnonzero(self._table.touched.is_old)
             parts = [wave]
             for number, (column, kept) in enumerate(bests):
-                before[is_old, kept.place] = np.arange(len(is_old)) + len(changed) + number * len(is_old)
+                start = len(changed) + number * len(is_old)
+                before[is_old, kept.place] = np.arange(start, start + len(is_old))
                 parts.append(self._as_members(old[is_old], column, kept))
+                partial.append((start, start + len(is_old), kept.compared))
             wave = np.concatenate(parts)
-        wave = self._columns.of(wave, self.watch.pace(rule))
+        wave = self._columns.of(wave, self.watch.pace(rule), partial)
         found = self._instructions.run(
             wave, codes, inserted, len(rows), before, self._thread_pool, lambda: self.watch.look(rule)
         )
@@ -304,16 +306,15 @@ class AggregateStratum(GroupStratum):
         return found.lost != 0
 
     def _as_members(self, old: Words, column: int, kept: Kept) -> Words:
-        """Returns members of groups that have the values in a column of the groups' rows."""
+        """Returns members of groups that have the values in a column of the groups' rows, as far as these say."""
         columns = self._columns
         made = np.zeros((len(old), len(columns.types)), dtype=np.int64)
         made[:, : columns.keys] = old[:, : columns.keys]
-        types = columns.types[columns.first_part :]
-        if len(types) == 1:
-            made[:, columns.first_part] = old[:, column]
+        if kept.column >= 0:
+            made[:, kept.column] = old[:, column]
             return made
         values = self.values.decode(old[:, column].copy(), kept.aggregate.variable.type)
-        for part, type_ in enumerate(types):
+        for part, type_ in enumerate(columns.types[columns.first_part :]):
             made[:, columns.first_part + part] = self.values.encode([value[part] for value in values], type_)
         return made
 
@@ -376,10 +377,10 @@ class AggregateStratum(GroupStratum):
                 rows[place, keys:] = state.results()
 
     def _build_state(self, rows: Words, place: int) -> None:
-        members, _ = self._stores
         keys = self._columns.keys
         key = tuple(rows[place, :keys].tolist())
-        state = GroupState(self._shape, self._grouping.key_values(key), self._member_words(self._rule[1], self._grouping.keys, rows[place, :keys]))
+        members = self._member_words(self._rule[1], self._grouping.keys, rows[place, :keys])
+        state = GroupState(self._shape, self._grouping.key_values(key), members)
         self._states[key] = state
         self._done[key] = None
         rows[place, keys:] = state.results()
