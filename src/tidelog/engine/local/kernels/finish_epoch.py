@@ -14,6 +14,7 @@ from tidelog.engine.local.kernels.index import (
     fetch_slots,
     find_hashed,
     find_or_add,
+    find_or_add_hashed,
     find_row,
     hash_row,
     home_slot,
@@ -219,20 +220,29 @@ def net_operations(S, scratch, relation, rows, signs, verdict):
     wide = S[scratch, k.WIDE]
     stride = S[scratch, k.WIDTH] * 8
     address = rows.ctypes.data
-    for i in range(signs.size):
-        line = find_or_add(S, scratch, address + i * columns * 8)
-        if line < 0:
-            line = -1 - line
-            store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
-        else:
-            verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
-        set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
-        verdict[i] = signs[i]
+    done = 0
+    while done < signs.size:
+        end = min(done + k.PIECE, signs.size)
+        for i in range(done, end):
+            # The hash waits in the place of the verdict.
+            verdict[i] = hash_row(address + i * columns * 8, columns)
+            prefetch(S[scratch, k.SLOTS], home_slot(verdict[i], S[scratch, k.SLOT_COUNT]))
+        for i in range(done, end):
+            line = find_or_add_hashed(S, scratch, address + i * columns * 8, verdict[i])
+            if line < 0:
+                line = -1 - line
+                store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
+            else:
+                verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
+            set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
+            verdict[i] = signs[i]
+        done = end
     changes = 0
+    is_empty = S[relation, k.LIVE] == 0
     for i in range(signs.size):
         if verdict[i] == 0:
             continue
-        line = find_row(S, relation, address + i * columns * 8)
+        line = -1 if is_empty else find_row(S, relation, address + i * columns * 8)
         fact = 0
         if line >= 0:
             fact = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) & k.INPUT_BIT

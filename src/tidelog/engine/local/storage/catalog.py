@@ -101,7 +101,9 @@ class Catalog:
         self.stores[relation].index()
         scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)
-        finish_epoch.net_operations(self.S, scratch.relation, relation, rows, signs, verdict)
+        changes = finish_epoch.net_operations(self.S, scratch.relation, relation, rows, signs, verdict)
+        if changes == len(rows) and signs.min(initial=1) > 0:
+            return rows, rows[:0]
         return rows[verdict > 0], rows[verdict < 0]
 
     def _scratch(self, columns: int, rows: int) -> Store:

@@ -89,6 +89,11 @@ class Columns:
     # What an aggregate reads
 
     @property
+    def are_computed(self) -> bool:
+        """True if there are columns behind those of the members."""
+        return bool(self._computed)
+
+    @property
     def is_single(self) -> bool:
         """True if a value is one column."""
         return self.first_part == len(self.types) - 1

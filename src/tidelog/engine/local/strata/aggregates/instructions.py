@@ -66,8 +66,8 @@ def way_of(aggregate: Aggregate) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One aggregate: its way, its place among those of the same way, the column that it takes from members, if it is one
-    (for an EXACT one, of its numbers), and the columns that it compares."""
+    """One aggregate: its way, its place among those of the same way, the column that it takes from members, if it is
+    one (for an EXACT one, of its numbers), and the columns that it compares."""
 
     aggregate: Aggregate
     way: Way

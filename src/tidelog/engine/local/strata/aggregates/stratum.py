@@ -1,7 +1,7 @@
 """A stratum of aggregates: the changed members of all groups → the changed rows, by kernels over whole arrays.
 
-A group is a row of its relation and an entry in a table (`group_table`); there is no object for it. An epoch numbers the
-groups of its inserted and deleted members, and changes counts and totals by what these add; a minimum or maximum is
+A group is a row of its relation and an entry in a table (`group_table`); there is no object for it. An epoch numbers
+the groups of its inserted and deleted members, and changes counts and totals by what these add; a minimum or maximum is
 compared with the inserted members. Only a group that loses its best member is read again, as are groups whose totals
 do not follow from the change: exact sums, and values that several members have. A large group that would be read again
 gets a state instead (`group_state`), in which a change costs O(log n). Functions that need all values of a group in
@@ -13,7 +13,7 @@ database that was opened, or loaded in a task, pays only for the groups that cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -190,8 +190,14 @@ class AggregateStratum(GroupStratum):
         if self._instructions.is_whole:
             self._fill_in_python(rows, codes, members.columns_of(lines))
             return
-        is_all = len(lines) == members.line[k.USED]
-        wave = members.rows[: len(lines)] if is_all else members.columns_of(lines)
+        used = int(members.line[k.USED])
+        if not self._columns.are_computed and not self._shape.is_distinct and len(lines) * 2 > used:
+            # The rows themselves, with codes in all lines: most of them are wanted, so to copy them would cost more.
+            wave, wanted = members.rows[:used], codes
+            codes = np.full(used, -1, dtype=np.int32)
+            codes[lines] = wanted
+        else:
+            wave = members.columns_of(lines)
         if self._shape.is_distinct:
             first = np.empty(len(lines), dtype=np.uint8)
             slots = np.zeros(2 * len(lines), dtype=np.int64)
