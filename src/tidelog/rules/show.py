@@ -67,7 +67,7 @@ def _literal(literal: Literal) -> str:
         case Assign(variable, expression):
             return f"var {variable.name} = {show_expression(expression)}"
         case Group(atom, aggregates=aggregates, finer=finer) if aggregates is not None:
-            kept = ", ".join(f"var {each.variable.name} = {_aggregate(each)}" for each in aggregates)
+            kept = ", ".join(f"var {each.variable.name} = {show_aggregate(each)}" for each in aggregates)
             return f"{kept or 'keys'} of {'distinct ' if finer else ''}{show_atom(atom)}"
         case Group(atom, variable):
             return f"var {variable.name} = group of {show_atom(atom)}"
@@ -79,7 +79,7 @@ def _literal(literal: Literal) -> str:
             return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"
 
 
-def _aggregate(aggregate: Aggregate) -> str:
+def show_aggregate(aggregate: Aggregate) -> str:
     """`min`, `sum of |x| 2 * x`, `join "; "`."""
     separator = f" {show_value(aggregate.separator)}" if aggregate.kind is AggregateKind.JOIN else ""
     read = ""

@@ -11,7 +11,8 @@
 Where rules read only that part of the best tuple by which it is the best, the part is kept in its place.
 
 Members are told apart by the same words as before, so nothing else changes. Only groups of which aggregates are kept
-are split: a group as a value has its tuples. A database keeps the layout of the version that made it (`Options.layout`).
+are split: a group as a value has its tuples. A database keeps the layout of the version that made it
+(`Options.layout`).
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def with_split_values(
             split, read = _with_parts_of_best(split, readers, functions)
             changed |= {other.id: other if "#" not in other.head.relation else _shown(other) for other in read}
             changed[each.id] = _shown(split)
-            name = each.head.relation
-            kept = [Column(column.name, term.type) for column, term in zip(relations[name].columns, split.head.terms)]
-            changed_relations[name] = replace(relations[name], columns=tuple(kept))
+            changed_relations[each.head.relation] = _group_columns(relations[each.head.relation], split)
     return changed_relations, tuple(changed.values())
 
 
@@ -135,6 +134,17 @@ def _split_members(members: Rule, literal: Assign, made: typed.MakeTuple) -> tup
 def _split_columns(relation: Relation, parts: Sequence[Variable]) -> Relation:
     columns = (Column(f"value{place}", part.type) for place, part in enumerate(parts))
     return replace(relation, columns=(*relation.columns[:-1], *columns))
+
+
+def _group_columns(relation: Relation, rule: Rule) -> Relation:
+    """Returns the relation of a group whose aggregates may have other types now."""
+    assert rule.group is not None
+    aggregates = rule.group.aggregates or ()
+    first = len(relation.columns) - len(aggregates)
+    own = (
+        replace(old, type=each.variable.type) for old, each in zip(relation.columns[first:], aggregates, strict=True)
+    )
+    return replace(relation, columns=(*relation.columns[:first], *own))
 
 
 def _split_group(rule: Rule, parts: Sequence[Variable], functions: CompiledFunctions) -> Rule:

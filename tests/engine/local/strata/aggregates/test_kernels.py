@@ -1,9 +1,10 @@
-"""Aggregates by kernels beside the same ones in Python: all types, many small groups and a few large ones, deletes of the
-best, failures and reopenings. Both have to agree with each other after every epoch."""
+"""Aggregates by kernels beside the same ones in Python: all types, many small groups and a few large ones, deletes of
+the best, failures and reopenings. Both have to agree with each other after every epoch."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from tests.engine.local.strata.aggregates.history import change_at_random
 import tidelog
 from tidelog.engine.local.kernels import group_table as kernels
 from tidelog.engine.local.strata.aggregates import instructions, stratum
-from tidelog.engine.local.strata.aggregates.instructions import Way
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
+from tidelog.plan.aggregate_ways import Way
 
-TYPES = {
+Make = Callable[[random.Random], Any]
+TYPES: dict[str, Make] = {
     "u64": lambda rng: rng.choice([rng.randrange(5), (1 << 64) - 1 - rng.randrange(5)]),
     "s64": lambda rng: rng.choice([rng.randrange(-3, 3), -(1 << 63), (1 << 63) - 1]),
     "u8": lambda rng: rng.randrange(256),
@@ -26,7 +28,7 @@ TYPES = {
     "u128": lambda rng: rng.choice([rng.randrange(5), (1 << 128) - 1 - rng.randrange(5)]),
     "bigint": lambda rng: rng.randrange(-(1 << 80), 1 << 80),
 }
-ORDERED = {
+ORDERED: dict[str, Make] = {
     **TYPES,
     "bool": lambda rng: rng.random() < 0.5,
     "string": lambda rng: rng.choice(["", "a", "b", "ab", "ä", "zz"]) * rng.randrange(3),
@@ -117,7 +119,7 @@ def test_many_small_groups_that_come_and_go() -> None:
     for round_ in range(12):
         gone = rng.choice(sorted(held), size=len(held) // 3, replace=False).tolist() if held else []
         new = {
-            int(number): tuple(map(int, (rng.integers(0, 60), rng.integers(0, 40), rng.integers(0, 50))))
+            int(number): (int(rng.integers(0, 60)), int(rng.integers(0, 40)), int(rng.integers(0, 50)))
             for number in rng.integers(0, 10_000, 3000 if round_ % 4 == 0 else 40)
         }
         new = {number: sale for number, sale in new.items() if number not in held or number in gone}
@@ -166,7 +168,7 @@ def test_a_part_of_a_tuple_that_others_divide_by_is_not_made_up() -> None:
     assert running.rows("B") == {(1, 12, 6): 1}
 
 
-def test_cancelling_is_looked_at_between_members(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_are_read_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instructions, "AT_ONCE", 10)
     running = Running(SALES)
     running.commit({"Sale": [(number, number % 5, 0, number) for number in range(95)]})

@@ -1,19 +1,12 @@
 """The aggregates of a group as instructions of the kernel, and what a pass over members makes of them.
 
-An aggregate is one of
-
-    COUNT   the number of members
-    TOTAL   a sum of words, modulo the width of its type
-    BEST    a member that comes first or last by some columns
-    EXACT   an exact sum of floating-point numbers
-    WHOLE   a function that Python runs on all values of a group
+Which instruction an aggregate is follows from its way (`plan.aggregate_ways`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +15,9 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import aggregate as kernels
 from tidelog.engine.local.strata.aggregates.columns import Columns, Operand
+from tidelog.plan.aggregate_ways import Way, way_of
 from tidelog.rules.ir import Aggregate, AggregateKind
-from tidelog.types import BitType, FloatType, SignedType, Type, is_word
+from tidelog.types import BitType, SignedType, Type
 
 Numbers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
@@ -34,34 +28,7 @@ SHARED_FROM = 1 << 17
 """From so many members on, all threads share a pass."""
 
 
-class Way(Enum):
-    """How the kernels maintain an aggregate; see the module."""
-
-    COUNT = "count"
-    TOTAL = "total"
-    BEST = "best"
-    EXACT = "exact"
-    WHOLE = "whole"
-
-
 _OF_PARTS = (AggregateKind.MIN, AggregateKind.MAX)
-
-
-def way_of(aggregate: Aggregate) -> Way:
-    """Returns how an aggregate is maintained."""
-    match aggregate.kind:
-        case AggregateKind.COUNT:
-            return Way.COUNT
-        case AggregateKind.COUNT_IF:
-            return Way.TOTAL
-        case AggregateKind.SUM:
-            if isinstance(aggregate.variable.type, FloatType):
-                return Way.EXACT
-            return Way.TOTAL if is_word(aggregate.variable.type) else Way.WHOLE
-        case AggregateKind.JOIN:
-            return Way.WHOLE
-        case _:
-            return Way.BEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,13 @@ from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.aggregates.columns import Columns, Partial
 from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
 from tidelog.engine.local.strata.aggregates.group_table import GroupTable, Numbers
-from tidelog.engine.local.strata.aggregates.instructions import Instructions, Kept, Way, wrapped
+from tidelog.engine.local.strata.aggregates.instructions import Instructions, Kept, wrapped
 from tidelog.engine.local.strata.group_by import GroupStratum
 from tidelog.engine.local.strata.materialized import Facts
 from tidelog.maintain.switch import Meter
+from tidelog.plan.aggregate_ways import Way
 from tidelog.rules.ir import Group, Rule
+from tidelog.types import FloatType
 from tidelog.values.exact_sum import ExactSum
 
 KEPT_FROM = 1024
@@ -236,11 +238,10 @@ class AggregateStratum(GroupStratum):
     def _exact_sums(self, bits: Words, codes: Numbers, groups: int, kept: Kept) -> Words:
         """Returns the exact sums of floating-point numbers, by group."""
         numbers = np.ascontiguousarray(bits).view(np.float64)
-        sums = [
-            ExactSum(numbers[lines].tolist()).rounded(kept.aggregate.variable.type.width)
-            for lines in _by_code(codes, groups)
-        ]
-        return self.values.encode(sums, kept.aggregate.variable.type)
+        type_ = kept.aggregate.variable.type
+        assert isinstance(type_, FloatType)
+        sums = [ExactSum(numbers[lines].tolist()).rounded(type_.width) for lines in _by_code(codes, groups)]
+        return self.values.encode(sums, type_)
 
     def _fill_in_python(self, rows: Words, codes: Numbers, members: Words) -> None:
         pace = self.watch.pace(self._rule[0])
@@ -309,7 +310,8 @@ class AggregateStratum(GroupStratum):
                 better = np.flatnonzero(best != before[:, kept.place])
                 if len(better):
                     rows[better, column] = self._values_at(wave, best[better], kept)
-        return found.lost != 0
+        lost: npt.NDArray[np.bool_] = found.lost != 0
+        return lost
 
     def _as_members(self, old: Words, column: int, kept: Kept) -> Words:
         """Returns members of groups that have the values in a column of the groups' rows, as far as these say."""
