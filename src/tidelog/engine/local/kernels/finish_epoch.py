@@ -19,6 +19,7 @@ from tidelog.engine.local.kernels.index import (
     hash_row,
     home_slot,
     remove_row,
+    same_words,
 )
 from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
 from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
@@ -207,6 +208,44 @@ def roll_back(S, A, relation):
     S[relation, k.DELETED_COUNT] = 0
     S[relation, k.PENDING_COUNT] = 0
     return 0
+
+
+@entry_point("int64(int64[:,::1], int32[::1], int64, int64, uint8[::1])")
+def mark_repeated(rows, slots, part, parts, repeated):
+    """Marks all rows that have been before, among those whose hashes are in one of several parts; returns how many.
+
+    `slots` is zeroed scratch, twice as many as rows or more; each part of the hashes has its own part of them.
+    """
+    columns = rows.shape[1]
+    address = rows.ctypes.data
+    first = part * slots.size // parts
+    size = (part + 1) * slots.size // parts - first
+    lowest = (part << k.HASH_SHIFT) // parts
+    range_ = ((part + 1) << k.HASH_SHIFT) // parts - lowest
+    count = 0
+    done = 0
+    while done < rows.shape[0]:
+        end = min(done + k.PIECE, rows.shape[0])
+        for i in range(done, end):
+            hashed = hash_row(address + i * columns * 8, columns) - lowest
+            if 0 <= hashed < range_:
+                prefetch(slots.ctypes.data, (first + hashed * size // range_) // 2)
+        for i in range(done, end):
+            hashed = hash_row(address + i * columns * 8, columns) - lowest
+            if hashed < 0 or hashed >= range_:
+                continue
+            at = hashed * size // range_
+            while slots[first + at] != 0:
+                if same_words(address + (slots[first + at] - 1) * columns * 8, address + i * columns * 8, columns):
+                    break
+                at = at + 1 if at + 1 < size else 0
+            if slots[first + at] != 0:
+                repeated[i] = 1
+                count += 1
+            else:
+                slots[first + at] = i + 1
+        done = end
+    return count
 
 
 @entry_point("int64(int64[:,::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")

@@ -104,7 +104,9 @@ class GroupTable:
             where = self._catalog.S, self._members, self._groups, self._keys
             done = kernels.touch_groups(*where, self._header, slots, entries, lines, done, change, codes, noted)
             if done < len(lines):
-                self._make_room(2 * len(self))
+                # As many as there will be if it goes on like this, but not too many at a time.
+                expected = len(self) * len(lines) // max(done, 1)
+                self._make_room(min(max(expected, 2 * len(self)), 8 * len(self)))
 
     def sizes(self) -> Numbers:
         """Returns the members of each touched group, with those of this epoch."""

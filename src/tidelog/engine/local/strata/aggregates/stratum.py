@@ -118,7 +118,9 @@ class AggregateStratum(GroupStratum):
         self.starts_over = self.is_new or not len(groups)
         inserted, deleted = members.inserted_lines(), members.deleted_lines()
         if self.starts_over:
-            inserted, deleted = members.present_lines().astype(np.int32), deleted[:0]
+            if self.is_new or len(inserted) + len(deleted) < len(members):
+                inserted = members.present_lines().astype(np.int32)
+            deleted = deleted[:0]
             self._states.clear()
             self._table = self._new_table()
         elif self._table is None:
