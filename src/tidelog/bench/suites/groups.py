@@ -84,7 +84,7 @@ def _measure(settings: Settings, out: Outcome, data: Dataset, name: str, program
     deleted, inserted = one_by_one(subject, "Sale", rows)
     out.cases.append(Case(data.name, f"{name}: a row deleted or inserted", (*deleted, *inserted), rows=1))
     part = max(data.rows // 1000, 2)
-    seconds = []
+    seconds: list[float] = []
     for number in range(settings.pick(2, 5, 5)):
         some = {"Sale": take(sales, rng.choice(data.rows, size=part, replace=False))}
         times = subject.change(deletes=some), subject.change(inserts=some)

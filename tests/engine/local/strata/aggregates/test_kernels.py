@@ -33,13 +33,14 @@ ORDERED: dict[str, Make] = {
     "bool": lambda rng: rng.random() < 0.5,
     "string": lambda rng: rng.choice(["", "a", "b", "ab", "ä", "zz"]) * rng.randrange(3),
     "double": lambda rng: rng.choice([0.5, -2.25, float("inf"), float("nan"), rng.random()]),
+    "float": lambda rng: rng.choice([0.5, -0.0, 1.5e10, -(2.0**-149), 16777216.0, float("-inf")]),
     "(u8, string)": lambda rng: (rng.randrange(3), rng.choice("xyz")),
 }
 
 
 def program_of(type_: str) -> str:
     """Returns the program that has every aggregate that values of the type have."""
-    numbers = ", sum: " + type_ if type_ in TYPES or type_ == "double" else ""
+    numbers = ", sum: " + type_ if type_ in {*TYPES, "double", "float"} else ""
     summed = ", g.sum_of(|t| t.1)" if numbers else ""
     return f"""import group
     input relation A(k: string, j: u8, i: u32, x: {type_})

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import aggregate as kernels
-from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import entry_points, exact_sums
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
@@ -242,8 +242,15 @@ class AggregateStratum(GroupStratum):
         numbers = np.ascontiguousarray(bits).view(np.float64)
         type_ = kept.aggregate.variable.type
         assert isinstance(type_, FloatType)
-        sums = [ExactSum(numbers[lines].tolist()).rounded(type_.width) for lines in _by_code(codes, groups)]
-        return self.values.encode(sums, type_)
+        order, ends = _places_by_code(codes, groups)
+        sums, left = np.empty(groups, dtype=np.float64), np.zeros(groups, dtype=np.uint8)
+        parts, bits = np.empty(exact_sums.MOST_PARTS, dtype=np.float64), np.empty(1, dtype=np.int64)
+        exact_sums.sum_exactly(numbers, order, ends, int(type_.width == 32), parts, bits, sums, left)
+        made = sums.tolist()
+        for group in np.flatnonzero(left).tolist():
+            own = numbers[order[ends[group] : ends[group + 1]]]
+            made[group] = ExactSum(own.tolist()).rounded(type_.width)
+        return self.values.encode(made, type_)
 
     def _fill_in_python(self, rows: Words, codes: Numbers, members: Words) -> None:
         pace = self.watch.pace(self._rule[0])
@@ -339,17 +346,15 @@ class AggregateStratum(GroupStratum):
         """Returns the present members of the groups at some places, so many, and the number of each one's place."""
         members, _ = self._stores
         keys = tuple(range(self._columns.keys))
-        lines = members.lines().astype(np.int32) if not keys else np.empty(count, dtype=np.int32)
         codes = np.zeros(count, dtype=np.int32)
-        if keys:
-            members.arrange(keys)
-            number = self.catalog.arrangement(members.relation, keys)
-            found = kernels.read_buckets(
-                self.catalog.S, self.catalog.A, number, rows, places.astype(np.int32), lines, codes
-            )
-            assert found == count, "sizes of groups and buckets differ"
-        else:
-            lines = members.present_lines().astype(np.int32)
+        if not keys:
+            return members.present_lines().astype(np.int32), codes
+        members.arrange(keys)
+        number = self.catalog.arrangement(members.relation, keys)
+        lines = np.empty(count, dtype=np.int32)
+        wanted = places.astype(np.int32)
+        found = kernels.read_buckets(self.catalog.S, self.catalog.A, number, rows, wanted, lines, codes)
+        assert found == count, "sizes of groups and buckets differ"
         return lines, codes
 
     # States of large groups
@@ -398,6 +403,11 @@ class AggregateStratum(GroupStratum):
 
 def _by_code(codes: Numbers, groups: int) -> list[Words]:
     """Returns the places of each code, in order."""
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(groups + 1))
+    order, ends = _places_by_code(codes, groups)
     return [order[start:end] for start, end in pairwise(ends.tolist())]
+
+
+def _places_by_code(codes: Numbers, groups: int) -> tuple[Words, Words]:
+    """Returns the places of all codes in the order of the codes, and where those of each code begin."""
+    order = np.argsort(codes, kind="stable")
+    return order, np.searchsorted(codes[order], np.arange(groups + 1))
