@@ -12,6 +12,7 @@ from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
 from tidelog.engine.local.storage.store import FEW, Store, Words
 from tidelog.plan.statistics import Order
 
+MOST_AT_ONCE = 1 << 29  # rows whose places and hashes a word can multiply (`finish_epoch.mark_repeated`)
 SHARED_FROM = 1 << 16
 """From so many rows on, all threads look for repeated ones."""
 
@@ -102,7 +103,7 @@ class Catalog:
     def net_rows(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """Reduces inserts (+1) and deletes (-1), in order, to the facts to insert and the facts to delete."""
         self.stores[relation].index()
-        if not len(self.stores[relation]) and len(rows) > FEW and rows.shape[1] and signs.min() > 0:
+        if not len(self.stores[relation]) and FEW < len(rows) < MOST_AT_ONCE and rows.shape[1] and signs.min() > 0:
             return self._distinct(rows), rows[:0]
         scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)

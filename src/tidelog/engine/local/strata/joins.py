@@ -36,7 +36,7 @@ YIELD_INSTANCES = 2_000_000
 # An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
 REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
-MANY_FACTS = 20_000  # see `_is_first_load`
+MANY_FACTS = 20_000  # see `_only_loads_facts`
 
 
 class LocalStratum:
@@ -236,7 +236,7 @@ class LocalStratum:
 
     def update(self, meter: Meter) -> bool:
         """Runs the ranked Update: RETRACT, then INSERT. False if the meter gave it up: then `roll_back` must follow."""
-        if self._is_first_load():
+        if self._only_loads_facts():
             self.bootstrap()
             return True
         self._prepare(IN_UPDATE)
@@ -270,7 +270,7 @@ class LocalStratum:
             self._mark_changed(store)
         return True
 
-    def _is_first_load(self) -> bool:
+    def _only_loads_facts(self) -> bool:
         """True if many facts come into empty relations without rules: they need no log to be rolled back."""
         if self.stratum.rules or self.row_count:
             return False
