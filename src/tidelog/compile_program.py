@@ -7,6 +7,7 @@
 | lower_program | flat rules: no expression inside an atom, a `group_by` is a rule of its own |
 | aggregates | groups that only aggregates read → those aggregates |
 | shared_groups | groups with the same members → one group |
+| split_values | grouped tuples → a column for each part |
 | stratify | rules → strata, in the order in which they run |
 | weights | marks the relations whose rows need a weight |
 | group_warnings | drops the warnings about groups whose recursion turned out to be monotone |
@@ -29,6 +30,7 @@ from tidelog.pause_gc import collector_paused
 from tidelog.rules.analysis.aggregates import aggregates
 from tidelog.rules.analysis.group_warnings import group_warnings, group_warnings_of_typed
 from tidelog.rules.analysis.shared_groups import shared_groups
+from tidelog.rules.analysis.split_values import split_values
 from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.lower.program import Options, lower_program
@@ -56,6 +58,7 @@ PASSES = (
     Pass(lower_program, ("typed", "options"), "rules"),
     Pass(aggregates, ("rules",), "rules"),
     Pass(shared_groups, ("rules",), "rules"),
+    Pass(split_values, ("rules", "options"), "rules"),
     Pass(stratify, ("rules",), "rules"),
     Pass(weights, ("rules",), "rules"),
     Pass(group_warnings, ("typed", "rules"), "typed"),

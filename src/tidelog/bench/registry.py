@@ -102,6 +102,17 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "groups",
+        "sums, maxima and counts of many groups at once: 3,000 large ones and 816,000 small ones",
+        "generated",
+        (
+            "1.5 million sales loaded, by shop and by shop and day",
+            "a row deleted, inserted (30 times)",
+            "a thousandth of the rows deleted, inserted (5 times)",
+            "the same load in DuckDB (`--peers duckdb`)",
+        ),
+    ),
+    Benchmark(
         "spark",
         "the Spark engine: buckets and the usual DataFrame loop, frames and the local engine, a large table",
         "generated; graphs/soc-Epinions1.txt.gz, or random edges",

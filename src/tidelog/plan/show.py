@@ -12,7 +12,8 @@
 it. `by .src = y` looks up the rows whose column `src` equals the rule's variable `y`. A line below a variant names the
 prefix that it shares with another one, which is enumerated once (`plan.shared`). `leap z over E(y, z), E(x, z)` is a
 leapfrog join of z over tries: of the values that all of the literals have, as far as they are known. `without F(z)`
-skips the values that a negated literal has, run by run.
+skips the values that a negated literal has, run by run. For a group, a line says whether kernels change its aggregates
+by what changed, and which functions run in Python, for each touched group or for each value.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.check.show_expression import show_expression, show_value
+from tidelog.plan.aggregate_ways import Way, reads_in_python, way_of
 from tidelog.plan.plan_rules import arrangements, plan_rules, tries
 from tidelog.plan.shared import Shared, shared_steps
 from tidelog.plan.statistics import FromSizes, Keys, Statistics
 from tidelog.plan.variant import Antijoin, Delta, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
-from tidelog.rules.ir import Atom, Constant, Rule, RuleProgram, Term, Unfold, Variable, Wildcard
-from tidelog.rules.show import show_atom, show_rule
+from tidelog.rules.ir import Atom, Constant, Group, Rule, RuleProgram, Term, Unfold, Variable, Wildcard
+from tidelog.rules.show import show_aggregate, show_atom, show_rule
 
 
 def show_plan(program: RuleProgram, statistics: Statistics | None = None) -> str:
@@ -58,7 +60,7 @@ def _is_joined(rule: Rule) -> bool:
 
 def _show_rule(program: RuleProgram, rule: Rule, variants: list[tuple[Variant, Shared | None]]) -> str:
     if rule.group is not None:
-        return f"  {show_rule(rule)}\n    group the touched keys of {rule.group.atom.relation}"
+        return "\n".join([f"  {show_rule(rule)}", *_show_group(rule.group)])
     if rule.transform is not None:
         return f"  {show_rule(rule)}\n    transform whole relations"
     labels = [_show_delta(variant.delta) for variant, _ in variants]
@@ -70,6 +72,20 @@ def _show_rule(program: RuleProgram, rule: Rule, variants: list[tuple[Variant, S
         if shared is not None and (shared.steps or shared.whole):
             lines.append(f"      {'':<{width}}   {_show_shared(rule, shared)}")
     return "\n".join(lines)
+
+
+def _show_group(group: Group) -> list[str]:
+    """Says how a group is maintained, and what of it Python runs."""
+    members = group.atom.relation
+    if group.aggregates is None:
+        return [f"    group the touched keys of {members}, in Python"]
+    whole = [each for each in group.aggregates if way_of(each) is Way.WHOLE]
+    lines = [f"    aggregate the changes of {members}"]
+    if whole:
+        lines = [f"    aggregate the touched keys of {members}, in Python: {', '.join(map(show_aggregate, whole))}"]
+    called = [each for each in group.aggregates if each not in whole and reads_in_python(each)]
+    lines += [f"    call Python for each value: {show_aggregate(each)}" for each in called]
+    return lines
 
 
 def _show_shared(rule: Rule, shared: Shared) -> str:

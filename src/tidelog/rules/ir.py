@@ -119,13 +119,14 @@ class AggregateKind(Enum):
 class Aggregate:
     """One value that is kept of a group, in the place of the group.
 
-    `of` is an expression over `parameter`, which is one value of the group, and over the group's keys, and `read` is it
-    as a function of those; None for the value itself. Only a `JOIN` has a `separator`.
+    `of` is an expression over `parameters`, which are the parts of one value of the group, and over the group's keys,
+    and `read` is it as a function of those; None for the value itself. A `MIN` or `MAX` with an expression is that of
+    one part of the values. Only a `JOIN` has a `separator`.
     """
 
     kind: AggregateKind
     variable: Variable
-    parameter: Variable
+    parameters: tuple[Variable, ...]
     of: Expression | None = None
     read: ScalarFunction | None = None
     separator: str = ""
@@ -141,7 +142,7 @@ class Group:
     stands before it only orders them and keeps equal ones apart. The group's own key is a tuple of the key columns, or
     the column itself where `plain` is true. `weighted`: somebody reads the weights of its values. `finer`: so many of
     the wildcards, right behind the keys, are keys of groups that share the members; values that differ in nothing else
-    are one.
+    are one. `parts`: a value is a tuple of so many columns, the last ones, if there are several.
     """
 
     atom: Atom
@@ -150,6 +151,7 @@ class Group:
     weighted: bool = False
     aggregates: tuple[Aggregate, ...] | None = None
     finer: int = 0
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

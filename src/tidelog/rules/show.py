@@ -48,7 +48,7 @@ def _literal(literal: ir.Literal) -> str:
         case ir.Assign(variable, expression):
             return f"var {variable.name} = {show_expression(expression)}"
         case ir.Group(atom, aggregates=aggregates, finer=finer) if aggregates is not None:
-            kept = ", ".join(f"var {each.variable.name} = {_aggregate(each)}" for each in aggregates)
+            kept = ", ".join(f"var {each.variable.name} = {show_aggregate(each)}" for each in aggregates)
             return f"{kept or 'keys'} of {'distinct ' if finer else ''}{show_atom(atom)}"
         case ir.Group(atom, variable):
             return f"var {variable.name} = group of {show_atom(atom)}"
@@ -60,10 +60,12 @@ def _literal(literal: ir.Literal) -> str:
             return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"
 
 
-def _aggregate(aggregate: ir.Aggregate) -> str:
+def show_aggregate(aggregate: ir.Aggregate) -> str:
     """`min`, `sum of |x| 2 * x`, `join "; "`."""
     separator = f" {show_value(aggregate.separator)}" if aggregate.kind is ir.AggregateKind.JOIN else ""
-    read = "" if aggregate.of is None else f" of |{aggregate.parameter.name}| {show_expression(aggregate.of)}"
+    read = ""
+    if aggregate.of is not None:
+        read = f" of |{', '.join(each.name for each in aggregate.parameters)}| {show_expression(aggregate.of)}"
     return f"{aggregate.kind.value}{separator}{read}"
 
 

@@ -37,12 +37,18 @@ class Describer:
         shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
         kind = hidden_kind(self._program, name)
         if kind == "members":
-            return f"value {shown[-1]}"
+            parts = shown[len(shown) - self._parts(name) :]
+            return f"value {parts[0]}" if len(parts) == 1 else f"value ({', '.join(parts)})"
         if kind == "groups":
             return self._group(name, row, shown, members)
         if relation.explicit:
             return f"{name}[{shown[0]}]"
         return f"{name.partition('#')[0]}({', '.join(shown)})"
+
+    def _parts(self, members: str) -> int:
+        """Returns how many columns of its members make up a value of a group."""
+        groups = (rule.group for rule in self._program.rules if rule.group is not None)
+        return next(group.parts for group in groups if group.atom.relation == members)
 
     def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
         (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)

@@ -100,7 +100,7 @@ def _open(
         if how.migrate and lock is not None and stored.digest != given.digest:
             stored = migrate_database(directory, stored, program, lock)
         stored.check_same(given, directory)
-        if stored.names != given.names:
+        if not stored.compiled_alike(given):
             program = stored.compile(program._options.externs)
     else:
         stored = given

@@ -103,7 +103,7 @@ def _open(
         is_migrating = how.migrate and not how.read_only and found.digest != given.digest
         stored = given if is_migrating else found
         stored.check_same(given, directory.address)
-        if stored.names != given.names:
+        if not stored.compiled_alike(given):
             program = stored.compile(program._options.externs)
     elif how.read_only:
         raise not_a_database(directory.address, "there is no manifest in it")

@@ -18,7 +18,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.storage_errors import Place
-from tidelog.rules.lower.program import Options
+from tidelog.rules.lower.program import FIRST_LAYOUT, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,15 @@ class StoredProgram:
     names: Mapping[str, str]
     keep_duplicates: bool = False
     output_internal: bool = False
+    layout: int = FIRST_LAYOUT  # earlier versions did not store it
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
         sources = program.stages.typed.sources
         texts = {module: source.text for module, source in sources.items()}
         names = {module: source.name for module, source in sources.items()}
-        return StoredProgram(texts, names, program._options.keep_duplicates, program._options.output_internal)
+        options = program._options
+        return StoredProgram(texts, names, options.keep_duplicates, options.output_internal, options.layout)
 
     @staticmethod
     def of_document(document: dict[str, Any]) -> StoredProgram:
@@ -47,15 +49,20 @@ class StoredProgram:
 
     @property
     def digest(self) -> str:
-        """The hash of everything but the names of the files."""
-        meaning = {name: value for name, value in self.document().items() if name != "names"}
+        """The hash of what the program means: not of the names of the files, nor of the layout."""
+        meaning = {name: value for name, value in self.document().items() if name not in ("names", "layout")}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def compile(self, externs: Mapping[str, Callable[..., Any]]) -> Program:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
         modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
         main = modules.pop("")
-        return compile_source(main, modules, Options(externs, self.keep_duplicates, self.output_internal))
+        options = Options(externs, self.keep_duplicates, self.output_internal, self.layout)
+        return compile_source(main, modules, options)
+
+    def compiled_alike(self, given: StoredProgram) -> bool:
+        """True if the same program, given now, has the same names of files and the same layout."""
+        return (self.names, self.layout) == (given.names, given.layout)
 
     def check_same(self, given: StoredProgram, directory: Place) -> None:
         """Raises UsageError, with the difference, where the given program is not the stored one."""

@@ -264,14 +264,15 @@ class _Uses:
                 raise _StaysGroupError
         names = (parameter.name, *(key.name for key in self.keys))
         read = None if of is None else compile_scalar(of, names, self._functions)
-        found = ir.Aggregate(kind, ir.Variable(f"a#{len(self._found)}", node.type), parameter, of, read, separator)
+        variable = ir.Variable(f"a#{len(self._found)}", node.type)
+        found = ir.Aggregate(kind, variable, (parameter,), of, read, separator)
         known = self._found.setdefault(aggregate_key(found, self.keys), found)
         return typed.Var(known.variable.name, type=known.variable.type, span=node.span)
 
 
 def aggregate_key(aggregate: ir.Aggregate, keys: Sequence[ir.Variable]) -> RuleKey:
     """Returns the key of an aggregate up to the names of its variables and of the group's keys."""
-    names = (aggregate.parameter.name, *(key.name for key in keys))
+    names = tuple(each.name for each in (*aggregate.parameters, *keys))
     return aggregate.kind, aggregate.separator, structure_key(aggregate.of, names)
 
 

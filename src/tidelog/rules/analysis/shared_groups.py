@@ -238,7 +238,7 @@ def _read_with(aggregate: ir.Aggregate, keys: Sequence[ir.Variable], functions: 
     """Returns the aggregate of a group whose keys come in this order."""
     if aggregate.of is None:
         return aggregate
-    names = (aggregate.parameter.name, *(key.name for key in keys))
+    names = tuple(each.name for each in (*aggregate.parameters, *keys))
     return replace(aggregate, read=compile_scalar(aggregate.of, names, functions))
 
 

@@ -40,17 +40,24 @@ _WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
 _ROLES = {"input": ir.Role.INPUT, "output": ir.Role.OUTPUT, "": ir.Role.INTERNAL}
 
 
+FIRST_LAYOUT = 1
+SPLIT_LAYOUT = 2  # from here on, grouped tuples have a column for each part (`rules.analysis.split_values`)
+LAYOUT = SPLIT_LAYOUT
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a program is compiled.
 
     `externs` are the Python functions of extern functions, by their qualified names. With `keep_duplicates` a group
     has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
+    `layout` says which columns hidden relations have; a stored database keeps that of the version that made it.
     """
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
     output_internal: bool = False
+    layout: int = LAYOUT
 
 
 def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:

@@ -15,10 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from tidelog.check import program
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.analysis.aggregates import with_aggregates
+from tidelog.rules.analysis.split_values import with_split_values
 from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower import singleton
-from tidelog.rules.lower.program import Lowering, Options, expressions_of, refuse_locations
+from tidelog.rules.lower.program import SPLIT_LAYOUT, Lowering, Options, expressions_of, refuse_locations
 from tidelog.rules.rule_changes.restratify import restratify
 
 
@@ -47,6 +48,8 @@ def relower(
     dropped = [rule for rule in rules.rules if rule.id in removed]
     before = tuple([rule for rule in rules.rules if rule.id not in removed])
     relations, new = with_aggregates(relations, new, functions, before)
+    if options.layout >= SPLIT_LAYOUT:
+        relations, new = with_split_values(relations, new, functions)
     kept = (*before, *new)
     inspections = (*rules.inspections, *lowering.inspections)
     alive: Collection[str] = relations.keys()

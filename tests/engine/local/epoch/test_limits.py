@@ -16,6 +16,7 @@ from tests.engine.local.run import Rows, Running
 import tidelog
 from tidelog.diagnostics.errors import EvaluationError, UsageError
 from tidelog.engine.local.epoch.cancellation import Cancellation
+from tidelog.engine.local.strata.aggregates import instructions
 from tidelog.maintain import limits
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import Maintenance
@@ -327,8 +328,9 @@ def test_what_unfolds_to_many_rows_is_handed_on_in_parts() -> None:
     "text", [TO_VEC, TO_VEC.replace("Vec<u64>", "u64").replace("to_vec", "max")], ids=["to_vec", "max"]
 )
 def test_a_deadline_does_not_wait_for_all_groups_and_the_rule_is_that_of_the_program(
-    text: str, clock: HeldClock
+    text: str, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(instructions, "AT_ONCE", 10)
     run = Running(text, Limits(deadline=0.4))
     with pytest.raises(EvaluationError, match=f"deadline of 0.4 s.*{running('P(a, v) :- S(a, b), var v = b')}"):
         run.commit({"S": [(n // 3, n) for n in range(30_000)]})

@@ -28,6 +28,7 @@ Value = Any  # the Python form of a value of the language (`tidelog.values`)
 
 _GIVEN_BACK: Final = object()
 SMALLEST_SWEEP = 1024
+_ROWS_AT_ONCE = 1 << 14
 
 
 class Pool:
@@ -214,11 +215,16 @@ class Values:
         """
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         interned: dict[Type, list[int]] = {}
+        plain: list[tuple[int, npt.NDArray[Any]]] = []
         for i, column in enumerate(relation.columns):
             if is_word(column.type):
-                words[:, i] = _column_to_words(table.column(column.name), column.type)
+                plain.append((i, table.column(column.name).to_numpy()))
             else:
                 interned.setdefault(_bare(column.type), []).append(i)
+        for start in range(0, len(words), _ROWS_AT_ONCE):
+            # Some rows at a time, so that they are written while they are in the cache.
+            for i, numbers in plain:
+                words[start : start + _ROWS_AT_ONCE, i] = numbers[start : start + _ROWS_AT_ONCE]
         for type_, places in interned.items():
             columns = [table.column(relation.columns[i].name) for i in places]
             chunks = [chunk for column in columns for chunk in column.chunks]
@@ -269,13 +275,6 @@ class Values:
         distinct, codes = np.unique(words, return_inverse=True)
         dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
-
-
-def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
-    words: Words = column.to_numpy()
-    if isinstance(type_, BitType) and type_.width > 32:
-        return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
-    return words.astype(np.int64)
 
 
 _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")

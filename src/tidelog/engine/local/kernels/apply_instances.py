@@ -15,6 +15,8 @@ from tidelog.engine.local.kernels.index import (
     find_or_add,
     find_row,
     hash_of,
+    hash_row,
+    home_slot,
     log_created,
     same_words,
     search_from,
@@ -28,6 +30,7 @@ from tidelog.engine.local.kernels.memory import (
     inlined,
     kernel,
     load64,
+    prefetch,
     store32,
     store64,
 )
@@ -267,6 +270,10 @@ def insert_facts(S, relation, facts, count, logging):
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for i in range(count):
+        if i % k.PIECE == 0:
+            for ahead in range(i, min(i + k.PIECE, count)):
+                hashed = hash_row(facts + ahead * columns * 8, columns)
+                prefetch(S[relation, k.SLOTS], home_slot(hashed, S[relation, k.SLOT_COUNT]))
         line = find_or_add(S, relation, facts + i * columns * 8)
         if line < 0:
             line = -1 - line

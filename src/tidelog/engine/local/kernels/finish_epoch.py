@@ -14,10 +14,12 @@ from tidelog.engine.local.kernels.index import (
     fetch_slots,
     find_hashed,
     find_or_add,
+    find_or_add_hashed,
     find_row,
     hash_row,
     home_slot,
     remove_row,
+    same_words,
 )
 from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
 from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
@@ -208,6 +210,44 @@ def roll_back(S, A, relation):
     return 0
 
 
+@entry_point("int64(int64[:,::1], int32[::1], int64, int64, uint8[::1])")
+def mark_repeated(rows, slots, part, parts, repeated):
+    """Marks all rows that have been before, among those whose hashes are in one of several parts; returns how many.
+
+    `slots` is zeroed scratch, twice as many as rows or more; each part of the hashes has its own part of them.
+    """
+    columns = rows.shape[1]
+    address = rows.ctypes.data
+    first = part * slots.size // parts
+    size = (part + 1) * slots.size // parts - first
+    lowest = (part << k.HASH_SHIFT) // parts
+    range_ = ((part + 1) << k.HASH_SHIFT) // parts - lowest
+    count = 0
+    done = 0
+    while done < rows.shape[0]:
+        end = min(done + k.PIECE, rows.shape[0])
+        for i in range(done, end):
+            hashed = hash_row(address + i * columns * 8, columns) - lowest
+            if 0 <= hashed < range_:
+                prefetch(slots.ctypes.data, (first + hashed * size // range_) // 2)
+        for i in range(done, end):
+            hashed = hash_row(address + i * columns * 8, columns) - lowest
+            if hashed < 0 or hashed >= range_:
+                continue
+            at = hashed * size // range_
+            while slots[first + at] != 0:
+                if same_words(address + (slots[first + at] - 1) * columns * 8, address + i * columns * 8, columns):
+                    break
+                at = at + 1 if at + 1 < size else 0
+            if slots[first + at] != 0:
+                repeated[i] = 1
+                count += 1
+            else:
+                slots[first + at] = i + 1
+        done = end
+    return count
+
+
 @entry_point("int64(int64[:,::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")
 def net_operations(S, scratch, relation, rows, signs, verdict):
     """Reduces inserts and deletes to net operations: the last one of each row counts, and only if it changes the facts.
@@ -219,20 +259,29 @@ def net_operations(S, scratch, relation, rows, signs, verdict):
     wide = S[scratch, k.WIDE]
     stride = S[scratch, k.WIDTH] * 8
     address = rows.ctypes.data
-    for i in range(signs.size):
-        line = find_or_add(S, scratch, address + i * columns * 8)
-        if line < 0:
-            line = -1 - line
-            store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
-        else:
-            verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
-        set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
-        verdict[i] = signs[i]
+    done = 0
+    while done < signs.size:
+        end = min(done + k.PIECE, signs.size)
+        for i in range(done, end):
+            # The hash waits in the place of the verdict.
+            verdict[i] = hash_row(address + i * columns * 8, columns)
+            prefetch(S[scratch, k.SLOTS], home_slot(verdict[i], S[scratch, k.SLOT_COUNT]))
+        for i in range(done, end):
+            line = find_or_add_hashed(S, scratch, address + i * columns * 8, verdict[i])
+            if line < 0:
+                line = -1 - line
+                store64(S[scratch, k.ROWS] + line * stride, columns + k.META, 0)
+            else:
+                verdict[total_of(S[scratch, k.ROWS] + line * stride, columns, wide)] = 0
+            set_total(S[scratch, k.ROWS] + line * stride, columns, wide, i)
+            verdict[i] = signs[i]
+        done = end
     changes = 0
+    is_empty = S[relation, k.LIVE] == 0
     for i in range(signs.size):
         if verdict[i] == 0:
             continue
-        line = find_row(S, relation, address + i * columns * 8)
+        line = -1 if is_empty else find_row(S, relation, address + i * columns * 8)
         fact = 0
         if line >= 0:
             fact = load64(S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8, columns + k.META) & k.INPUT_BIT

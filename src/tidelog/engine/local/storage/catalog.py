@@ -12,6 +12,10 @@ from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
 from tidelog.engine.local.storage.store import FEW, Store, Words
 from tidelog.plan.statistics import Order
 
+MOST_AT_ONCE = 1 << 29  # rows whose places and hashes a word can multiply (`finish_epoch.mark_repeated`)
+SHARED_FROM = 1 << 16
+"""From so many rows on, all threads look for repeated ones."""
+
 
 class Threads(Protocol):
     """Threads that share work (`execution.threads.ThreadPool`)."""
@@ -99,10 +103,25 @@ class Catalog:
     def net_rows(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """Reduces inserts (+1) and deletes (-1), in order, to the facts to insert and the facts to delete."""
         self.stores[relation].index()
+        if not len(self.stores[relation]) and FEW < len(rows) < MOST_AT_ONCE and rows.shape[1] and signs.min() > 0:
+            return self._distinct(rows), rows[:0]
         scratch = self._scratch(rows.shape[1], len(rows))
         verdict = np.zeros(len(rows), dtype=np.int64)
         finish_epoch.net_operations(self.S, scratch.relation, relation, rows, signs, verdict)
         return rows[verdict > 0], rows[verdict < 0]
+
+    def _distinct(self, rows: Words) -> Words:
+        """Returns each of the rows once; all threads share a large number of them."""
+        repeated = np.zeros(len(rows), dtype=np.uint8)
+        slots = np.zeros(2 * len(rows), dtype=np.int32)
+        pool = self.thread_pool
+        if pool is None or pool.threads == 1 or len(rows) < SHARED_FROM:
+            count = int(finish_epoch.mark_repeated(rows, slots, 0, 1, repeated))
+        else:
+            finish_epoch.mark_repeated.load()
+            threads = pool.threads
+            count = sum(pool.run(lambda me: int(finish_epoch.mark_repeated(rows, slots, me, threads, repeated))))
+        return rows[repeated == 0] if count else rows
 
     def _scratch(self, columns: int, rows: int) -> Store:
         """Returns an empty store in the last line of S, with room for so many rows; one for few rows is used again."""

@@ -52,7 +52,8 @@ class Grouping:
         items = [([decode(word) for decode, word in zip(behind, words)], weight) for words, weight in own.items()]
         items.sort()
         if self.literal.aggregates is not None:
-            values = [each[-1] for each, _ in items]
+            parts = self.literal.parts
+            values = [each[-1] if parts == 1 else tuple(each[-parts:]) for each, _ in items]
             made = (aggregate_whole(each, own_key, values) for each in self.literal.aggregates)
             return (*first[:count], *(encode(value) for encode, value in zip(self._encoders, made)))
         weighted = self.literal.weighted

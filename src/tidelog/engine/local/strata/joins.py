@@ -36,6 +36,7 @@ YIELD_INSTANCES = 2_000_000
 # An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
 REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
+MANY_FACTS = 20_000  # see `_only_loads_facts`
 
 
 class LocalStratum:
@@ -235,6 +236,9 @@ class LocalStratum:
 
     def update(self, meter: Meter) -> bool:
         """Runs the ranked Update: RETRACT, then INSERT. False if the meter gave it up: then `roll_back` must follow."""
+        if self._only_loads_facts():
+            self.bootstrap()
+            return True
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1
@@ -265,6 +269,12 @@ class LocalStratum:
                 raise self._broken()
             self._mark_changed(store)
         return True
+
+    def _only_loads_facts(self) -> bool:
+        """True if many facts come into empty relations without rules: they need no log to be rolled back."""
+        if self.stratum.rules or self.row_count:
+            return False
+        return sum(len(inserted) for inserted, _ in self.facts.values()) >= MANY_FACTS
 
     def exchanged_rows(self) -> tuple[int, int]:
         """Returns the numbers of inserted and of deleted rows, once the stratum is done."""

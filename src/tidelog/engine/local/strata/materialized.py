@@ -30,12 +30,13 @@ class MaterializedStratum(LocalStratum, ABC):
     joins = False
     why = "the only strategy for this stratum"
     rounds_taken = 1
+    starts_over = False  # true if `derive` returned all rows, because there were none
 
     def update(self, meter: Meter) -> bool:
         """Derives and exchanges the rows; see `LocalStratum.update`."""
         self.facts = self.derive()
         done = True
-        if self.is_new:
+        if self.is_new or self.starts_over:
             # The rows in the stores were stored in another way, and numbered: `derive` returned all new rows.
             self.inherited = {}
             self.bootstrap()

@@ -71,16 +71,22 @@ def test_a_history_of_large_groups_with_failures_and_a_reopening(tmp_path: Path)
 
 
 def test_a_large_group_is_changed_and_not_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stratum, "KEPT_FROM", 100)
     running = Running(PROGRAM)
     sales = [("a", number, number % 10) for number in range(200)]
     running.commit({"Sale": sales})
+    assert [len(each) for each in states(running)] == [0, 0, 0]
+    running.commit({}, {"Sale": sales[1:2]})
+    assert [len(each) for each in states(running)] == [0, 1, 1], "the best member is still there"
+    running.commit({}, {"Sale": sales[:1]})
     assert [len(each) for each in states(running)] == [1, 1, 1]
     monkeypatch.setattr(GroupState, "__init__", lambda *_: pytest.fail("the state is there"))
-    running.commit({"Sale": [("a", 1000, -5)]}, {"Sale": sales[:3]})
+    running.commit({"Sale": [("a", 1000, -5)]}, {"Sale": sales[2:3]})
     assert set(running.rows("Shop")) == expected({*sales[3:], ("a", 1000, -5)})["Shop"]
 
 
-def test_a_group_that_has_become_small_has_no_state() -> None:
+def test_a_group_that_has_become_small_has_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stratum, "KEPT_FROM", 32)
     running = Running(PROGRAM)
     sales = [("a", number, number) for number in range(100)]
     running.commit({"Sale": sales})
@@ -92,11 +98,13 @@ def test_a_group_that_has_become_small_has_no_state() -> None:
     assert running.rows("Shop") == {}
 
 
-def test_a_failed_epoch_leaves_the_states_as_they_were() -> None:
+def test_a_failed_epoch_leaves_the_states_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stratum, "KEPT_FROM", 32)
     text = PROGRAM + "output relation D(x: s64)\nD(100 / n) :- Shop(_, _, n, _, _, _, _)."
     running = Running(text)
     sales = {("a", number, 1) for number in range(100)}
-    running.commit({"Sale": sorted(sales)})
+    running.commit({"Sale": [*sorted(sales), ("a", 2000, 0)]})
+    running.commit({}, {"Sale": [("a", 2000, 0)]})
     for _ in range(3):
         with pytest.raises(tidelog.EvaluationError):
             running.commit({"Sale": [("a", 1000, -100), ("b", 1, 0)]})

@@ -23,14 +23,14 @@ _TOP = -(1 << 63)
 
 
 class Part(ABC):
-    """Part of a group's state. `load` is called first, with all values: as words, and as Python values."""
+    """Part of a group's state. `load` is called first, with all values: as words, a line each, and as Python values."""
 
     @abstractmethod
     def load(self, words: Words, values: Sequence[Any]) -> None:
         """Inserts all values at once."""
 
     @abstractmethod
-    def entry(self, word: int, value: Any) -> Any:
+    def entry(self, words: Sequence[int], value: Any) -> Any:
         """Returns the entry to store for a value. Raises what the program's functions raise."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Total(Part):
     def load(self, words: Words, values: Sequence[Any]) -> None:
         self.total = sum(values if self._read is None else map(self._read, values))
 
-    def entry(self, word: int, value: Any) -> int:
+    def entry(self, words: Sequence[int], value: Any) -> int:
         return int(value if self._read is None else self._read(value))
 
     def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
@@ -66,7 +66,7 @@ class FloatTotal(Part):
     def load(self, words: Words, values: Sequence[Any]) -> None:
         self.total = ExactSum(values if self._read is None else map(self._read, values))
 
-    def entry(self, word: int, value: Any) -> float:
+    def entry(self, words: Sequence[int], value: Any) -> float:
         return float(value if self._read is None else self._read(value))
 
     def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
@@ -78,40 +78,46 @@ class FloatTotal(Part):
 
 
 class WordOrder(Part):
-    """The values in order, if they and the sort keys are words: (sort key, value), or the value alone."""
+    """The values in order, if they and the sort keys are words: (sort key, value), or the value alone.
 
-    def __init__(self, read: Read | None, value: Type, read_type: Type | None) -> None:
+    A value may have several parts, of the given types.
+    """
+
+    def __init__(self, read: Read | None, types: Sequence[Type], read_type: Type | None) -> None:
         self._read = read
-        self._flip = _TOP if _wraps(value) else 0
+        self._flips = [_TOP if _wraps(each) else 0 for each in types]
         self._read_flip = _TOP if read_type is not None and _wraps(read_type) else 0
         self.tree = ScanTree(np.empty((0, 1), dtype=np.int64))
 
     def load(self, words: Words, values: Sequence[Any]) -> None:
-        entries = words[:, None] ^ self._flip
+        entries = words ^ np.array(self._flips, dtype=np.int64)
         if self._read is not None:
             read = np.array([_signed(self._read(value)) for value in values], dtype=np.int64) ^ self._read_flip
             entries = np.concatenate([read[:, None], entries], axis=1)
         self.tree = ScanTree(entries)
 
-    def entry(self, word: int, value: Any) -> tuple[int, ...]:
-        own = word ^ self._flip
-        return (own,) if self._read is None else (_signed(self._read(value)) ^ self._read_flip, own)
+    def entry(self, words: Sequence[int], value: Any) -> tuple[int, ...]:
+        own = [word ^ flip for word, flip in zip(words, self._flips)]
+        return (*own,) if self._read is None else (_signed(self._read(value)) ^ self._read_flip, *own)
 
     def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:
         if inserted:
             self.tree.insert(np.array(inserted, dtype=np.int64))
         return not deleted or self.tree.remove(np.array(deleted, dtype=np.int64))
 
-    def least(self) -> int:
-        """Returns the word of the value that comes first."""
-        return self.tree.first()[-1] ^ self._flip
+    def least(self) -> list[int]:
+        """Returns the words of the value that comes first."""
+        return self._own(self.tree.first())
 
-    def most(self) -> int:
-        """Returns the word of the value that comes last; of several with the same sort key, the first."""
+    def most(self) -> list[int]:
+        """Returns the words of the value that comes last; of several with the same sort key, the first."""
         last = self.tree.last()
-        if len(last) > 1:
-            last = self.tree.first_from([last[0], _TOP])
-        return last[-1] ^ self._flip
+        if self._read is not None:
+            last = self.tree.first_from([last[0], *[_TOP] * len(self._flips)])
+        return self._own(last)
+
+    def _own(self, entry: list[int]) -> list[int]:
+        return [word ^ flip for word, flip in zip(entry[-len(self._flips) :], self._flips)]
 
 
 class ValueOrder(Part):
@@ -125,7 +131,7 @@ class ValueOrder(Part):
         read = self._read
         self.pages = SortedPages(values if read is None else [(read(value), value) for value in values])
 
-    def entry(self, word: int, value: Any) -> Any:
+    def entry(self, words: Sequence[int], value: Any) -> Any:
         return value if self._read is None else (self._read(value), value)
 
     def change(self, inserted: Sequence[Any], deleted: Sequence[Any]) -> bool:

@@ -38,22 +38,28 @@ _ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
 class Shape:
     """The parts that the aggregates of a group need, and how each aggregate is read from them."""
 
-    def __init__(self, aggregates: Sequence[Aggregate], value: Type, values: Values, *, finer: bool = False) -> None:
-        """Makes the shape; `finer`: several members may have one value."""
+    def __init__(
+        self, aggregates: Sequence[Aggregate], types: Sequence[Type], values: Values, *, finer: bool = False
+    ) -> None:
+        """Makes the shape; `types` are those of the parts of a value. `finer`: several members may have one value."""
         self.aggregates = aggregates
         self.is_distinct = finer and any(each.kind not in _ENDS for each in aggregates)
-        self.value = value
+        self.types = types
         self.values = values
-        self.decode = values.decoder(value)
         self._places: dict[tuple[str, ScalarFunction | None], int] = {}
         self._makers: list[Callable[[Sequence[Any]], Part]] = []
         joins = any(each.kind is AggregateKind.JOIN for each in aggregates)
-        self._in_words = is_word(value) and not joins
+        self._in_words = all(map(is_word, types)) and not joins
         self.results = [self._result(number, each) for number, each in enumerate(aggregates)]
 
     def parts(self, key: Sequence[Any]) -> list[Part]:
         """Returns fresh parts for the group with this key."""
         return [make(key) for make in self._makers]
+
+    def decode(self, words: Words) -> list[Any]:
+        """Returns the Python values of some lines of words."""
+        columns = [self.values.decode(words[:, i].copy(), type_) for i, type_ in enumerate(self.types)]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _place(self, kind: str, read: ScalarFunction | None, make: Callable[[Sequence[Any]], Part]) -> int:
         """Returns the place of a part, shared by all aggregates that read the same values in the same way."""
@@ -69,13 +75,14 @@ class Shape:
             return lambda state: encode(state.size)
         if kind in _TOTALS:
             return self._total(aggregate, encode)
-        if kind in _OF_THE_VALUES:
+        if kind in _OF_THE_VALUES and (kind is AggregateKind.JOIN or aggregate.of is None):
             place = self._order(aggregate, None)
         else:
             place = self._order(aggregate, None if aggregate.of is None else aggregate.of.type)
         if kind is AggregateKind.JOIN:
             return self._joined(number, aggregate, place, encode)
-        return self._end(place, encode, is_least=kind in _LEAST)
+        part = aggregate if kind in (AggregateKind.MIN, AggregateKind.MAX) and aggregate.of is not None else None
+        return self._end(place, encode, part, is_least=kind in _LEAST)
 
     def _total(self, aggregate: Aggregate, encode: Callable[[Any], int]) -> _Result:
         type_ = aggregate.variable.type
@@ -99,12 +106,11 @@ class Shape:
 
     def _order(self, aggregate: Aggregate, read_type: Type | None) -> int:
         """Returns the place of an order: by the sort key, or by the values themselves if that has no type."""
-        value = self.value
 
         def make(key: Sequence[Any]) -> Part:
             read = None if read_type is None else reader(aggregate, key)
             if self._in_words and (read_type is None or is_word(read_type)):
-                return WordOrder(read, value, read_type)
+                return WordOrder(read, self.types, read_type)
             return ValueOrder(read)
 
         return self._place("order", None if read_type is None else aggregate.read, make)
@@ -117,12 +123,19 @@ class Shape:
 
         return joined
 
-    def _end(self, place: int, encode: Callable[[Any], int], *, is_least: bool) -> _Result:
+    def _end(self, place: int, encode: Callable[[Any], int], part_of: Aggregate | None, *, is_least: bool) -> _Result:
+        """Returns how to read the first or the last value of an order, or what `part_of` reads of it."""
+
         def end(state: GroupState) -> int:
             part = state.parts[place]
             assert isinstance(part, WordOrder | ValueOrder)
             found = part.least() if is_least else part.most()
-            return int(found) if isinstance(part, WordOrder) else encode(found)
+            if isinstance(part, WordOrder):
+                if len(found) == 1:
+                    return int(found[0])
+                found = self.decode(np.array([found], dtype=np.int64))[0]
+            read = None if part_of is None else reader(part_of, state.key)
+            return encode(found if read is None else read(found))
 
         return end
 
@@ -149,12 +162,12 @@ class GroupState:
         self._shape = shape
         self.key = key
         self.parts = shape.parts(key)
-        words = members[:, -1].copy()
+        words = members[:, members.shape[1] - len(shape.types) :].copy()
         self._distinct = Distinct(words) if shape.is_distinct else None
         if self._distinct is not None:
-            words = np.unique(words)
+            words = np.unique(words, axis=0)
         self.size = len(words)
-        values = shape.values.decode(words, shape.value)
+        values = shape.decode(words)
         for part in self.parts:
             part.load(words, values)
 
@@ -163,7 +176,8 @@ class GroupState:
 
         Raises what the program's functions raise; then nothing has changed.
         """
-        members = inserted[:, -1], deleted[:, -1]
+        first = inserted.shape[1] - len(self._shape.types)
+        members = inserted[:, first:], deleted[:, first:]
         words: tuple[Words, Words] | None = members
         if self._distinct is not None:
             words = self._distinct.change(*members)
@@ -195,5 +209,4 @@ class GroupState:
         return all(part.change(*each) for part, each in zip(self.parts, entries, strict=True))
 
     def _entries(self, part: Part, words: Words) -> list[Any]:
-        decode = self._shape.decode
-        return [part.entry(word, decode(word)) for word in words.tolist()]
+        return [part.entry(*each) for each in zip(words.tolist(), self._shape.decode(words), strict=True)]

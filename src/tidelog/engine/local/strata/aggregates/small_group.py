@@ -18,11 +18,17 @@ def reader(aggregate: Aggregate, key: Sequence[Any]) -> Read | None:
     if aggregate.read is None:
         return None
     call = aggregate.read.call
+    if len(aggregate.parameters) > 1:
+        return partial(_call_with_parts, call, tuple(key))
     return partial(_call_with, call, tuple(key)) if key else call
 
 
 def _call_with(call: Callable[..., Any], key: tuple[Any, ...], value: Any) -> Any:
     return call(value, *key)
+
+
+def _call_with_parts(call: Callable[..., Any], key: tuple[Any, ...], value: tuple[Any, ...]) -> Any:
+    return call(*value, *key)
 
 
 def aggregate_whole(aggregate: Aggregate, key: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -36,9 +42,9 @@ def aggregate_whole(aggregate: Aggregate, key: Sequence[Any], values: Sequence[A
         case AggregateKind.SUM:
             return sum_of(values if read is None else [read(each) for each in values], aggregate.variable.type)
         case AggregateKind.MIN:
-            return min(values)
+            return min(values if read is None else map(read, values))
         case AggregateKind.MAX:
-            return max(values)
+            return max(values if read is None else map(read, values))
         case AggregateKind.ARG_MIN:
             return min(values, key=read)
         case AggregateKind.ARG_MAX:

@@ -1,42 +1,60 @@
-"""A stratum of aggregates: small groups are recomputed when they change, large ones have a state that is updated.
+"""A stratum of aggregates: the changed members of all groups → the changed rows, by kernels over whole arrays.
 
-A state is built when its group is first touched, from the present members: so a database that was opened, or loaded in
-a task, pays only for the groups that change. It holds values and no ids, so it does not matter when ids are freed. A
-failed epoch undoes its changes of the states one by one.
+A group is a row of its relation and an entry in a table (`group_table`); there is no object for it. An epoch numbers
+the groups of its inserted and deleted members, and changes counts and totals by what these add; a minimum or maximum is
+compared with the inserted members. Only a group that loses its best member is read again, as are groups whose totals
+do not follow from the change: exact sums, and values that several members have. A large group that would be read again
+gets a state instead (`group_state`), in which a change costs O(log n). Functions that need all values of a group in
+Python run once for each touched group.
+
+States and table hold nothing that is stored: they are built when a group is first changed, from its members, so a
+database that was opened, or loaded in a task, pays only for the groups that change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.kernels import aggregate as kernels
+from tidelog.engine.local.kernels import entry_points, exact_sums
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.aggregates.columns import Columns, Partial
 from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
+from tidelog.engine.local.strata.aggregates.group_table import GroupTable, Numbers
+from tidelog.engine.local.strata.aggregates.instructions import Instructions, Kept, wrapped
 from tidelog.engine.local.strata.group_by import GroupStratum
 from tidelog.engine.local.strata.materialized import Facts
-from tidelog.rules.ir import Group
+from tidelog.maintain.switch import Meter
+from tidelog.plan.aggregate_ways import Way
+from tidelog.rules.ir import Group, Rule
+from tidelog.types import FloatType
+from tidelog.values.exact_sum import ExactSum
 
-KEPT_FROM = 32
-"""A group with so many members gets a state, and loses it when it has less than a quarter of them."""
+KEPT_FROM = 1024
+"""A group with so many members that must be read again gets a state; it loses it with less than a quarter of them."""
+
+KEPT_IN_PYTHON_FROM = 32
+"""The same, for a group whose aggregates need its values in Python."""
 
 REBUILD_FROM = 0.5
 """From this share of a group on, a change rebuilds the state instead of updating it."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """The members of a group that this epoch inserted and deleted."""
-
-    inserted: Words
-    deleted: Words
+Places = npt.NDArray[np.intp]
 
 
 class AggregateStratum(GroupStratum):
     """The aggregates of the groups of a set."""
+
+    _table: GroupTable | None = None
+    _places: Places = np.empty(0, dtype=np.intp)  # of the groups with a new row, among the touched ones
 
     @cached_property
     def _states(self) -> dict[Row, GroupState]:
@@ -48,80 +66,348 @@ class AggregateStratum(GroupStratum):
         return {}
 
     @cached_property
-    def _shape(self) -> Shape:
+    def _rule(self) -> tuple[Rule, Group]:
         (rule,) = self.stratum.rules
         assert rule.group is not None
-        assert rule.group.aggregates is not None
-        value = self.program.relations[rule.group.atom.relation].columns[-1].type
-        return Shape(rule.group.aggregates, value, self.values, finer=rule.group.finer > 0)
+        return rule, rule.group
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self._rule[0], self.program, self.values, self.catalog)
+
+    @cached_property
+    def _instructions(self) -> Instructions:
+        aggregates = self._rule[1].aggregates
+        assert aggregates is not None
+        return Instructions(aggregates, self._columns)
+
+    @cached_property
+    def _shape(self) -> Shape:
+        group = self._rule[1]
+        assert group.aggregates is not None
+        types = self._columns.types[self._columns.first_part :]
+        return Shape(group.aggregates, types, self.values, finer=group.finer > 0)
+
+    @cached_property
+    def _is_read_again(self) -> bool:
+        """True if a touched group must always be read again: its values do not follow from those before."""
+        instructions = self._instructions
+        return instructions.is_whole or instructions.is_exact or self._shape.is_distinct
+
+    @property
+    def _stores(self) -> tuple[Store, Store]:
+        rule, group = self._rule
+        stores = self.catalog.stores
+        return stores[self.numbers[group.atom.relation]], stores[self.numbers[rule.head.relation]]
+
+    # One epoch
+
+    def update(self, meter: Meter) -> bool:
+        done = super().update(meter)
+        if done and self.facts:
+            self._link()
+        return done
 
     def derive(self) -> Facts:
-        (rule,) = self.stratum.rules
-        assert rule.group is not None
-        self._changes = self._by_key(rule.group) if self._states else {}
+        rule, _ = self._rule
         with self.guarded(rule), self.costs.measured(rule):
-            return super().derive()
+            return self._derive(rule)
+
+    def _derive(self, rule: Rule) -> Facts:
+        members, groups = self._stores
+        self.starts_over = self.is_new or not len(groups)
+        inserted, deleted = members.inserted_lines(), members.deleted_lines()
+        if self.starts_over:
+            if self.is_new or len(inserted) + len(deleted) < len(members):
+                inserted = members.present_lines().astype(np.int32)
+            deleted = deleted[:0]
+            self._states.clear()
+            self._table = self._new_table()
+        elif self._table is None:
+            self._table = self._new_table()
+            self._table.adopt()
+        touched = self._table.touch(inserted, deleted)
+        if not len(touched):
+            return {}
+        self.watch.look(rule)
+        old, sizes = self._table.read(groups.columns), self._table.sizes()
+        if self.starts_over:
+            self._fill(old, sizes, touched.codes, inserted)
+            self._places = np.arange(len(old))
+            return {groups.relation: (old, old[:0])}
+        rows = old.copy()
+        self._change(rows, old, sizes, inserted, deleted)
+        there, is_old = sizes > 0, touched.is_old
+        changed = (rows != old).any(axis=1)
+        self._places = np.flatnonzero(there & (changed | ~is_old))
+        gone = np.flatnonzero(is_old & (changed | ~there))
+        if not len(self._places) and not len(gone):
+            return {}
+        return {groups.relation: (rows[self._places], old[gone])}
+
+    def _new_table(self) -> GroupTable:
+        members, groups = self._stores
+        return GroupTable(self.catalog, members.relation, groups.relation, self._columns.keys)
+
+    def _link(self) -> None:
+        """Notes the new rows of the groups that this epoch has changed."""
+        assert self._table is not None
+        _, groups = self._stores
+        rows = self.facts[groups.relation][0]
+        if self.starts_over and groups.line[k.USED] == len(rows):
+            lines = np.arange(len(rows))
+        else:
+            lines = np.empty(len(rows), dtype=np.int64)
+            entry_points.look_up_many(self.catalog.S, groups.relation, np.ascontiguousarray(rows), lines)
+        self._table.link(self._places, lines)
+        groups.beside = self._table
 
     def commit(self) -> None:
         super().commit()
         for key in self._done:
             state = self._states.get(key)
-            if state is not None and state.size < KEPT_FROM // 4:
+            if state is not None and state.size < self._kept_from // 4:
                 del self._states[key]
         self._done.clear()
+        if self._table is not None:
+            self._table.commit()
 
     def roll_back(self) -> None:
         super().roll_back()
         for key, done in self._done.items():
             if done is None:
-                del self._states[key]
-            else:
+                self._states.pop(key, None)
+            elif key in self._states:
                 self._states[key].undo(done)
         self._done.clear()
+        if self.starts_over:
+            self._table = None
+        elif self._table is not None:
+            self._table.roll_back()
 
-    def _row(self, group: Group, key: Words) -> Row | None:
-        words = tuple(key.tolist())
-        state = self._states.get(words)
-        if state is None:
-            return self._made(group, key, words)
-        change = self._changes[words]
-        is_large = len(change.inserted) + len(change.deleted) > REBUILD_FROM * state.size
-        done = None if is_large else state.change(change.inserted, change.deleted)
-        if done is None:
-            # The change is large, or a function of the program gave another value, so that an entry is not found.
-            del self._states[words]
-            return self._made(group, key, words)
-        self._done[words] = done
-        return (*words, *state.results()) if state.size else None
+    # All groups from their members
 
-    def _made(self, group: Group, key: Words, words: Row) -> Row | None:
-        """Returns the row of a group without a state; builds the state if the group is large."""
-        grouping = self._grouping
-        members = self._member_words(group, grouping.keys, key)
-        if len(members) < KEPT_FROM:
-            return grouping.row([(tuple(row), 1) for row in members.tolist()])
-        state = GroupState(self._shape, grouping.key_values(words), members)
-        self._states[words] = state
-        self._done[words] = None
-        return (*words, *state.results())
+    def _fill(self, rows: Words, sizes: Numbers, codes: Numbers, lines: Numbers) -> None:
+        """Writes the aggregates of all groups into their rows: `codes` has the group of each member in `lines`."""
+        members, _ = self._stores
+        rule, _ = self._rule
+        if self._instructions.is_whole:
+            self._fill_in_python(rows, codes, members.columns_of(lines))
+            return
+        used = int(members.line[k.USED])
+        if not self._columns.are_computed and not self._shape.is_distinct and len(lines) * 2 > used:
+            # The rows themselves, with codes in all lines: most of them are wanted, so to copy them would cost more.
+            wave, wanted = members.rows[:used], codes
+            codes = np.full(used, -1, dtype=np.int32)
+            codes[lines] = wanted
+        else:
+            wave = members.columns_of(lines)
+        if self._shape.is_distinct:
+            first = np.empty(len(lines), dtype=np.uint8)
+            slots = np.zeros(2 * len(lines), dtype=np.int64)
+            values = np.ascontiguousarray(wave[:, self._columns.first_part : members.columns])
+            kernels.mark_first(values, codes, slots, first)
+            kept = np.flatnonzero(first)
+            wave, codes = wave[kept], codes[kept]
+            sizes = np.bincount(codes, minlength=len(rows)).astype(np.int32)
+        wave = self._columns.of(wave, self.watch.pace(rule))
+        found = self._instructions.run(
+            wave, codes, len(codes), len(rows), None, self._thread_pool, lambda: self.watch.look(rule)
+        )
+        for column, kept_here in self._kept():
+            match kept_here.way:
+                case Way.COUNT:
+                    rows[:, column] = sizes
+                case Way.TOTAL:
+                    rows[:, column] = wrapped(found.totals[:, kept_here.place], kept_here.aggregate.variable.type)
+                case Way.BEST:
+                    rows[:, column] = self._values_at(wave, found.best[:, kept_here.place], kept_here)
+                case _:
+                    rows[:, column] = self._exact_sums(wave[:, kept_here.column], codes, len(rows), kept_here)
 
-    def _by_key(self, group: Group) -> Mapping[Row, _Change]:
-        """Returns the inserted and deleted members, by their keys."""
-        store = self.catalog.stores[self.numbers[group.atom.relation]]
-        count = len(self._grouping.keys)
-        inserted = _split(store.columns_of(store.inserted_lines()), count)
-        deleted = _split(store.columns_of(store.deleted_lines()), count)
-        none = np.empty((0, store.columns), dtype=np.int64)
-        return {key: _Change(inserted.get(key, none), deleted.get(key, none)) for key in {*inserted, *deleted}}
+    def _kept(self) -> Iterator[tuple[int, Kept]]:
+        """Yields the aggregates with the columns of their results."""
+        return enumerate(self._instructions.kept, self._columns.keys)
+
+    def _values_at(self, wave: Words, lines: Numbers, kept: Kept) -> Words:
+        """Returns the words of the values in some lines."""
+        if kept.column >= 0:
+            words: Words = wave[lines, kept.column]
+            return words
+        parts = wave[lines, self._columns.first_part : len(self._columns.types)]
+        return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type)
+
+    def _exact_sums(self, bits: Words, codes: Numbers, groups: int, kept: Kept) -> Words:
+        """Returns the exact sums of floating-point numbers, by group."""
+        numbers = np.ascontiguousarray(bits).view(np.float64)
+        type_ = kept.aggregate.variable.type
+        assert isinstance(type_, FloatType)
+        order, ends = _places_by_code(codes, groups)
+        sums, left = np.empty(groups, dtype=np.float64), np.zeros(groups, dtype=np.uint8)
+        parts, bits = np.empty(exact_sums.MOST_PARTS, dtype=np.float64), np.empty(1, dtype=np.int64)
+        exact_sums.sum_exactly(numbers, order, ends, int(type_.width == 32), parts, bits, sums, left)
+        made = sums.tolist()
+        for group in np.flatnonzero(left).tolist():
+            own = numbers[order[ends[group] : ends[group + 1]]]
+            made[group] = ExactSum(own.tolist()).rounded(type_.width)
+        return self.values.encode(made, type_)
+
+    def _fill_in_python(self, rows: Words, codes: Numbers, members: Words) -> None:
+        pace = self.watch.pace(self._rule[0])
+        for place, lines in enumerate(_by_code(codes, len(rows))):
+            pace()
+            row = self._grouping.row([(tuple(member), 1) for member in members[lines].tolist()])
+            assert row is not None
+            rows[place] = row
+
+    # Touched groups from what has changed
+
+    @property
+    def _kept_from(self) -> int:
+        return KEPT_IN_PYTHON_FROM if self._instructions.is_whole else KEPT_FROM
+
+    def _change(self, rows: Words, old: Words, sizes: Numbers, inserted: Numbers, deleted: Numbers) -> None:
+        """Brings the rows of the touched groups to this epoch."""
+        assert self._table is not None
+        members, _ = self._stores
+        codes = self._table.touched.codes
+        changed = members.columns_of(np.concatenate([inserted, deleted]))
+        again = np.ones(len(rows), dtype=np.bool_)
+        if not self._is_read_again:
+            again = self._add(rows, old, sizes, changed, codes, len(inserted))
+        again &= sizes > 0
+        if self._states:
+            self._change_states(rows, sizes, changed, codes, len(inserted), again)
+        large = again & (sizes >= self._kept_from)
+        for place in np.flatnonzero(large).tolist():
+            self._build_state(rows, place)
+        small = np.flatnonzero(again & ~large)
+        if len(small):
+            self._read_again(rows, small, sizes)
+
+    def _add(
+        self, rows: Words, old: Words, sizes: Numbers, changed: Words, codes: Numbers, inserted: int
+    ) -> npt.NDArray[np.bool_]:
+        """Adds what changed members change; returns which groups lost a best member, and must be read again."""
+        assert self._table is not None
+        rule, _ = self._rule
+        bests = [(column, each) for column, each in self._kept() if each.way is Way.BEST]
+        before, wave, partial = None, changed, list[Partial]()
+        if bests:
+            before = np.full((len(rows), len(bests)), -1, dtype=np.int32)
+            is_old = np.flatnonzero(self._table.touched.is_old)
+            parts = [wave]
+            for number, (column, kept) in enumerate(bests):
+                start = len(changed) + number * len(is_old)
+                before[is_old, kept.place] = np.arange(start, start + len(is_old))
+                parts.append(self._as_members(old[is_old], column, kept))
+                partial.append((start, start + len(is_old), kept.compared))
+            wave = np.concatenate(parts)
+        wave = self._columns.of(wave, self.watch.pace(rule), partial)
+        found = self._instructions.run(
+            wave, codes, inserted, len(rows), before, self._thread_pool, lambda: self.watch.look(rule)
+        )
+        for column, kept in self._kept():
+            if kept.way is Way.COUNT:
+                rows[:, column] = sizes
+            elif kept.way is Way.TOTAL:
+                total = old[:, column] + found.totals[:, kept.place]
+                rows[:, column] = wrapped(total, kept.aggregate.variable.type)
+            else:
+                assert before is not None
+                best = found.best[:, kept.place]
+                better = np.flatnonzero(best != before[:, kept.place])
+                if len(better):
+                    rows[better, column] = self._values_at(wave, best[better], kept)
+        lost: npt.NDArray[np.bool_] = found.lost != 0
+        return lost
+
+    def _as_members(self, old: Words, column: int, kept: Kept) -> Words:
+        """Returns members of groups that have the values in a column of the groups' rows, as far as these say."""
+        columns = self._columns
+        made = np.zeros((len(old), len(columns.types)), dtype=np.int64)
+        made[:, : columns.keys] = old[:, : columns.keys]
+        if kept.column >= 0:
+            made[:, kept.column] = old[:, column]
+            return made
+        values = self.values.decode(old[:, column].copy(), kept.aggregate.variable.type)
+        for part, type_ in enumerate(columns.types[columns.first_part :]):
+            made[:, columns.first_part + part] = self.values.encode([value[part] for value in values], type_)
+        return made
+
+    def _read_again(self, rows: Words, places: Places, sizes: Numbers) -> None:
+        """Computes the aggregates of some touched groups from all their members."""
+        lines, codes = self._lines_of(rows, places, int(sizes[places].sum()))
+        some = rows[places]
+        self._fill(some, sizes[places], codes, lines)
+        rows[places] = some
+
+    def _lines_of(self, rows: Words, places: Places, count: int) -> tuple[Numbers, Numbers]:
+        """Returns the present members of the groups at some places, so many, and the number of each one's place."""
+        members, _ = self._stores
+        keys = tuple(range(self._columns.keys))
+        codes = np.zeros(count, dtype=np.int32)
+        if not keys:
+            return members.present_lines().astype(np.int32), codes
+        members.arrange(keys)
+        number = self.catalog.arrangement(members.relation, keys)
+        lines = np.empty(count, dtype=np.int32)
+        wanted = places.astype(np.int32)
+        found = kernels.read_buckets(self.catalog.S, self.catalog.A, number, rows, wanted, lines, codes)
+        assert found == count, "sizes of groups and buckets differ"
+        return lines, codes
+
+    # States of large groups
+
+    def _change_states(
+        self,
+        rows: Words,
+        sizes: Numbers,
+        changed: Words,
+        codes: Numbers,
+        inserted: int,
+        again: npt.NDArray[np.bool_],
+    ) -> None:
+        """Updates the states of touched groups and takes their rows from them; those are not read again."""
+        keys = self._columns.keys
+        with_state = [
+            (place, key) for place, key in enumerate(map(tuple, rows[:, :keys].tolist())) if key in self._states
+        ]
+        if not with_state:
+            return
+        new, gone = _by_code(codes[:inserted], len(rows)), _by_code(codes[inserted:], len(rows))
+        for place, key in with_state:
+            again[place] = False
+            state = self._states[key]
+            added, removed = changed[:inserted][new[place]], changed[inserted:][gone[place]]
+            is_large = len(added) + len(removed) > REBUILD_FROM * state.size
+            done = None if is_large else state.change(added, removed)
+            if done is None:
+                # The change is large, or a function of the program gave another value, so that an entry is not found.
+                del self._states[key]
+                again[place] = bool(sizes[place])
+                continue
+            self._done[key] = done
+            if sizes[place]:
+                rows[place, keys:] = state.results()
+
+    def _build_state(self, rows: Words, place: int) -> None:
+        keys = self._columns.keys
+        key = tuple(rows[place, :keys].tolist())
+        members = self._member_words(self._rule[1], self._grouping.keys, rows[place, :keys])
+        state = GroupState(self._shape, self._grouping.key_values(key), members)
+        self._states[key] = state
+        self._done[key] = None
+        rows[place, keys:] = state.results()
 
 
-def _split(rows: Words, count: int) -> dict[Row, Words]:
-    """Splits rows by their first columns."""
-    if not len(rows):
-        return {}
-    if not count:
-        return {(): rows}
-    keys, codes = np.unique(rows[:, :count], axis=0, return_inverse=True)
-    order = np.argsort(codes.reshape(-1), kind="stable")
-    ends = np.searchsorted(codes.reshape(-1)[order], np.arange(1, len(keys)))
-    return dict(zip(map(tuple, keys.tolist()), np.split(rows[order], ends)))
+def _by_code(codes: Numbers, groups: int) -> list[Words]:
+    """Returns the places of each code, in order."""
+    order, ends = _places_by_code(codes, groups)
+    return [order[start:end] for start, end in pairwise(ends.tolist())]
+
+
+def _places_by_code(codes: Numbers, groups: int) -> tuple[Words, Words]:
+    """Returns the places of all codes in the order of the codes, and where those of each code begin."""
+    order = np.argsort(codes, kind="stable")
+    return order, np.searchsorted(codes[order], np.arange(groups + 1))

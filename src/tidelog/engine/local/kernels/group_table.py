@@ -1,0 +1,210 @@
+"""The groups of a stratum of aggregates: a hash table from keys to groups, whose keys are in rows of the stores.
+
+A slot is a word, hash << 32 | group + 1, in the order of the hash as in `index`. A group has an entry of four numbers:
+
+    LINE     its row in the relation of groups; -1 - line of one of its members, while the epoch that made it runs;
+             of an unused entry the next unused one
+    SIZE     its members, with those of this epoch
+    TOUCHED  its place among the groups that this epoch touches, from 1; 0 while none runs
+    HASH     the hash of its key
+
+Both relations have the key in their first columns, so the table itself has no keys.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.index import hash_row, home_slot, same_words, slot_after, slots_between
+from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, prefetch_read
+
+LINE, SIZE, TOUCHED, HASH, ENTRY_NUMBERS = 0, 1, 2, 3, 4
+# The header: entries ever used, the first unused one among them (from 1), groups, groups touched by this epoch.
+ENTRIES_USED, FREE_ENTRY, GROUPS, TOUCHED_COUNT, HEADER_WORDS = 0, 1, 2, 3, 4
+# What is noted of a touched group.
+GROUP, OLD_SIZE, OLD_LINE, NOTED = 0, 1, 2, 3
+AT_ONCE = 64
+
+
+@kernel
+def row_of_group(S, members, groups, line):
+    """Returns the address of a row that has the key of the group with this LINE."""
+    if line >= 0:
+        return S[groups, k.ROWS] + line * S[groups, k.WIDTH] * 8
+    return S[members, k.ROWS] + (-1 - line) * S[members, k.WIDTH] * 8
+
+
+@kernel
+def find_group(S, members, groups, keys, slots, entries, row, hashed):
+    """Returns the slot of the group with the key of a row, or the empty slot where it belongs."""
+    at = home_slot(hashed, slots.size)
+    while True:
+        slot = slots[at]
+        if slot == 0:
+            return at
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            line = entries[(slot & k.LOW_MASK) - 1, LINE]
+            if same_words(row_of_group(S, members, groups, line), row, keys):
+                return at
+        at = slot_after(at, slots.size)
+
+
+@kernel
+def add_group(header, slots, entries, at, hashed, line):
+    """Adds an empty group in an empty slot; returns its number."""
+    group = header[FREE_ENTRY] - 1
+    if group >= 0:
+        header[FREE_ENTRY] = entries[group, LINE]
+    else:
+        group = header[ENTRIES_USED]
+        header[ENTRIES_USED] += 1
+    entries[group, LINE] = line
+    entries[group, SIZE] = 0
+    entries[group, TOUCHED] = 0
+    entries[group, HASH] = hashed
+    slots[at] = (hashed << k.HASH_SHIFT) | (group + 1)
+    header[GROUPS] += 1
+    return group
+
+
+@kernel
+def is_full(header, slots, entries):
+    """True if the table must grow before another group is added."""
+    if 4 * (header[GROUPS] + 1) > 3 * slots.size:
+        return True
+    return header[FREE_ENTRY] == 0 and header[ENTRIES_USED] == entries.shape[0]
+
+
+@entry_point(
+    "int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1], int32[:,::1], int32[::1], int64, int64,"
+    " int32[::1], int32[:,::1])"
+)
+def touch_groups(S, members, groups, keys, header, slots, entries, lines, first, change, codes, touched):
+    """Changes the sizes of the groups of some members, given by their lines, from the line at place `first` on.
+
+    Writes the place of each member's group among the touched groups into `codes`, and notes each group before its
+    first change in `touched`. Returns the place at which the table must grow, or the number of lines.
+    """
+    rows = S[members, k.ROWS]
+    stride = S[members, k.WIDTH] * 8
+    while first < lines.size:
+        end = min(first + AT_ONCE, lines.size)
+        for i in range(first, end):
+            prefetch_read(rows + lines[i] * stride, 0)
+        for i in range(first, end):
+            hashed = hash_row(rows + lines[i] * stride, keys)
+            codes[i] = hashed
+            prefetch_read(slots.ctypes.data, home_slot(hashed, slots.size))
+        for i in range(first, end):
+            slot = slots[home_slot(codes[i] & k.LOW_MASK, slots.size)]
+            if slot != 0:
+                prefetch_read(entries.ctypes.data, ((slot & k.LOW_MASK) - 1) * 2)
+        for i in range(first, end):
+            slot = slots[home_slot(codes[i] & k.LOW_MASK, slots.size)]
+            if slot != 0:
+                line = entries[(slot & k.LOW_MASK) - 1, LINE]
+                prefetch_read(row_of_group(S, members, groups, line), 0)
+        for i in range(first, end):
+            row = rows + lines[i] * stride
+            hashed = codes[i] & k.LOW_MASK
+            at = find_group(S, members, groups, keys, slots, entries, row, hashed)
+            if slots[at] == 0:
+                if is_full(header, slots, entries):
+                    return i
+                group = add_group(header, slots, entries, at, hashed, -1 - lines[i])
+            else:
+                group = (slots[at] & k.LOW_MASK) - 1
+            place = entries[group, TOUCHED] - 1
+            if place < 0:
+                place = header[TOUCHED_COUNT]
+                header[TOUCHED_COUNT] = place + 1
+                entries[group, TOUCHED] = place + 1
+                touched[place, GROUP] = group
+                touched[place, OLD_SIZE] = entries[group, SIZE]
+                touched[place, OLD_LINE] = entries[group, LINE]
+            entries[group, SIZE] += change
+            codes[i] = place
+        first = end
+    return first
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1], int32[:,::1], int32[::1])")
+def adopt_groups(S, members, groups, keys, header, slots, entries, lines):
+    """Fills an empty table, which has room, from rows of the relation of groups, given by their lines."""
+    for i in range(lines.size):
+        row = row_of_group(S, members, groups, lines[i])
+        hashed = hash_row(row, keys)
+        at = home_slot(hashed, slots.size)
+        while slots[at] != 0:
+            at = slot_after(at, slots.size)
+        add_group(header, slots, entries, at, hashed, lines[i])
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int32[:,::1], int32[::1])")
+def count_members(S, members, groups, keys, slots, entries, lines):
+    """Adds members, given by their lines, to the sizes of their groups; returns how many have none."""
+    rows = S[members, k.ROWS]
+    stride = S[members, k.WIDTH] * 8
+    missing = 0
+    for i in range(lines.size):
+        row = rows + lines[i] * stride
+        slot = slots[find_group(S, members, groups, keys, slots, entries, row, hash_row(row, keys))]
+        if slot == 0:
+            missing += 1
+        else:
+            entries[(slot & k.LOW_MASK) - 1, SIZE] += 1
+    return missing
+
+
+@entry_point("int64(int64[::1], int64[::1])")
+def move_groups(old, slots):
+    """Fills empty slots from the slots of a smaller table."""
+    for i in range(old.size):
+        slot = old[i]
+        if slot != 0:
+            at = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, slots.size)
+            while slots[at] != 0:
+                at = slot_after(at, slots.size)
+            slots[at] = slot
+    return 0
+
+
+@entry_point("int64(int64[::1], int64[::1], int32[:,::1], int32[::1])")
+def drop_groups(header, slots, entries, dropped):
+    """Removes groups from the table; their entries are used again."""
+    size = slots.size
+    for i in range(dropped.size):
+        group = dropped[i]
+        at = home_slot(entries[group, HASH] & k.LOW_MASK, size)
+        while (slots[at] & k.LOW_MASK) - 1 != group:
+            at = slot_after(at, size)
+        hole = at
+        while True:
+            at = slot_after(at, size)
+            slot = slots[at]
+            if slot == 0:
+                break
+            home = home_slot((slot >> k.HASH_SHIFT) & k.LOW_MASK, size)
+            if slots_between(home, at, size) >= slots_between(hole, at, size):
+                slots[hole] = slot
+                hole = at
+        slots[hole] = 0
+        entries[group, LINE] = header[FREE_ENTRY]
+        header[FREE_ENTRY] = group + 1
+        header[GROUPS] -= 1
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int32[:,::1], int64[:,::1])")
+def read_groups(S, members, groups, keys, touched, rows):
+    """Writes the row that each touched group had before the epoch; of a new group, its key and zeros behind it."""
+    for i in range(touched.shape[0]):
+        if i + AT_ONCE < touched.shape[0]:
+            prefetch_read(row_of_group(S, members, groups, touched[i + AT_ONCE, OLD_LINE]), 0)
+        line = touched[i, OLD_LINE]
+        row = row_of_group(S, members, groups, line)
+        for column in range(keys):
+            rows[i, column] = load64(row, column)
+        for column in range(keys, rows.shape[1]):
+            rows[i, column] = load64(row, column) if line >= 0 else 0
+    return 0
