@@ -25,7 +25,7 @@ from tidelog.engine.local.kernels.row_counts import total_of
 MEMBERS, BEST, KEYS, VALUE, FLIP, BEST_BY_KEY, MEMBERS_BY_KEY, MEMBERS_BY_ROW = 0, 1, 2, 3, 4, 5, 6, 7
 GROUP_FIELDS = 8
 OFFER_WORD, OFFER_LINE, OFFER_WIDTH = 0, 1, 2
-SAMPLE = 256
+SAMPLE = 1024
 WORST = 0x7FFFFFFFFFFFFFFF
 
 
@@ -106,29 +106,28 @@ def give_members(control, S, group, buffer, offers, waiting):
 
 
 @kernel
-def sift(sample, size):
-    """Sorts the first `size` words of a small array."""
-    for i in range(1, size):
-        word = sample[i]
-        place = i
-        while place > 0 and sample[place - 1] > word:
-            sample[place] = sample[place - 1]
-            place -= 1
-        sample[place] = word
+def add_least(least, size, word):
+    """Adds a word to the `size` least ones, in order."""
+    place = size
+    while place > 0 and least[place - 1] > word:
+        if place < least.size:
+            least[place] = least[place - 1]
+        place -= 1
+    if place < least.size:
+        least[place] = word
 
 
-@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1])")
-def choose_offers(offers, waiting, share, few, sample):
-    """Moves about one `share`th of the waiting offers, the best, to the end; returns how many stay.
+@entry_point("int64(int64[:,::1], int64, int64, int64[::1])")
+def choose_offers(offers, waiting, few, least):
+    """Moves a share of the waiting offers, the best, to the end; returns how many stay.
 
-    `sample` is scratch for SAMPLE words. Up to `few` offers are all chosen.
+    About as many are chosen as `least`, which is scratch, has words of SAMPLE. Up to `few` offers are all chosen.
     """
     if waiting <= few:
         return 0
     for i in range(SAMPLE):
-        sample[i] = offers[(i * waiting) // SAMPLE, OFFER_WORD]
-    sift(sample, SAMPLE)
-    bound = sample[SAMPLE // share]
+        add_least(least, min(i, least.size), offers[(i * waiting) // SAMPLE, OFFER_WORD])
+    bound = least[least.size - 1]
     low, high = 0, waiting
     while low < high:
         word = offers[low, OFFER_WORD]

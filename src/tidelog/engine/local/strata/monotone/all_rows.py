@@ -36,7 +36,7 @@ from tidelog.rules.analysis.monotone import Best
 from tidelog.rules.ir import Role, Rule, Stratum
 
 # One of so many waiting offers is inserted at a time, the best; few offers are inserted at once.
-SHARE, FEW_OFFERS = 16, 16
+SHARE, FEW_OFFERS = 128, 64
 
 
 class DivisionError(EvaluationError):
@@ -62,7 +62,7 @@ class Offers:
         by_row = -1 if self._row is None else catalog.arrangement(self.members, self._row)
         self.fields[best_rows.MEMBERS_BY_ROW] = by_row
         self._buffer: Words = np.zeros(k.PIECE * (best.keys + 1 + k.INSTANCE_EXTRA), dtype=np.int64)
-        self._sample: Words = np.zeros(best_rows.SAMPLE, dtype=np.int64)
+        self._least: Words = np.zeros(best_rows.SAMPLE // SHARE, dtype=np.int64)
         self._offers: Words = np.zeros((64, best_rows.OFFER_WIDTH), dtype=np.int64)
         self.waiting = 0
         self.killed = 0
@@ -106,12 +106,8 @@ class Offers:
         """Inserts the best share of the waiting offers with the next wave, or all; returns how many are inserted."""
         if not self.waiting:
             return 0
-        share = 1 if all_of_them else SHARE
-        stay = int(
-            best_rows.choose_offers(
-                self._offers, self.waiting, share, self.waiting if all_of_them else FEW_OFFERS, self._sample
-            )
-        )
+        few = self.waiting if all_of_them else FEW_OFFERS
+        stay = int(best_rows.choose_offers(self._offers, self.waiting, few, self._least))
         count = self.waiting - stay
         self._store.make_room(count, len(self._catalog.stores[self.members]))
         table: Words = np.zeros(1 << (2 * count).bit_length(), dtype=np.int64)
