@@ -38,12 +38,12 @@ class Recounting(EngineReplay):
         return changes
 
 
-def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False) -> int:
+def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False, wide: bool = False) -> int:
     """How many cases were small enough; all of them agreed with the oracle."""
     Recounting.reasons.clear()
 
     def check(seed: int) -> None:
-        case = random_climb(random.Random(seed), runs_over=runs_over)
+        case = random_climb(random.Random(seed), runs_over=runs_over, wide=wide)
         language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
 
     return len(over_seeds(seeds, check, at_least=0.4))
@@ -58,6 +58,11 @@ def test_oracle_costs_that_only_get_better_are_those_of_the_rounds() -> None:
 def test_oracle_sums_that_run_over_the_end_of_their_type_are_those_of_the_rounds() -> None:
     assert climb(SEEDS[:10], runs_over=True) > 4
     assert Recounting.reasons[OVER] > 0
+    assert Recounting.reasons[UPDATED] > 0
+
+
+def test_oracle_costs_of_64_bits_are_those_of_the_rounds() -> None:
+    assert climb(SEEDS[:12], wide=True) > 5
     assert Recounting.reasons[UPDATED] > 0
 
 
