@@ -64,7 +64,6 @@ def give_members(control, S, group, buffer, offers, waiting):
     The caller has made room for all. Returns how many offers wait now, or -1 if the state is broken.
     """
     members, best = group[MEMBERS], group[BEST]
-    columns = S[members, k.COLUMNS]
     stride = S[members, k.WIDTH] * 8
     own = group[KEYS] + 1
     width = (own + k.INSTANCE_EXTRA) * 8

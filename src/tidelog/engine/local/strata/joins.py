@@ -241,8 +241,12 @@ class LocalStratum:
             self.plans.make(active, added, removed, self.replaced)
         self.plans.activate(active, wave)
 
-    def update(self, meter: Meter | None) -> bool:
+    def update(self, meter: Meter) -> bool:
         """Runs the ranked Update: RETRACT, then INSERT. False if the meter gave it up: then `roll_back` must follow."""
+        return self._run_update(meter)
+
+    def _run_update(self, meter: Meter | None) -> bool:
+        """Runs the ranked Update, to its end if there is no meter."""
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1

@@ -79,10 +79,10 @@ class Offers:
 
     def give_members(self, control: Words) -> bool:
         """Passes the batch's members on; returns False if the state is broken."""
-        S = self._catalog.S
+        stores = self._catalog.S
         if control[k.PHASE] == k.RETRACT:
-            self.killed += int(S[self.group, k.BATCH_COUNT])
-        count = int(S[self.members, k.BATCH_COUNT])
+            self.killed += int(stores[self.group, k.BATCH_COUNT])
+        count = int(stores[self.members, k.BATCH_COUNT])
         if count:
             store = self._store
             store.make_queue_room(count)
@@ -90,7 +90,7 @@ class Offers:
             if control[k.PHASE] == k.INSERT:
                 self._make_room(count)
             self.waiting = int(
-                best_rows.give_members(control, S, self.fields, self._buffer, self._offers, self.waiting)
+                best_rows.give_members(control, stores, self.fields, self._buffer, self._offers, self.waiting)
             )
         return self.waiting >= 0
 
@@ -98,9 +98,9 @@ class Offers:
         """Offers the best remaining member of every key whose row has died."""
         if self.killed:
             self._catalog.stores[self.members].arrange(self._keys)
-            S, A = self._catalog.S, self._catalog.A
-            self._make_room(int(S[self.group, k.LOG_COUNT]))
-            self.waiting = int(best_rows.offer_remaining(S, A, self.fields, self._offers, self.waiting))
+            catalog = self._catalog
+            self._make_room(int(catalog.S[self.group, k.LOG_COUNT]))
+            self.waiting = int(best_rows.offer_remaining(catalog.S, catalog.A, self.fields, self._offers, self.waiting))
 
     def admit(self, control: Words, *, all_of_them: bool) -> int:
         """Inserts the best share of the waiting offers with the next wave, or all; returns how many are inserted."""
@@ -178,10 +178,10 @@ class AllRows(LocalStratum):
 
     # The two ways
 
-    def update(self, meter: object = None) -> bool:
+    def follow(self) -> None:
         """Runs RETRACT, then INSERT, on the changes of lower strata and on `facts`."""
         self._begin_run(is_update=True)
-        return super().update(None)
+        self._run_update(None)
 
     def derive(self, facts: Mapping[int, Words]) -> None:
         """Derives everything from scratch into fresh stores, from these facts."""
@@ -244,7 +244,7 @@ class AllRows(LocalStratum):
             if self._dead > FEW_ROWS and self._dead > RETRACTED_SHARE * self._size:
                 raise TooMuchError
         else:
-            self._bounds.look(self.catalog.S)
+            self._bounds.look()
         if control[k.WAVE] > 0:
             self._count_round(control)
         for offers in self.offers:

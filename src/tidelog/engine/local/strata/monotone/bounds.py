@@ -68,10 +68,10 @@ class Bounds:
                 raise OutOfRangeError
             self._allowed[place] = _ordered(_end(each.type) - most, each.type)
 
-    def look(self, S: Words) -> None:
+    def look(self) -> None:
         """Notes the words of the batch. Raises OutOfRangeError if a sum may run over its type."""
         if self._sums:
-            best_rows.watch_batch(S, self._columns, self._highest)
+            best_rows.watch_batch(self._catalog.S, self._columns, self._highest)
             if (self._highest > self._allowed).any():
                 raise OutOfRangeError
 

@@ -59,7 +59,7 @@ class VisibleRows(LocalStratum):
         if is_full:
             self.bootstrap()
         elif self.is_touched():
-            self.update(None)
+            self._run_update(None)
 
     def _old_facts(self, relation: int, old: Store) -> Words:
         return np.empty((0, old.columns), dtype=np.int64)
@@ -127,7 +127,7 @@ class MonotoneInKernels(RoundsStratum):
         self._was_new = self.is_new
         return super().begin()
 
-    def update(self, meter: Meter | None) -> bool:
+    def update(self, meter: Meter) -> bool:
         """Brings the stratum to the new epoch; costs what the change reaches, if there is a state to update."""
         self.fixed, self.why = "monotone", in_python.RECOMPUTED
         self._next_given = {name: self._facts_of(name) for name in self.relations}
@@ -193,7 +193,7 @@ class MonotoneInKernels(RoundsStratum):
         self._bounds.begin(is_update=True)
         self._all.facts = {self._all.numbers[name]: change for name, change in facts.items()}
         try:
-            self._all.update()
+            self._all.follow()
         except TooMuchError as error:
             self._all.roll_back()
             self._bounds.roll_back()
