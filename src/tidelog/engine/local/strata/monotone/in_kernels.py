@@ -20,7 +20,7 @@ from tidelog.diagnostics.errors import InternalError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
-from tidelog.engine.local.storage.weighted_table import Table, Tables
+from tidelog.engine.local.storage.weighted_table import Bag, Table, Tables
 from tidelog.engine.local.strata.group_by import Grouping
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.monotone import stratum as in_python
@@ -30,8 +30,8 @@ from tidelog.engine.local.strata.monotone.kernel_plan import kernel_plan
 from tidelog.engine.local.strata.monotone.overflow import OutOfRangeError
 from tidelog.engine.local.strata.monotone.ranked_update import FEW_ROWS, TooManyRoundsError, TooMuchError
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
-from tidelog.maintain.limits import Running
-from tidelog.maintain.switch import Meter
+from tidelog.maintain.limits import NO_LIMIT, Running
+from tidelog.maintain.switch import RANK_LIMIT, Meter
 from tidelog.rules.ir import Rule, Stratum
 from tidelog.types import Type, is_word
 
@@ -63,6 +63,9 @@ class VisibleRows(LocalStratum):
 
     def _old_facts(self, relation: int, old: Store) -> Words:
         return np.empty((0, old.columns), dtype=np.int64)
+
+    def _last_round(self) -> int:
+        return NO_LIMIT
 
     def _look_at_rows(self, rule: Running) -> None:
         if self.is_limited:
@@ -123,7 +126,7 @@ class MonotoneInKernels(RoundsStratum):
     def begin(self) -> Self:
         for each in self._inner:
             each.begin()
-            each.costs = self.costs
+            each.costs, each.read_above = self.costs, self.read_above
         self._was_new = self.is_new
         return super().begin()
 
@@ -132,8 +135,8 @@ class MonotoneInKernels(RoundsStratum):
         self.fixed, self.why = "monotone", in_python.RECOMPUTED
         self._next_given = {name: self._facts_of(name) for name in self.relations}
         try:
-            can_update = self._has_state and self.updates and not self.has_changed and not self._is_first_load()
-            if not can_update or not self._updated():
+            can_update = self._has_state and not self.has_changed and self._all.top_rank() < RANK_LIMIT
+            if not can_update or self._is_first_load() or not self._updated():
                 self._recompute()
         except (OutOfRangeError, ZeroDivisionError, DivisionError):
             # Only the rounds know which of their values fail.
@@ -167,6 +170,11 @@ class MonotoneInKernels(RoundsStratum):
                 self.costs.count(each.plans.planned, each.plans.tally)
             each.plans.tally[:] = 0
         super().end_costs(seconds)
+
+    def resume(self, given: Mapping[str, Bag]) -> None:
+        super().resume(given)
+        self._has_state = self._next_state = False
+        self._all.forget()
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
         """Yields the values of all rows: surpassed ones are in no relation."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.check import typed
 from tidelog.rules.analysis.monotone import Best, Monotone, MonotoneRule, WatchedSum, find_monotone
-from tidelog.rules.ir import Assign, Atom, Literal, Negative, Positive, Role, Rule, RuleProgram, Stratum, Variable
+from tidelog.rules.ir import Assign, Atom, Kind, Literal, Negative, Positive, Role, Rule, RuleProgram, Stratum, Variable
 from tidelog.types import BitType, SignedType, Type, integer_range, is_word
 
 Place = tuple[str, int]
@@ -84,7 +84,9 @@ class _Planner:
 
     def plan(self) -> KernelPlan | None:
         read = {atom.relation for rule in self._stratum.rules for atom in rule.atoms} | self._inside
-        if any(self._relations[name].weighted for name in read) or self._read_outside & self._groups:
+        if any(self._relations[name].weighted or self._relations[name].kind is not Kind.SET for name in read):
+            return None
+        if self._read_outside & self._groups:
             return None
         if not all(is_word(best.type) for best in self._monotone.bests):
             return None
