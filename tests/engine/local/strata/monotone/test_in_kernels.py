@@ -1,4 +1,4 @@
-"""`min` and `max` through recursion in kernels: types, limits, failures, explanations, and histories of whole graphs."""
+"""`min` and `max` through recursion in kernels: types, limits, failures, explanations, histories of whole graphs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from tidelog.rules.analysis.monotone import Best
 from tidelog.rules.ir import Role, Rule, Stratum
 
 # One of so many waiting offers is inserted at a time, the best; few offers are inserted at once.
-SHARE, FEW_OFFERS = 128, 64
+SHARE, FEW_OFFERS = 64, 64
 
 
 class DivisionError(EvaluationError):
