@@ -84,6 +84,11 @@ def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.M
     assert Recounting.reasons[RETRACTED] > 0
 
 
+def test_oracle_offers_that_wait_for_better_ones_give_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_rows, "FEW_OFFERS", 1)
+    assert climb(SEEDS[:10]) > 4
+
+
 def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
     over_seeds(SEEDS[:5], lambda seed: language_survives_failures(random_climb(random.Random(seed))), at_least=0.4)
 

@@ -235,3 +235,36 @@ def test_stores_of_replaced_rules_are_used_again() -> None:
             assert (3, 3 if place % 2 else 1) in {*db.relation("Least").rows()}
             names = [each.name for each in db.profile().relations]
             assert names.count("Label'") == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rules_and_files_between_random_changes(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    back = "Label(x, l) :- Least(y, l), Edge(x, y)."
+    nodes, edges, both = set[int](), set[Pair](), True
+    db = tidelog.compile(LABELS).open(path=tmp_path / "db")
+    for step in range(16):
+        if step % 5 == 4:
+            db.close()
+            db = tidelog.open(tmp_path / "db")
+        with db.transaction() as tx:
+            if step % 4 == 3:
+                if both:
+                    tx.remove_rules(back)
+                else:
+                    tx.add_rules(back)
+                both = not both
+            out = {edge for edge in edges if rng.random() < rng.choice((0.05, 0.3))}
+            some = {(rng.randrange(25), rng.randrange(25)) for _ in range(9)}
+            more = {rng.randrange(25) for _ in range(3)}
+            tx.delete("Edge", sorted(out))
+            tx.insert("Edge", sorted(some))
+            tx.insert("Node", [(node,) for node in sorted(more)])
+        nodes, edges = nodes | more, (edges - out) | some
+        expected = {node: node for node in nodes}
+        for _ in range(30):
+            for a, b in [*edges, *((b, a) for a, b in edges if both)]:
+                if a in expected:
+                    expected[b] = min(expected[a], expected.get(b, 99))
+        assert dict(db.relation("Least").rows()) == expected
+    db.close()
