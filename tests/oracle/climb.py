@@ -34,18 +34,20 @@ from tests.oracle.vocabulary import group_of
 NODE = bit(8)
 BIGINT = Type("bigint")
 COSTS = (bit(8), bit(32), signed(32), BIGINT, BIGINT)
+WIDE_COSTS = (bit(64), signed(64))
 NODES = 5
 
 
-def random_climb(rng: Random, *, runs_over: bool = False) -> Case:
-    """A program and its history. `runs_over`: with large weights, whose sums run over the end of a byte."""
-    return _Climb(rng, runs_over).case()
+def random_climb(rng: Random, *, runs_over: bool = False, wide: bool = False) -> Case:
+    """A program and its history. `runs_over`: with large weights, whose sums run over the end of a byte. `wide`: with
+    costs of 64 bits."""
+    return _Climb(rng, runs_over, WIDE_COSTS if wide else COSTS).case()
 
 
 class _Climb:
-    def __init__(self, rng: Random, runs_over: bool) -> None:
+    def __init__(self, rng: Random, runs_over: bool, costs: tuple[Type, ...]) -> None:
         self._rng = rng
-        self._cost = bit(8) if runs_over else rng.choice(COSTS)
+        self._cost = bit(8) if runs_over else rng.choice(costs)
         self._count = rng.choice((1, 1, 2))
         self._highest = 90 if runs_over else rng.choice((2, 5, 90))
         self._smallest = [rng.random() < 0.7] * self._count

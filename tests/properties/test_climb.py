@@ -16,7 +16,8 @@ from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
-from tidelog.engine.local.strata.monotone import ranked_update
+from tidelog.engine.local.strata.monotone import all_rows, ranked_update
+from tidelog.engine.local.strata.monotone.in_kernels import MonotoneInKernels
 from tidelog.engine.local.strata.monotone.stratum import OVER, RETRACTED, UPDATED, MonotoneStratum
 
 SEEDS = range(24)
@@ -31,16 +32,18 @@ class Recounting(EngineReplay):
         changes = super().commit(transaction)
         mistakes = mistakes_in_improving(self.local)
         assert not mistakes, "\n".join(mistakes)
-        self.reasons.update(each.why for each in self.local._runtime.strata if isinstance(each, MonotoneStratum))
+        kinds = (MonotoneStratum, MonotoneInKernels)
+        self.reasons.update(each.why for each in self.local._runtime.strata if isinstance(each, kinds))
+        self.reasons.update(type(each).__name__ for each in self.local._runtime.strata if isinstance(each, kinds))
         return changes
 
 
-def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False) -> int:
+def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = False, wide: bool = False) -> int:
     """How many cases were small enough; all of them agreed with the oracle."""
     Recounting.reasons.clear()
 
     def check(seed: int) -> None:
-        case = random_climb(random.Random(seed), runs_over=runs_over)
+        case = random_climb(random.Random(seed), runs_over=runs_over, wide=wide)
         language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
 
     return len(over_seeds(seeds, check, at_least=0.4))
@@ -49,11 +52,17 @@ def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = 
 def test_oracle_costs_that_only_get_better_are_those_of_the_rounds() -> None:
     assert climb(SEEDS) > len(SEEDS) // 2
     assert Recounting.reasons[UPDATED] > 2 * len(SEEDS), "hardly any of the programs is monotone"
+    assert Recounting.reasons["MonotoneInKernels"] > len(SEEDS), "hardly any of the programs runs in kernels"
 
 
 def test_oracle_sums_that_run_over_the_end_of_their_type_are_those_of_the_rounds() -> None:
     assert climb(SEEDS[:10], runs_over=True) > 4
     assert Recounting.reasons[OVER] > 0
+    assert Recounting.reasons[UPDATED] > 0
+
+
+def test_oracle_costs_of_64_bits_are_those_of_the_rounds() -> None:
+    assert climb(SEEDS[:12], wide=True) > 5
     assert Recounting.reasons[UPDATED] > 0
 
 
@@ -68,10 +77,16 @@ def test_oracle_tasks_of_spark_give_the_same_costs() -> None:
 
 
 def test_giving_up_a_large_retraction_gives_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranked_update, "FEW_ROWS", 1)
-    monkeypatch.setattr(ranked_update, "RETRACTED_SHARE", 0.05)
+    for module in (ranked_update, all_rows):
+        monkeypatch.setattr(module, "FEW_ROWS", 1)
+        monkeypatch.setattr(module, "RETRACTED_SHARE", 0.05)
     assert climb(SEEDS[:10]) > 4
     assert Recounting.reasons[RETRACTED] > 0
+
+
+def test_oracle_offers_that_wait_for_better_ones_give_the_same_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_rows, "FEW_OFFERS", 1)
+    assert climb(SEEDS[:10]) > 4
 
 
 def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:

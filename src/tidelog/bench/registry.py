@@ -92,6 +92,16 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "labels",
+        "recursive `min` at full size: components by their least node, shortest paths, and a component that is split",
+        "generated",
+        (
+            "components of 200,000 nodes, and paths over 1,000,000 edges: loaded",
+            "an edge deleted, inserted (100 times)",
+            "the only edge between two halves of a component deleted, inserted",
+        ),
+    ),
+    Benchmark(
         "aggregates",
         "aggregates of one large group, in four sizes: a change costs the logarithm of the group (paper 003)",
         "generated",

@@ -23,11 +23,11 @@ LONGEST = 1000
 def paths(settings: Settings) -> Outcome:
     """Returns times and ratios; `recompute` derives everything from scratch in each epoch."""
     out = Outcome()
-    data = _weighted_graph(settings.pick(200, 10_000, 10_000), settings.pick(800, 50_000, 100_000))
+    data = weighted_graph(settings.pick(200, 10_000, 10_000), settings.pick(800, 50_000, 100_000))
     out.inputs.append(data.describe())
     edges = data.tables["Edge"]
     lines = list(zip(*(edges[name].to_pylist() for name in edges.column_names)))
-    distances, tree = _search(lines, -1)
+    distances, tree = search(lines, -1)
     count = settings.pick(5, 20, 50)
     chosen = np.random.default_rng(SEED).choice(len(tree), size=min(count, len(tree)), replace=False)
     places = [tree[place] for place in chosen.tolist()]
@@ -52,7 +52,7 @@ def _delete(
         edge = {"Edge": take(data.tables["Edge"], [place])}
         deletes.append(subject.change(deletes=edge))
         found = subject.table("Distance")
-        expected, _ = _search(lines, place)
+        expected, _ = search(lines, place)
         same = dict(zip(found["node"].to_pylist(), found["length"].to_pylist())) == expected
         require_equal(f"distances without edge {lines[place]}", same, True)
         inserts.append(subject.change(inserts=edge))
@@ -64,7 +64,8 @@ def _delete(
     return out.case(data.name, f"an edge of the tree deleted, {strategy}", deletes, rows=rows)
 
 
-def _weighted_graph(nodes: int, count: int) -> Dataset:
+def weighted_graph(nodes: int, count: int) -> Dataset:
+    """Returns a random graph whose edges have lengths, and its node 0 as the source."""
     edges = random_graph(nodes, count)
     lengths = np.random.default_rng(SEED).integers(1, LONGEST + 1, len(edges))
     table = number_table(np.column_stack([edges, lengths]), "src", "dst", "length")
@@ -72,7 +73,7 @@ def _weighted_graph(nodes: int, count: int) -> Dataset:
     return Dataset(f"{nodes:,} nodes, {len(edges):,} edges", "generated", {"Edge": table, "Source": source}, SEED)
 
 
-def _search(lines: list[tuple[int, int, int]], without: int) -> tuple[dict[int, int], list[int]]:
+def search(lines: list[tuple[int, int, int]], without: int) -> tuple[dict[int, int], list[int]]:
     """Returns the distances from node 0 without one of the edges, and the places of the edges of the tree."""
     successors: _Successors = {}
     for place, (source, _, _) in enumerate(lines):

@@ -49,6 +49,7 @@ class RuleChanges:
     ) -> None:
         self._catalog = catalog
         self._before, self._after = before, after
+        self._old = strata
         self._homes = {name: each for each in strata for name in each.relations}
         new = [relation for name, relation in after.relations.items() if name not in numbers]
         self._new = dict(zip((each.name for each in new), catalog.add([len(each.columns) for each in new])))
@@ -64,10 +65,11 @@ class RuleChanges:
             if (now := after.relations.get(name, relation)) is not relation and now.weighted != relation.weighted
         }
         self._made: list[LocalStratum] = []
+        self._found: list[LocalStratum] = []
 
     def strata(self, make: Make) -> list[LocalStratum]:
         """Returns the strata of the new program; unchanged strata are the same objects."""
-        found = []
+        found = self._found
         for stratum in self._after.strata:
             old = self._homes.get(stratum.relations[0])
             if old is not None and old.stratum is stratum and not self._weighed_otherwise:
@@ -94,11 +96,17 @@ class RuleChanges:
 
     def commit(self) -> None:
         """Frees the relations of removed rules."""
+        stay = {*map(id, self._found)}
+        for stratum in self._old:
+            if id(stratum) not in stay:
+                self._dropped += stratum.internal_stores
         self._catalog.give_back(self._dropped)
 
     def roll_back(self) -> None:
         """Frees the relations of the new rules."""
-        self._catalog.give_back(self._new.values())
+        self._catalog.give_back(
+            [*self._new.values(), *(number for made in self._made for number in made.internal_stores)]
+        )
 
     def _find(self, stratum: Stratum) -> LocalStratum | None:
         """Returns the stratum that had the same relations."""

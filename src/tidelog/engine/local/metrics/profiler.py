@@ -67,6 +67,7 @@ class Profiler:
     def profile(self, epoch: int, catalog: Catalog, numbers: Mapping[str, int]) -> Profile:
         """Returns all costs so far, and the present sizes; `epoch` is the last one, maybe from before the opening."""
         names = {number: name for name, number in numbers.items()}
+        internal = {number: name for each in self._strata.values() for number, name in each.internal_stores.items()}
         return Profile(
             epoch,
             self._last_seconds,
@@ -78,13 +79,14 @@ class Profiler:
             ),
             tuple(profile for rule in self._program.rules if (profile := self._rule(rule)) is not None),
             tuple(
-                RelationProfile(names[store.relation], len(store), store.bytes())
+                RelationProfile((names | internal)[store.relation], len(store), store.bytes())
                 for store in catalog.stores
                 if len(store)
             ),
             tuple(
                 self._arrangement(names[store.relation], store, number)
                 for store in catalog.stores
+                if store.relation in names
                 for number in store.arrangements
             ),
         )

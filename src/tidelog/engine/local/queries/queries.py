@@ -36,6 +36,8 @@ class LocalQueries:
     @property
     def _explainer(self) -> Explainer:
         if self._used is None:
+            for stratum in self._strata:
+                stratum.fill_hidden()
             self._used = Explainer(self._committed, self._strata)
         return self._used
 

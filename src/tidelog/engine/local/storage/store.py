@@ -171,6 +171,10 @@ class Store:
         instances in the totals, at least one per row."""
         self.make_row_room(rows, instances)
         self.make_queue_room(rows)
+        self.make_log_room(rows)
+
+    def make_log_room(self, rows: int) -> None:
+        """Makes room for `rows` more rows in the log."""
         line = self.line
         wanted = int(line[LOG_COUNT]) + rows
         if wanted > line[LOG_CAPACITY]:
@@ -333,6 +337,11 @@ class Store:
                 full := int(finish_epoch.add_deleted(self.catalog.S, self.catalog.A, before, self.relation, kept))
             ) >= 0:
                 self.grow_arrangement(full)
+
+    def finish_alone(self) -> None:
+        """Ends a Bootstrap into this fresh store without looking for changes: nobody asks for them."""
+        finish_epoch.mark_all_inserted(self.catalog.S, self.relation)
+        self.line[INSERTED_COUNT] = 0
 
     def _make_change_room(self, inserted: int, deleted: int) -> None:
         self._inserted, self._deleted = np.empty(inserted, dtype=np.int32), np.empty(deleted, dtype=np.int32)

@@ -213,6 +213,14 @@ class LocalStratum:
         """Yields words that the stratum stores between epochs and that may be in no row, by their types."""
         return iter(())
 
+    @property
+    def internal_stores(self) -> Mapping[int, str]:
+        """The stores that belong to the stratum beside those of its relations, with names for reports."""
+        return {}
+
+    def fill_hidden(self) -> None:
+        """Derives hidden relations that only explanations read, between epochs."""
+
     def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
         """Yields what `given_to` returns, for relations whose store does not say which rows are input facts."""
         return iter(())
@@ -239,6 +247,10 @@ class LocalStratum:
         if self._only_loads_facts():
             self.bootstrap()
             return True
+        return self._run_update(meter)
+
+    def _run_update(self, meter: Meter | None) -> bool:
+        """Runs the ranked Update, to its end if there is no meter."""
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1
@@ -389,7 +401,7 @@ class LocalStratum:
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         control[k.YIELD_AT] = stride
         control[k.LOGGING] = 1 if logging else 0
-        control[k.LAST_WAVE] = last_round = self.watch.last_round - before
+        control[k.LAST_WAVE] = last_round = self._last_round() - before
         if self.stratum.recursive and phase == k.INSERT:
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
@@ -443,6 +455,10 @@ class LocalStratum:
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
+
+    def _last_round(self) -> int:
+        """Returns how many waves a phase may take."""
+        return self.watch.last_round
 
     def _progress(self, control: Words) -> Progress:
         batch, waiting, rows = self.catalog.S[self._inside][:, [k.BATCH_COUNT, k.PENDING_COUNT, k.LIVE]].sum(axis=0)

@@ -32,19 +32,24 @@ class RoundsStratum(MaterializedStratum):
 
     def connect(self, tables: Tables) -> None:
         """Sets the tables that its rules read, before the first epoch."""
-        inside = {name: Table() for name in self.relations}
-        below = {atom.relation for rule in self.stratum.rules for atom in rule.atoms} - inside.keys()
-        self._own = inside
+        self._begin_empty()
+        self._compile_rounds({name: tables[name] for name in self._names_below()})
+
+    def _begin_empty(self) -> None:
+        """Starts without facts."""
         self._given: dict[str, set[Row]] = {name: set() for name in self.relations}
         self._next_given = self._given
         self._is_fresh = True
+
+    def _names_below(self) -> list[str]:
+        """Returns the relations of lower strata that its rules read."""
+        return sorted({atom.relation for rule in self.stratum.rules for atom in rule.atoms} - {*self.relations})
+
+    def _compile_rounds(self, below: Mapping[str, Table]) -> None:
+        """Compiles the rules over tables of lower strata."""
+        self._own = {name: Table() for name in self.relations}
         self._emitted: Bag = {}
-        interpreter = Interpreter(
-            {**inside, **{name: tables[name] for name in below}},
-            self.values,
-            self.program.functions,
-            pace=self.watch.pace,
-        )
+        interpreter = Interpreter({**self._own, **below}, self.values, self.program.functions, pace=self.watch.pace)
         self._runs = {rule.id: self._compiled(rule, interpreter) for rule in self.stratum.rules if rule.group is None}
         self._groupings = {
             rule.id: Grouping(rule.group, self.program.relations, self.values)

@@ -9,6 +9,8 @@ from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import TransformStratum
+from tidelog.engine.local.strata.monotone.in_kernels import MonotoneInKernels, MonotoneInKernelsRecompute
+from tidelog.engine.local.strata.monotone.kernel_plan import kernel_plan
 from tidelog.engine.local.strata.monotone.stratum import MonotoneRecomputeStratum, MonotoneStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
@@ -36,6 +38,8 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[Local
             if not is_monotone(stratum, program.relations):
                 is_acyclic = strategy != "recompute" and has_fixed_keys(stratum, program.relations)
                 return AcyclicStratum if is_acyclic else RoundsStratum
+            if kernel_plan(stratum, program) is not None:
+                return MonotoneInKernelsRecompute if strategy == "recompute" else MonotoneInKernels
             return MonotoneRecomputeStratum if strategy == "recompute" else MonotoneStratum
         (rule,) = stratum.rules
         assert rule.group is not None
