@@ -60,12 +60,12 @@ def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diag
         try:
             find_monotone(stratum, rules.relations)
         except NotMonotoneError as found:
+            notes = [*warning.notes, _NOTE]
             if has_fixed_keys(stratum, rules.relations):
-                if not any(rule.cycle == "error" for rule in stratum.rules):
-                    yield replace(warning, notes=(*warning.notes, _CYCLES))
-                continue
-            label = Label(found.span, found.text)
-            yield replace(warning, labels=(*warning.labels, label), notes=(*warning.notes, _NOTE))
+                if any(rule.cycle == "error" for rule in stratum.rules):
+                    continue
+                notes.append(_CYCLES)
+            yield replace(warning, labels=(*warning.labels, Label(found.span, found.text)), notes=tuple(notes))
 
 
 def _stratum_of(span: Span, rules: RuleProgram) -> Stratum | None:

@@ -68,6 +68,13 @@ def test_a_cycle_is_refused_where_the_rule_says_so() -> None:
     assert how(run) == [("acyclic", stratum.UPDATED)]
 
 
+def test_the_warning_speaks_of_cycles_in_the_data_until_they_are_errors() -> None:
+    (warning,) = tidelog.compile(BILL.format("")).stages.typed.warnings
+    assert warning.code == "W301"
+    assert any("#[cycle" in note for note in warning.notes)
+    assert not tidelog.compile(BILL.format('#[cycle = "error"] ')).stages.typed.warnings
+
+
 def test_max_rounds_counts_the_rounds() -> None:
     run = Running(BILL.format(""), Limits(max_rounds=3))
     run.commit({"Bought": [(0, 1)], "Uses": [(1, 0, 1), (2, 1, 1)]})
