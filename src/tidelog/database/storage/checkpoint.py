@@ -201,24 +201,27 @@ def _part(name: PartName, at: int, rows: int, width: int) -> dict[str, Any]:
     return {**asdict(name), "at": at, "rows": rows, "width": width}
 
 
-def _values_bytes(values: list[Value], type_: Type, definitions: Definitions) -> pa.Buffer:
+def _values_bytes(values: pa.ChunkedArray | list[Value], type_: Type, definitions: Definitions) -> pa.Buffer:
+    """Returns the values of a pool as an Arrow stream: text as it is, other values encoded."""
     is_text = isinstance(type_, StringType)
     schema = pa.schema([pa.field("value", pa.string() if is_text else pa.binary())])
     encode = encoder(type_, definitions)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
+        if isinstance(values, pa.ChunkedArray):
+            writer.write_table(pa.table([values], schema=schema), max_chunksize=_VALUES_AT_ONCE)
+            values = []
         for start in range(0, len(values), _VALUES_AT_ONCE):
-            some = values[start : start + _VALUES_AT_ONCE]
-            if not is_text:
-                some = [None if value is None else encode(value) for value in some]
-            writer.write_batch(pa.record_batch([pa.array(some, schema.field(0).type)], schema=schema))
+            some = [None if value is None else encode(value) for value in values[start : start + _VALUES_AT_ONCE]]
+            writer.write_batch(pa.record_batch([pa.array(some, pa.binary())], schema=schema))
     return sink.getvalue()
 
 
-def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> list[Value]:
+def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> pa.ChunkedArray | list[Value]:
+    """Returns the values of a pool, for `Pool.fill`."""
     with pa.ipc.open_stream(data) as reader:
-        stored: list[Value] = reader.read_all().column(0).to_pylist()
+        stored = reader.read_all().column(0)
     if isinstance(type_, StringType):
         return stored
     decode = decoder(type_, definitions)
-    return [None if value is None else decode(value) for value in stored]
+    return [None if value is None else decode(value) for value in stored.to_pylist()]

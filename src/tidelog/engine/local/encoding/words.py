@@ -7,118 +7,33 @@ values are interned: equal values have equal ids, in one pool per type. An id be
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
+from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
 from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
-from tidelog.types import BitType, BoolType, FloatType, NamedType, SignedType, TupleType, Type, integer_range, is_word
+from tidelog.types import (
+    BitType,
+    BoolType,
+    FloatType,
+    NamedType,
+    SignedType,
+    StringType,
+    TupleType,
+    Type,
+    integer_range,
+    is_word,
+)
 from tidelog.values import NAN, Definitions
 
-Words = npt.NDArray[np.int64]
-Value = Any  # the Python form of a value of the language (`tidelog.values`)
-
-
-_GIVEN_BACK: Final = object()
-SMALLEST_SWEEP = 1024
-
-
-class Pool:
-    """The interned values of one type; an id is an index into `values`.
-
-    `limit` is the number of values at which a sweep is considered.
-    """
-
-    __slots__ = ("_constants", "_free", "ids", "limit", "values")
-
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.ids: dict[Value, int] = {}
-        self.limit = SMALLEST_SWEEP
-        self._free = array("q")
-        self._constants: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def intern(self, value: Value) -> int:
-        """Returns the id of the value, a new one if needed."""
-        known = self.ids.get(value)
-        if known is None:
-            if self._free:
-                known = self._free.pop()
-                self.values[known] = value
-            else:
-                known = len(self.values)
-                self.values.append(value)
-            self.ids[value] = known
-        return known
-
-    def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
-        """Returns the ids of the values; many new ones cost a few passes at C speed, not a call each.
-
-        `distinct` promises that no two of them are equal.
-        """
-        words = np.fromiter(map(self.ids.get, values, repeat(-1)), np.int64, len(values))
-        missing = np.flatnonzero(words < 0)
-        if not len(missing):
-            return words
-        fresh = [values[place] for place in missing.tolist()]
-        if self._free or not (distinct or len(set(fresh)) == len(fresh)):
-            words[missing] = [self.intern(value) for value in fresh]
-            return words
-        start = len(self.values)
-        self.values.extend(fresh)
-        self.ids.update(zip(fresh, range(start, start + len(fresh)), strict=True))
-        words[missing] = np.arange(start, start + len(fresh))
-        return words
-
-    def copy_values(self) -> list[Value]:
-        """Returns the values by their ids; None for a free id."""
-        if not self._free:
-            return self.values.copy()
-        return [None if value is _GIVEN_BACK else value for value in self.values]
-
-    def fill(self, values: list[Value]) -> None:
-        """Fills an empty pool from the result of `copy_values`."""
-        self.values = [_GIVEN_BACK if value is None else value for value in values]
-        self.ids = {value: number for number, value in enumerate(values) if value is not None}
-        self.limit = max(SMALLEST_SWEEP, 2 * len(self.ids))
-        if len(self.ids) < len(values):
-            self._free = array("q", [number for number, value in enumerate(values) if value is None][::-1])
-
-    def constant(self, value: Value) -> int:
-        """Returns the id of a value that is never freed."""
-        known = self.intern(value)
-        self._constants.add(known)
-        return known
-
-    def marks(self) -> npt.NDArray[np.bool_]:
-        """Returns, for each id, whether it is in use; at the start of a sweep only constants are."""
-        marked = np.zeros(len(self.values), dtype=np.bool_)
-        marked[list(self._constants)] = True
-        return marked
-
-    def sweep(self, marked: npt.NDArray[np.bool_]) -> None:
-        """Frees all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
-        values, ids = self.values, self.ids
-        unused = np.flatnonzero(~marked)
-        for number in unused.tolist():
-            value = values[number]
-            if value is not _GIVEN_BACK:
-                del ids[value]
-                values[number] = _GIVEN_BACK
-        used = np.flatnonzero(marked)
-        end = int(used[-1]) + 1 if len(used) else 0
-        del values[end:]
-        self._free = array("q", unused[unused < end][::-1].tolist())
+__all__ = ["Value", "Values", "Words", "bare_type", "is_its_word"]
 
 
 class Values:
@@ -137,9 +52,9 @@ class Values:
         value."""
         pool = self._pools.get(type_)
         if pool is None:
-            bare = _bare(type_)
+            bare = bare_type(type_)
             if bare == type_:
-                pool = Pool()
+                pool = StringPool() if isinstance(type_, StringType) else ObjectPool()
                 self.pools.append(pool)
             else:
                 pool = self.pool(bare)
@@ -148,7 +63,7 @@ class Values:
 
     def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
         """Returns the pools of the interned ones of the types, by the type that shares the pool."""
-        return {bare: self.pool(bare) for bare in map(_bare, types) if not is_word(bare)}
+        return {bare: self.pool(bare) for bare in map(bare_type, types) if not is_word(bare)}
 
     def word(self, value: Value, type_: Type) -> int:
         """Returns the word of a constant of a rule, which is never freed."""
@@ -159,14 +74,13 @@ class Values:
     def find(self, value: Value, type_: Type) -> int | None:
         """Returns the word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):
-            return self.pool(type_).ids.get(value)
+            return self.pool(type_).find(value)
         return _word(value)
 
     def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
         """Returns the Python values of a column of words."""
         if not is_word(type_):
-            values = self.pool(type_).values
-            return [values[i] for i in words.tolist()]
+            return self.pool(type_).decode(words)
         if isinstance(type_, FloatType):
             return [NAN if number != number else number for number in words.view(np.float64).tolist()]
         if isinstance(type_, BoolType):
@@ -179,7 +93,7 @@ class Values:
     def decoder(self, type_: Type) -> Callable[[int], Value]:
         """Returns the function from a word to its Python value, for callers that convert value by value."""
         if not is_word(type_):
-            return self.pool(type_).values.__getitem__
+            return self.pool(type_).value
         match type_:
             case BoolType():
                 return bool
@@ -206,7 +120,7 @@ class Values:
         """Returns one line per row, one word per column; the table has the relation's stored columns, maybe more.
 
         Columns that share a pool are interned together, so that a value in several of them, or in many rows, becomes a
-        Python object once.
+        Python object once; text becomes none.
         """
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         interned: dict[Type, list[int]] = {}
@@ -214,7 +128,7 @@ class Values:
             if is_word(column.type):
                 words[:, i] = _column_to_words(table.column(column.name), column.type)
             else:
-                interned.setdefault(_bare(column.type), []).append(i)
+                interned.setdefault(bare_type(column.type), []).append(i)
         for type_, places in interned.items():
             columns = [table.column(relation.columns[i].name) for i in places]
             chunks = [chunk for column in columns for chunk in column.chunks]
@@ -246,15 +160,18 @@ class Values:
 
     def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
         """Returns the ids of a column whose type is interned."""
+        pool = self.pool(type_)
+        if isinstance(pool, StringPool):
+            return pool.intern_arrow(column)
         encoded = column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
             encoded = encoded.combine_chunks()
         # Text, decimal numbers and encodings are in canonical form, so different ones are different values.
         values = stored_values(encoded.dictionary, type_, self.definitions)
-        ids = self.pool(type_).intern_all(values, distinct=True)
+        ids = pool.intern_all(values, distinct=True)
         return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
 
-    def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
+    def _words_to_column(self, words: Words, type_: Type) -> pa.Array | pa.ChunkedArray:
         match type_:
             case BoolType():
                 return pa.array(words != 0)
@@ -262,6 +179,9 @@ class Values:
                 return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
             case SignedType(width) if width <= 64:
                 return pa.array(words).cast(arrow_type(type_))
+        pool = self.pool(type_)
+        if isinstance(pool, StringPool):
+            return pool.export(words)
         distinct, codes = np.unique(words, return_inverse=True)
         dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
@@ -277,15 +197,15 @@ def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
 _TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
 
 
-def _bare(type_: Type) -> Type:
+def bare_type(type_: Type) -> Type:
     """Returns the type without `Ref` and `Intern`."""
     match type_:
         case NamedType(name, (inner,)) if name in _TRANSPARENT:
-            return _bare(inner)
+            return bare_type(inner)
         case NamedType(name, arguments):
-            return NamedType(name, tuple(map(_bare, arguments)))
+            return NamedType(name, tuple(map(bare_type, arguments)))
         case TupleType(items):
-            return TupleType(tuple(map(_bare, items)))
+            return TupleType(tuple(map(bare_type, items)))
         case _:
             return type_
 

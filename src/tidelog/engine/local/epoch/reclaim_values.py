@@ -16,8 +16,9 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.encoding import words as interning
-from tidelog.engine.local.encoding.words import Pool, Values, Words
+from tidelog.engine.local.encoding import pool as interning
+from tidelog.engine.local.encoding.pool import Pool
+from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.epoch.changes import LocalChanges
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
@@ -81,7 +82,7 @@ class Reclaim:
 
     def before_an_epoch(self) -> None:
         """Sweeps the pools that are due; to be called while no epoch runs."""
-        grown = [pool for pool in self._values.pools if len(pool.ids) >= pool.limit]
+        grown = [pool for pool in self._values.pools if len(pool) >= pool.limit]
         if not grown:
             return
         sizes = self._sizes()
