@@ -148,13 +148,15 @@ def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
             matrix = row_counts.from_words(matrix)
         parts[PartName(each["kind"], each["relation"], each["number"])] = matrix
     sizes = {name: StoreSizes(**each) for name, each in described["sizes"].items()}
-    values = Values()
+    values = Values(program.functions.definitions)
     columns = (column.type for relation in program.relations.values() for column in relation.columns)
     pools = {str(type_): (type_, pool) for type_, pool in values.interned(columns).items()}
+    copies = []
     for each in described["pools"]:
         type_, pool = pools[each["type"]]
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
-        pool.fill(_read_values(data, type_, program.functions.definitions))
+        copies.append((pool, _read_values(data, type_, program.functions.definitions)))
+    values.fill(copies)
     state = CheckpointState(described["epoch"], parts, sizes, described["instances"])
     return Checkpoint(state, values, version, rules)
 

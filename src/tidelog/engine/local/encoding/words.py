@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tidelog.engine.local.encoding.bare_type import bare_type
 from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
+from tidelog.engine.local.encoding.row_pool import RowPool, is_row_type
 from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
@@ -23,10 +25,8 @@ from tidelog.types import (
     BitType,
     BoolType,
     FloatType,
-    NamedType,
     SignedType,
     StringType,
-    TupleType,
     Type,
     integer_range,
     is_word,
@@ -54,12 +54,26 @@ class Values:
         if pool is None:
             bare = bare_type(type_)
             if bare == type_:
-                pool = StringPool() if isinstance(type_, StringType) else ObjectPool()
+                pool = self._made_pool(type_)
                 self.pools.append(pool)
             else:
                 pool = self.pool(bare)
             self._pools[type_] = pool
         return pool
+
+    def _made_pool(self, type_: Type) -> Pool:
+        if isinstance(type_, StringType):
+            return StringPool()
+        return RowPool(type_, self) if is_row_type(type_, self.definitions) else ObjectPool()
+
+    def fill(self, copies: Sequence[tuple[Pool, Any]]) -> None:
+        """Fills empty pools from copies of their values (`Pool.copy_values`), whose ids they had."""
+        for pool, values in copies:
+            if isinstance(pool, RowPool):
+                pool.reserve(values)
+        # Rows hold ids of other pools, which must be theirs before a row adds values.
+        for pool, values in sorted(copies, key=lambda each: isinstance(each[0], RowPool)):
+            pool.fill(values)
 
     def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
         """Returns the pools of the interned ones of the types, by the type that shares the pool."""
@@ -192,22 +206,6 @@ def _column_to_words(column: pa.ChunkedArray, type_: Type) -> Words:
     if isinstance(type_, BitType) and type_.width > 32:
         return np.ascontiguousarray(words, dtype=np.uint64).view(np.int64)
     return words.astype(np.int64)
-
-
-_TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
-
-
-def bare_type(type_: Type) -> Type:
-    """Returns the type without `Ref` and `Intern`."""
-    match type_:
-        case NamedType(name, (inner,)) if name in _TRANSPARENT:
-            return bare_type(inner)
-        case NamedType(name, arguments):
-            return NamedType(name, tuple(map(bare_type, arguments)))
-        case TupleType(items):
-            return TupleType(tuple(map(bare_type, items)))
-        case _:
-            return type_
 
 
 def is_its_word(type_: Type) -> bool:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.encoding.bare_type import bare_type
+from tidelog.engine.local.encoding.row_pool import RowPool
 from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.engine.local.encoding.text_column import TextColumn
-from tidelog.engine.local.encoding.words import Values, Words, bare_type
+from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.types import STRING, BoolType, StringType, Type
 
 Column = Any  # an array, a TextColumn or a StructColumn
@@ -103,9 +105,51 @@ def as_words(column: Column, type_: Type, values: Values) -> Words:
             assert isinstance(pool, StringPool)
             return pool.intern_column(column)
     if isinstance(column, StructColumn):
-        raise NeedsPythonError
+        return _interned_structs(column, type_, values)
     words: Words = column
     return words
+
+
+def _interned_structs(column: StructColumn, type_: Type, values: Values) -> Words:
+    pool = values.pool(type_)
+    if not isinstance(pool, RowPool):
+        raise NeedsPythonError
+    ids: Words = np.empty(len(column.tags), dtype=np.int64)
+    for number, own in enumerate(pool.constructors):
+        fields = column.fields[number]
+        places = np.flatnonzero(column.tags == number)
+        if fields is None or not len(places):
+            continue
+        if len(places) < len(ids):
+            fields = tuple(take(field, places) for field in fields)
+        words = [as_words(field, own.fields[i], values) for i, field in enumerate(fields)]
+        ids[places] = pool.intern_rows(number, words, len(places))
+    return ids
+
+
+def as_struct(column: Column, type_: Type, values: Values) -> StructColumn:
+    """Returns a column of structs or tuples taken apart."""
+    if isinstance(column, StructColumn):
+        return column
+    pool = values.pool(type_)
+    if not isinstance(pool, RowPool):
+        raise NeedsPythonError
+    tags, parts = pool.apart(column)
+    fields: list[tuple[Column, ...] | None] = []
+    for own, (places, words) in zip(pool.constructors, parts):
+        if not len(places):
+            fields.append(None)
+            continue
+        if len(places) < len(tags):
+            words = [_scattered(each, places, len(tags)) for each in words]
+        fields.append(tuple(as_column(each, field) for each, field in zip(words, own.fields)))
+    return StructColumn(tags, tuple(fields))
+
+
+def _scattered(words: Words, places: Places, count: int) -> Words:
+    found = np.zeros(count, dtype=np.int64)
+    found[places] = words
+    return found
 
 
 def as_column(words: Words, type_: Type) -> Column:
@@ -113,8 +157,11 @@ def as_column(words: Words, type_: Type) -> Column:
     return words != 0 if isinstance(bare_type(type_), BoolType) else words
 
 
-def merge(count: int, parts: Sequence[tuple[Places, Column]], values: Values) -> Column:
-    """Returns a column from its values at some places, and at others; together they are all places."""
+def merge(count: int, parts: Sequence[tuple[Places, Column]], values: Values, type_: Type | None = None) -> Column:
+    """Returns a column from its values at some places, and at others; together they are all places.
+
+    Without the type, structs that are ids cannot be merged with structs that are not.
+    """
     (_, first), *_ = parts
     if len(parts) == 1:
         return first
@@ -124,8 +171,12 @@ def merge(count: int, parts: Sequence[tuple[Places, Column]], values: Values) ->
         for places, text in texts:
             addresses[places], lengths[places] = text.addresses, text.lengths
         return TextColumn(addresses, lengths, tuple(owner for _, text in texts for owner in text.owners))
-    if any(isinstance(column, StructColumn) for _, column in parts):
+    if all(isinstance(column, StructColumn) for _, column in parts):
         return _merge_structs(count, parts, values)
+    if any(isinstance(column, StructColumn) for _, column in parts):
+        if type_ is None:
+            raise NeedsPythonError
+        parts = [(places, as_words(column, type_, values)) for places, column in parts]
     merged = np.zeros(count, dtype=first.dtype)
     for places, column in parts:
         merged[places] = column
@@ -133,8 +184,6 @@ def merge(count: int, parts: Sequence[tuple[Places, Column]], values: Values) ->
 
 
 def _merge_structs(count: int, parts: Sequence[tuple[Places, Column]], values: Values) -> StructColumn:
-    if not all(isinstance(column, StructColumn) for _, column in parts):
-        raise NeedsPythonError
     tags = np.zeros(count, dtype=np.int64)
     for places, column in parts:
         tags[places] = column.tags

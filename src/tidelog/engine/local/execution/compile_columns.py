@@ -28,10 +28,11 @@ from tidelog.engine.local.execution.columns import (
     NeedsPythonError,
     Places,
     StructColumn,
+    as_struct,
     as_text,
     merge,
 )
-from tidelog.engine.local.execution.structs_apart import as_struct, equal_columns
+from tidelog.engine.local.execution.equal_columns import equal_columns
 from tidelog.engine.local.execution.word_columns import arithmetic, compared, ordered, wrapped
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.types import BitType, BoolType, NamedType, SignedType, StringType, TupleType, Type, is_word
@@ -106,7 +107,7 @@ class ColumnCompiler:
                 return self._text(self._code(operand, scope), self._type(operand, scope))
             case typed.IfElse(condition, then, otherwise):
                 codes = self._code(condition, scope), self._code(then, scope), self._code(otherwise, scope)
-                return _choice(*codes)
+                return _choice(*codes, self._type(node, scope))
             case typed.Match():
                 return self._match(node, scope)
             case typed.Block(expressions):
@@ -173,7 +174,7 @@ class ColumnCompiler:
         if op in ("and", "or", "=>"):
             return _lazy(op, left, right)
         if op in ("==", "!="):
-            return lambda frame: equal_columns(left(frame), right(frame), frame.values) ^ (op == "!=")
+            return lambda frame: equal_columns(left(frame), right(frame), sides, frame.values) ^ (op == "!=")
         if op in ("<", "<=", ">", ">="):
             return _order(op, left, right, sides)
         _require_word(type_)
@@ -201,10 +202,9 @@ class ColumnCompiler:
     def _item(self, operand: Code, type_: Type, index: int) -> Code:
         if not isinstance(type_, TupleType):
             raise NotColumnsError(f"an item of a {type_}")
-        definitions = self._definitions
 
         def run(frame: Frame) -> Column:
-            fields = as_struct(operand(frame), type_, frame.values, definitions).fields[0]
+            fields = as_struct(operand(frame), type_, frame.values).fields[0]
             assert fields is not None
             return fields[index]
 
@@ -213,14 +213,13 @@ class ColumnCompiler:
     def _field(self, operand: Code, type_: Type, name: str) -> Code:
         if not isinstance(type_, NamedType) or self._definitions.extern(type_) is not None:
             raise NotColumnsError(f"a field of a {type_}")
-        definitions = self._definitions
         places = [
             next((place for place, (own, _) in enumerate(variant.fields) if own == name), None)
-            for variant in definitions.variants(type_)
+            for variant in self._definitions.variants(type_)
         ]
 
         def run(frame: Frame) -> Column:
-            struct = as_struct(operand(frame), type_, frame.values, definitions)
+            struct = as_struct(operand(frame), type_, frame.values)
             parts: list[tuple[Places, Column]] = []
             for number, place in enumerate(places):
                 own = struct.fields[number]
@@ -257,7 +256,7 @@ class ColumnCompiler:
         return run
 
     def _match(self, node: typed.Match, scope: Scope) -> Code:
-        subject = self._code(node.subject, scope)
+        subject, type_ = self._code(node.subject, scope), self._type(node, scope)
         arms = []
         for arm in node.arms:
             test = self.test(arm.pattern, scope)
@@ -281,7 +280,7 @@ class ColumnCompiler:
                 parts.append((places, body(inner)))
                 if fits is None or not len(rest):
                     break
-            return merge(frame.count, parts, frame.values)
+            return merge(frame.count, parts, frame.values, type_)
 
         return run
 
@@ -295,11 +294,12 @@ class ColumnCompiler:
             case typed.AsPattern(_, inner):
                 return self.test(inner, scope)
             case typed.LiteralPattern(value, type_):
-                literal = self._literal(value, bare_type(type_))
-                return lambda frame, column: equal_columns(column, literal(frame), frame.values)
+                own = bare_type(type_)
+                literal = self._literal(value, own)
+                return lambda frame, column: equal_columns(column, literal(frame), own, frame.values)
             case typed.EqualPattern(expression):
-                code = self._code(expression, scope)
-                return lambda frame, column: equal_columns(column, code(frame), frame.values)
+                code, same = self._code(expression, scope), self._type(expression, scope)
+                return lambda frame, column: equal_columns(column, code(frame), same, frame.values)
             case typed.TuplePattern(items, type_):
                 return self._test_fields(0, 1, items, bare_type(type_), scope)
             case typed.ConstructPattern(constructor, fields, type_):
@@ -312,10 +312,9 @@ class ColumnCompiler:
     ) -> Callable[[Frame, Column], np.ndarray | None]:
         tests = [self.test(each, scope) for each in fields]
         trivial = [isinstance(each, typed.AnyPattern | typed.BindPattern) for each in fields]
-        definitions = self._definitions
 
         def run(frame: Frame, column: Column) -> np.ndarray | None:
-            struct = as_struct(column, type_, frame.values, definitions)
+            struct = as_struct(column, type_, frame.values)
             fits = struct.tags == index if of > 1 else np.ones(frame.count, dtype=np.bool_)
             own = struct.fields[index]
             for place, test in enumerate(tests):
@@ -359,12 +358,11 @@ class ColumnCompiler:
         self, index: int, fields: Sequence[typed.Pattern], type_: Type, scope: Scope
     ) -> Callable[[Frame, Column], None]:
         bound = [(place, self._binding(each, scope)) for place, each in enumerate(fields) if typed.bindings(each)]
-        definitions = self._definitions
 
         def run(frame: Frame, column: Column) -> None:
             if not bound:
                 return
-            own = as_struct(column, type_, frame.values, definitions).fields[index]
+            own = as_struct(column, type_, frame.values).fields[index]
             assert own is not None
             for place, bind in bound:
                 bind(frame, own[place])
@@ -466,7 +464,7 @@ def _construct(index: int, of: int, codes: Sequence[Code]) -> Code:
     return run
 
 
-def _choice(condition: Code, then: Code, otherwise: Code) -> Code:
+def _choice(condition: Code, then: Code, otherwise: Code, type_: Type) -> Code:
     def run(frame: Frame) -> Column:
         chosen = condition(frame)
         first, second = np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -475,7 +473,7 @@ def _choice(condition: Code, then: Code, otherwise: Code) -> Code:
         if not len(first):
             return otherwise(frame)
         parts = [(first, then(frame.some(first))), (second, otherwise(frame.some(second)))]
-        return merge(frame.count, parts, frame.values)
+        return merge(frame.count, parts, frame.values, type_)
 
     return run
 

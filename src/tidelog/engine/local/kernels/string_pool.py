@@ -248,3 +248,11 @@ def count_characters(addresses, lengths, counts):
             count += load8(addresses[i] + at) & 0xC0 != 0x80
         counts[i] = count
     return 0
+
+
+@entry_point("int64(int64[::1], int64, int64[::1])")
+def read_words(addresses, place, words):
+    """Writes the word at a place behind each address."""
+    for i in range(words.size):
+        words[i] = load64(addresses[i], place)
+    return 0
