@@ -140,6 +140,13 @@ BENCHMARKS = (
         _suite("spark"),
     ),
     Benchmark(
+        "values",
+        "text in rules, structs built by recursion, strings interned from Arrow",
+        "generated",
+        ("substrings, concatenation and a search, and one row more", "walks as nested structs", "distinct strings"),
+        _suite("values"),
+    ),
+    Benchmark(
         "load",
         "loading a CSV file with two columns of text, compared with pyarrow's own reader",
         "generated",
