@@ -60,22 +60,17 @@ class RowPool(BytesPool):
         self._encoding = encoding
         self.constructors = _constructors(type_, encoding.definitions)
         self.is_recursive = _is_recursive(type_, encoding.definitions)
+        # Some Python objects and their ids, so that a chain is not made again, or taken apart, for each link.
         self._objects: dict[int, Value] = {}
-        self._numbers: dict[Value, int] = {}  # some of them; of a recursive type none, whose comparison may be deep
+        self._numbers: dict[int, tuple[Value, int]] = {}  # by the address of the object, which is held
         self._reserved: dict[Value, int] = {}
         self._is_filling = False
 
     # Values → ids
 
     def intern(self, value: Value) -> int:
-        known = self._numbers.get(value) if not self.is_recursive else None
-        if known is None:
-            known = self._from_python(value, add=True)
-            assert known is not None
-            if not self.is_recursive:
-                if len(self._numbers) >= _REMEMBERED:
-                    self._numbers = {}
-                self._numbers[value] = known
+        known = self._from_python(value, add=True)
+        assert known is not None
         return known
 
     def find(self, value: Value) -> int | None:
@@ -112,6 +107,9 @@ class RowPool(BytesPool):
 
     def _from_python(self, value: Value, *, add: bool) -> int | None:
         """Returns the id of a value and interns the values inside it first; without `add`, None if any is missing."""
+        known = self._known(value)
+        if known is not None:
+            return known
         stack = [_Making(self, value)]
         while True:
             making = stack[-1]
@@ -119,15 +117,25 @@ class RowPool(BytesPool):
             if inner is not None:
                 stack.append(inner)
                 continue
-            if making.is_missing:
+            found = None if making.is_missing else making.pool._row_id(making, add=add)
+            if found is None:
                 return None
-            known = making.pool._row_id(making, add=add)
-            if known is None:
-                return None
+            making.pool._remember(making.value, found)
             stack.pop()
             if not stack:
-                return known
-            stack[-1].words.append(known)
+                return found
+            stack[-1].words.append(found)
+
+    def _known(self, value: Value) -> int | None:
+        """Returns the id of an object that was seen before, if it is remembered."""
+        found = self._numbers.get(id(value))
+        return None if found is None else found[1]
+
+    def _remember(self, value: Value, number: int) -> None:
+        if len(self._objects) >= _REMEMBERED or len(self._numbers) >= _REMEMBERED:
+            self._forget()
+        self._objects[number] = value
+        self._numbers[id(value)] = value, number
 
     def _row_id(self, making: _Making, *, add: bool) -> int | None:
         data = np.array(making.words, dtype=np.int64).tobytes()
@@ -187,27 +195,26 @@ class RowPool(BytesPool):
             if (pool, each) in known:
                 stack.pop()
                 continue
+            remembered = pool._objects.get(each)
+            if remembered is not None:
+                known[pool, each] = remembered
+                continue
             own, words = pool._row(each)
-            missing = [
-                (inner, word)
-                for inner, word in zip(pool._inner(own), words)
-                if inner is not None and (inner, word) not in known
-            ]
+            inside = list(zip(pool._inner(own), words))
+            missing = [(inner, word) for inner, word in inside if inner is not None and (inner, word) not in known]
             if missing:
                 stack.extend(missing)
                 continue
             stack.pop()
-            fields = [
-                known[inner, word] if inner is not None else self._encoding.decoder(type_)(word)
-                for inner, word, type_ in zip(pool._inner(own), words, pool.constructors[own].fields)
-            ]
             constructor = pool.constructors[own]
-            known[pool, each] = constructor.make((own, *fields) if constructor.start else tuple(fields))
-        found = known[self, number]
-        if len(self._objects) >= _REMEMBERED:
-            self._objects = {}
-        self._objects[number] = found
-        return found
+            fields = [
+                self._encoding.decoder(type_)(word) if inner is None else known[inner, word]
+                for (inner, word), type_ in zip(inside, constructor.fields)
+            ]
+            made = constructor.make((own, *fields) if constructor.start else tuple(fields))
+            known[pool, each] = made
+            pool._remember(made, each)
+        return known[self, number]
 
     def _row(self, number: int) -> tuple[int, list[int]]:
         """Returns the constructor of a value, and the words of its fields."""
@@ -313,7 +320,11 @@ class _Making:
                 continue
             pool = encoding.pool(type_)
             if isinstance(pool, RowPool):
-                return _Making(pool, item)
+                seen = pool._known(item)
+                if seen is None:
+                    return _Making(pool, item)
+                self.words.append(seen)
+                continue
             known = pool.intern(item) if add else pool.find(item)
             if known is None:
                 self.is_missing = True

@@ -1,8 +1,8 @@
 """Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
-Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
-values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until
-`reclaim_values` frees it; then another value gets it. A value contains the values inside it, not their ids.
+Integers up to 64 bits and Booleans are words themselves. All other values are interned: equal values have equal ids, in
+one pool per type. An id belongs to its value until `reclaim_values` frees it; then another value gets it. Text and
+structs are outside Python (`string_pool`, `row_pool`); a struct holds the ids of the values inside it.
 """
 
 from __future__ import annotations

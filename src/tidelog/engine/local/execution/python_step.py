@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tidelog.engine.call_distinct import Call, Results, call_distinct
+from tidelog.engine.local.encoding.row_pool import RowPool
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.column_step import ColumnStep
 from tidelog.engine.local.execution.columns import Column, Frame, Key, as_column
-from tidelog.types import Type
+from tidelog.types import Type, is_word
 
 FEWEST_ROWS = 16
 """The number of rows from which kernels are faster than calls of Python."""
@@ -42,7 +43,7 @@ def evaluate(step: PythonStep, rows: Words, values: Values, pace: Callable[[], N
 
     `pace` is called before each call of Python, which may be slow.
     """
-    if step.native is not None and len(rows) >= FEWEST_ROWS:
+    if step.native is not None and (len(rows) >= FEWEST_ROWS or (len(rows) and _has_structs(step, values))):
         found = _evaluate_columns(step, step.native, rows, values)
         if found is not None:
             pace()
@@ -59,6 +60,12 @@ def evaluate(step: PythonStep, rows: Words, values: Values, pace: Callable[[], N
         codes, arguments = codes.reshape(-1), zip(*decoded, strict=True)
     for results in call_distinct(step.call, codes, arguments, pace, MOST_RESULTS):
         yield _with_results(step, rows, results, values)
+
+
+def _has_structs(step: PythonStep, values: Values) -> bool:
+    """True if Python would make objects of rows: those may be nested deeply."""
+    types = (type_ for type_, _ in (*step.results, *((type_, 0) for _, type_ in step.arguments)))
+    return any(not is_word(type_) and isinstance(values.pool(type_), RowPool) for type_ in types)
 
 
 def _evaluate_columns(step: PythonStep, native: ColumnStep, rows: Words, values: Values) -> Words | None:
