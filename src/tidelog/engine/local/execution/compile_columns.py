@@ -21,6 +21,7 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import bare_type
 from tidelog.engine.local.execution import string_functions as strings
+from tidelog.engine.local.execution.column_branches import Code, choice, lazy
 from tidelog.engine.local.execution.columns import (
     Column,
     Frame,
@@ -38,7 +39,6 @@ from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.types import BitType, BoolType, NamedType, SignedType, StringType, TupleType, Type, is_word
 from tidelog.values.definitions import substitute
 
-Code = Callable[[Frame], Column]
 _DEEPEST_INLINED = 12
 _MOST_NODES = 2_000
 
@@ -107,7 +107,7 @@ class ColumnCompiler:
                 return self._text(self._code(operand, scope), self._type(operand, scope))
             case typed.IfElse(condition, then, otherwise):
                 codes = self._code(condition, scope), self._code(then, scope), self._code(otherwise, scope)
-                return _choice(*codes, self._type(node, scope))
+                return choice(*codes, self._type(node, scope))
             case typed.Match():
                 return self._match(node, scope)
             case typed.Block(expressions):
@@ -172,7 +172,7 @@ class ColumnCompiler:
             return self._concatenation(node, scope)
         left, right = self._code(node.left, scope), self._code(node.right, scope)
         if op in ("and", "or", "=>"):
-            return _lazy(op, left, right)
+            return lazy(op, left, right)
         if op in ("==", "!="):
             return lambda frame: equal_columns(left(frame), right(frame), sides, frame.values) ^ (op == "!=")
         if op in ("<", "<=", ">", ">="):
@@ -460,39 +460,6 @@ def _construct(index: int, of: int, codes: Sequence[Code]) -> Code:
         fields: list[tuple[Column, ...] | None] = [None] * of
         fields[index] = tuple(code(frame) for code in codes)
         return StructColumn(np.full(frame.count, index, np.int64), tuple(fields))
-
-    return run
-
-
-def _choice(condition: Code, then: Code, otherwise: Code, type_: Type) -> Code:
-    def run(frame: Frame) -> Column:
-        chosen = condition(frame)
-        first, second = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-        if not len(second):
-            return then(frame)
-        if not len(first):
-            return otherwise(frame)
-        parts = [(first, then(frame.some(first))), (second, otherwise(frame.some(second)))]
-        return merge(frame.count, parts, frame.values, type_)
-
-    return run
-
-
-def _lazy(op: str, left: Code, right: Code) -> Code:
-    """`and`, `or`, `=>`: the right side is evaluated where the left one does not decide."""
-
-    def run(frame: Frame) -> Column:
-        known = left(frame)
-        if op == "=>":
-            known = ~known
-        open_ = np.flatnonzero(known if op == "and" else ~known)
-        if not len(open_):
-            return known
-        if len(open_) == frame.count:
-            return right(frame)
-        found = known.copy()
-        found[open_] = right(frame.some(open_))
-        return found
 
     return run
 
