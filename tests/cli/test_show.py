@@ -91,3 +91,20 @@ def test_a_plan_that_would_not_be_looked_at_is_refused(
     path.write_text(PROGRAM)
     assert main(["show", str(path), *more, "--plan", "C=frames"]) == 2
     assert "--plan is for `--stage plan --engine spark`" in capsys.readouterr().err
+
+
+def test_the_plan_names_the_expressions_that_python_evaluates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.dl"
+    path.write_text("""
+        input relation U(x: string, v: Vec<string>)
+        output relation A(x: string) A(substr(x, 0, 2)) :- U(x, _), contains(x, "a").
+        output relation B(x: string) B(join(v, x)) :- U(x, v), len(x) > 1.
+    """)
+    assert main(["show", str(path), "--stage", "plan"]) == 0
+    shown = capsys.readouterr().out.partition("expressions in Python\n")[2].splitlines()
+    assert [line.strip() for line in shown] == [
+        "B(join(v, x)) :- U(x, v), len(x) > 1.",
+        "ddlog_std::join(v, x): the function `ddlog_std::string_join`",
+    ]

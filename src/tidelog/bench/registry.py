@@ -134,6 +134,12 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "values",
+        "text in rules, structs built by recursion, strings interned from Arrow",
+        "generated",
+        ("substrings, concatenation and a search, and one row more", "walks as nested structs", "distinct strings"),
+    ),
+    Benchmark(
         "load",
         "loading a CSV file with two columns of text, compared with pyarrow's own reader",
         "generated",

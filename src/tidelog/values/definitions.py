@@ -68,6 +68,10 @@ class Definitions:
         more._classes = dict(self._classes)
         return more
 
+    def constructor(self, name: str) -> tuple[str, int]:
+        """Returns the type that a constructor belongs to, and its number there."""
+        return self._constructors[name]
+
     def constructors_of(self, type_name: str) -> tuple[Constructor, ...]:
         """Returns the constructors of a struct or union; none of an extern type."""
         return self.types[type_name].constructors or ()

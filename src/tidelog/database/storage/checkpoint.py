@@ -148,13 +148,15 @@ def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
             matrix = row_counts.from_words(matrix)
         parts[PartName(each["kind"], each["relation"], each["number"])] = matrix
     sizes = {name: StoreSizes(**each) for name, each in described["sizes"].items()}
-    values = Values()
+    values = Values(program.functions.definitions)
     columns = (column.type for relation in program.relations.values() for column in relation.columns)
     pools = {str(type_): (type_, pool) for type_, pool in values.interned(columns).items()}
+    copies = []
     for each in described["pools"]:
         type_, pool = pools[each["type"]]
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
-        pool.fill(_read_values(data, type_, program.functions.definitions))
+        copies.append((pool, _read_values(data, type_, program.functions.definitions)))
+    values.fill(copies)
     state = CheckpointState(described["epoch"], parts, sizes, described["instances"])
     return Checkpoint(state, values, version, rules)
 
@@ -201,24 +203,27 @@ def _part(name: PartName, at: int, rows: int, width: int) -> dict[str, Any]:
     return {**asdict(name), "at": at, "rows": rows, "width": width}
 
 
-def _values_bytes(values: list[Value], type_: Type, definitions: Definitions) -> pa.Buffer:
+def _values_bytes(values: pa.ChunkedArray | list[Value], type_: Type, definitions: Definitions) -> pa.Buffer:
+    """Returns the values of a pool as an Arrow stream: text as it is, other values encoded."""
     is_text = isinstance(type_, StringType)
     schema = pa.schema([pa.field("value", pa.string() if is_text else pa.binary())])
     encode = encoder(type_, definitions)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
+        if isinstance(values, pa.ChunkedArray):
+            writer.write_table(pa.table([values], schema=schema), max_chunksize=_VALUES_AT_ONCE)
+            values = []
         for start in range(0, len(values), _VALUES_AT_ONCE):
-            some = values[start : start + _VALUES_AT_ONCE]
-            if not is_text:
-                some = [None if value is None else encode(value) for value in some]
-            writer.write_batch(pa.record_batch([pa.array(some, schema.field(0).type)], schema=schema))
+            some = [None if value is None else encode(value) for value in values[start : start + _VALUES_AT_ONCE]]
+            writer.write_batch(pa.record_batch([pa.array(some, pa.binary())], schema=schema))
     return sink.getvalue()
 
 
-def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> list[Value]:
+def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> pa.ChunkedArray | list[Value]:
+    """Returns the values of a pool, for `Pool.fill`."""
     with pa.ipc.open_stream(data) as reader:
-        stored: list[Value] = reader.read_all().column(0).to_pylist()
+        stored = reader.read_all().column(0)
     if isinstance(type_, StringType):
         return stored
     decode = decoder(type_, definitions)
-    return [None if value is None else decode(value) for value in stored]
+    return [None if value is None else decode(value) for value in stored.to_pylist()]

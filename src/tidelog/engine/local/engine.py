@@ -84,7 +84,7 @@ class LocalEngine:
     ) -> None:
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
-        self._values = values or Values()
+        self._values = values or Values(program.functions.definitions)
         self.spent = 0.0
         self._cancellation = Cancellation()
         self._watch = Watch(limits or Limits(), self._cancellation)
@@ -178,7 +178,8 @@ class LocalEngine:
         started = perf_counter()
         with self._cancellation.held():
             self._runtime.queries.release()
-            self._runtime.reclaim.before_an_epoch()
+            if self._capture is None:  # a capture reads values later
+                self._runtime.reclaim.before_an_epoch()
             if rules is None:
                 net = self._net(operations)
                 is_empty = not net.facts and not net.weights and not even_if_empty

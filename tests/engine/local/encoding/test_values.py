@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tests.io.declare import relation
 
 import tidelog
-from tidelog.engine.local.encoding.words import Pool, Values
+from tidelog.engine.local.encoding.pool import ObjectPool, Pool
+from tidelog.engine.local.encoding.string_pool import StringPool
+from tidelog.engine.local.encoding.words import Values
 from tidelog.types import STRING, U8, U128
 
 PAIR = relation("Pair", left=STRING, n=U8, right=STRING, wide=U128)
@@ -20,17 +22,28 @@ TEXTS = st.lists(st.text(max_size=2), max_size=12)
 
 @settings(deadline=None, max_examples=50)
 @given(batches=st.lists(TEXTS, max_size=4), unused=st.sets(st.text(max_size=2)))
-def test_interning_many_at_once_is_interning_one_by_one(batches: Sequence[list[str]], unused: set[str]) -> None:
-    one_by_one, at_once = Pool(), Pool()
+@pytest.mark.parametrize("make", [ObjectPool, StringPool])
+def test_interning_many_at_once_is_interning_one_by_one(
+    make: Callable[[], Pool], batches: Sequence[list[str]], unused: set[str]
+) -> None:
+    one_by_one, at_once = make(), make()
     for pool in (one_by_one, at_once):
         numbers = [pool.intern(text) for text in sorted(unused)]
         marked = pool.marks()
         marked[numbers[::2]] = True
         pool.sweep(marked)  # so that ids are used again
     for texts in batches:
-        assert at_once.intern_all(texts).tolist() == [one_by_one.intern(text) for text in texts]
+        found = at_once.intern_all(texts)
+        assert found.tolist() == [one_by_one.intern(text) for text in texts]
+        assert at_once.decode(found) == texts
+        assert [at_once.find(text) for text in texts] == found.tolist()
     assert at_once.copy_values() == one_by_one.copy_values()
-    assert at_once.ids == one_by_one.ids
+    assert len(at_once) == len(one_by_one)
+    again = make()
+    again.fill(at_once.copy_values())
+    assert again.copy_values() == at_once.copy_values()
+    for text in ("new", "newer"):
+        assert again.intern(text) == at_once.intern(text)
 
 
 def test_columns_of_one_type_share_their_ids() -> None:

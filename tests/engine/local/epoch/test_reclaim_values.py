@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from tests.engine.local.run import Running
 
 import tidelog
 from tidelog.engine.interface import Operation
-from tidelog.engine.local.encoding import words as interning
-from tidelog.engine.local.encoding.words import Pool
+from tidelog.engine.local.encoding import pool as interning
+from tidelog.engine.local.encoding.pool import ObjectPool, Pool
+from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.engine.local.engine import LocalEngine
 
 NAMES = """
@@ -34,7 +35,7 @@ def interned(engine: LocalEngine) -> int:
 
 
 def places(engine: LocalEngine) -> int:
-    return sum(len(pool.values) for pool in engine._values.pools)
+    return sum(pool.id_end for pool in engine._values.pools)
 
 
 def exchange(engine: LocalEngine, relation: str, old: list[Any], new: list[Any]) -> Any:
@@ -193,13 +194,13 @@ def test_the_text_inside_a_value_stays_while_the_value_does() -> None:
 
 def test_a_look_at_the_rows_is_taken_only_when_the_values_have_grown_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[int] = []
-    sweep = Pool.sweep
+    sweep = StringPool.sweep
 
-    def noted(pool: Pool, marks: Any) -> None:
+    def noted(pool: StringPool, marks: Any) -> None:
         swept.append(len(pool))
         sweep(pool, marks)
 
-    monkeypatch.setattr(Pool, "sweep", noted)
+    monkeypatch.setattr(StringPool, "sweep", noted)
     engine = Running("input relation In(x: string, n: u64) output relation Out(x: string) Out(x) :- In(x, _).").engine
     engine.commit([Operation("In", +1, [("few", n) for n in range(24_000)])])
     for _ in churn(engine, "In", lambda n: (f"{n}", 0), 2_000):
@@ -207,16 +208,17 @@ def test_a_look_at_the_rows_is_taken_only_when_the_values_have_grown_enough(monk
     assert [size >= 24_000 // 16 for size in swept] == [True], "one word of sixteen"
 
 
-def test_ids_that_were_given_back_are_the_first_to_be_used_and_the_last_are_cut_off() -> None:
-    pool = Pool()
+@pytest.mark.parametrize("make", [ObjectPool, StringPool])
+def test_ids_that_were_given_back_are_the_first_to_be_used_and_the_last_are_cut_off(make: Callable[[], Pool]) -> None:
+    pool = make()
     numbers = {name: pool.intern(name) for name in "abcdef"}
     marks = pool.marks()
     marks[[numbers["b"], numbers["d"]]] = True
     pool.sweep(marks)
-    assert (len(pool), len(pool.values)) == (2, 4)
+    assert (len(pool), pool.id_end) == (2, 4)
     assert [pool.intern(name) for name in "bdxyz"] == [1, 3, 0, 2, 4]
     pool.sweep(pool.marks())
-    assert (len(pool), pool.values) == (0, [])
+    assert (len(pool), pool.id_end) == (0, 0)
     assert pool.constant("c") == 0
     pool.sweep(pool.marks())
-    assert pool.values == ["c"]
+    assert (len(pool), pool.id_end, pool.value(0)) == (1, 1, "c")

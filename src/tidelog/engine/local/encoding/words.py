@@ -1,125 +1,41 @@
 """Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
-Integers up to 64 bits, floats and Booleans are words themselves (the former two by their bit patterns). All other
-values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until
-`reclaim_values` frees it; then another value gets it. A value contains the values inside it, not their ids.
+Integers up to 64 bits and Booleans are words themselves. All other values are interned: equal values have equal ids, in
+one pool per type. An id belongs to its value until `reclaim_values` frees it; then another value gets it. Text and
+structs are outside Python (`string_pool`, `row_pool`); a struct holds the ids of the values inside it.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tidelog.engine.local.encoding.bare_type import bare_type
+from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
+from tidelog.engine.local.encoding.row_pool import RowPool, is_row_type
+from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
 from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
-from tidelog.types import BitType, BoolType, FloatType, NamedType, SignedType, TupleType, Type, integer_range, is_word
+from tidelog.types import (
+    BitType,
+    BoolType,
+    FloatType,
+    SignedType,
+    StringType,
+    Type,
+    integer_range,
+    is_word,
+)
 from tidelog.values import NAN, Definitions
 
-Words = npt.NDArray[np.int64]
-Value = Any  # the Python form of a value of the language (`tidelog.values`)
+__all__ = ["Value", "Values", "Words", "bare_type", "is_its_word"]
 
-
-_GIVEN_BACK: Final = object()
-SMALLEST_SWEEP = 1024
 _ROWS_AT_ONCE = 1 << 14
-
-
-class Pool:
-    """The interned values of one type; an id is an index into `values`.
-
-    `limit` is the number of values at which a sweep is considered.
-    """
-
-    __slots__ = ("_constants", "_free", "ids", "limit", "values")
-
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.ids: dict[Value, int] = {}
-        self.limit = SMALLEST_SWEEP
-        self._free = array("q")
-        self._constants: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def intern(self, value: Value) -> int:
-        """Returns the id of the value, a new one if needed."""
-        known = self.ids.get(value)
-        if known is None:
-            if self._free:
-                known = self._free.pop()
-                self.values[known] = value
-            else:
-                known = len(self.values)
-                self.values.append(value)
-            self.ids[value] = known
-        return known
-
-    def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
-        """Returns the ids of the values; many new ones cost a few passes at C speed, not a call each.
-
-        `distinct` promises that no two of them are equal.
-        """
-        words = np.fromiter(map(self.ids.get, values, repeat(-1)), np.int64, len(values))
-        missing = np.flatnonzero(words < 0)
-        if not len(missing):
-            return words
-        fresh = [values[place] for place in missing.tolist()]
-        if self._free or not (distinct or len(set(fresh)) == len(fresh)):
-            words[missing] = [self.intern(value) for value in fresh]
-            return words
-        start = len(self.values)
-        self.values.extend(fresh)
-        self.ids.update(zip(fresh, range(start, start + len(fresh)), strict=True))
-        words[missing] = np.arange(start, start + len(fresh))
-        return words
-
-    def copy_values(self) -> list[Value]:
-        """Returns the values by their ids; None for a free id."""
-        if not self._free:
-            return self.values.copy()
-        return [None if value is _GIVEN_BACK else value for value in self.values]
-
-    def fill(self, values: list[Value]) -> None:
-        """Fills an empty pool from the result of `copy_values`."""
-        self.values = [_GIVEN_BACK if value is None else value for value in values]
-        self.ids = {value: number for number, value in enumerate(values) if value is not None}
-        self.limit = max(SMALLEST_SWEEP, 2 * len(self.ids))
-        if len(self.ids) < len(values):
-            self._free = array("q", [number for number, value in enumerate(values) if value is None][::-1])
-
-    def constant(self, value: Value) -> int:
-        """Returns the id of a value that is never freed."""
-        known = self.intern(value)
-        self._constants.add(known)
-        return known
-
-    def marks(self) -> npt.NDArray[np.bool_]:
-        """Returns, for each id, whether it is in use; at the start of a sweep only constants are."""
-        marked = np.zeros(len(self.values), dtype=np.bool_)
-        marked[list(self._constants)] = True
-        return marked
-
-    def sweep(self, marked: npt.NDArray[np.bool_]) -> None:
-        """Frees all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
-        values, ids = self.values, self.ids
-        unused = np.flatnonzero(~marked)
-        for number in unused.tolist():
-            value = values[number]
-            if value is not _GIVEN_BACK:
-                del ids[value]
-                values[number] = _GIVEN_BACK
-        used = np.flatnonzero(marked)
-        end = int(used[-1]) + 1 if len(used) else 0
-        del values[end:]
-        self._free = array("q", unused[unused < end][::-1].tolist())
 
 
 class Values:
@@ -138,18 +54,32 @@ class Values:
         value."""
         pool = self._pools.get(type_)
         if pool is None:
-            bare = _bare(type_)
+            bare = bare_type(type_)
             if bare == type_:
-                pool = Pool()
+                pool = self._made_pool(type_)
                 self.pools.append(pool)
             else:
                 pool = self.pool(bare)
             self._pools[type_] = pool
         return pool
 
+    def _made_pool(self, type_: Type) -> Pool:
+        if isinstance(type_, StringType):
+            return StringPool()
+        return RowPool(type_, self) if is_row_type(type_, self.definitions) else ObjectPool()
+
+    def fill(self, copies: Sequence[tuple[Pool, Any]]) -> None:
+        """Fills empty pools from copies of their values (`Pool.copy_values`), whose ids they had."""
+        for pool, values in copies:
+            if isinstance(pool, RowPool):
+                pool.reserve(values)
+        # Rows hold ids of other pools, which must be theirs before a row adds values.
+        for pool, values in sorted(copies, key=lambda each: isinstance(each[0], RowPool)):
+            pool.fill(values)
+
     def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:
         """Returns the pools of the interned ones of the types, by the type that shares the pool."""
-        return {bare: self.pool(bare) for bare in map(_bare, types) if not is_word(bare)}
+        return {bare: self.pool(bare) for bare in map(bare_type, types) if not is_word(bare)}
 
     def word(self, value: Value, type_: Type) -> int:
         """Returns the word of a constant of a rule, which is never freed."""
@@ -164,14 +94,13 @@ class Values:
     def find(self, value: Value, type_: Type) -> int | None:
         """Returns the word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):
-            return self.pool(type_).ids.get(value)
+            return self.pool(type_).find(value)
         return _word(value)
 
     def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
         """Returns the Python values of a column of words."""
         if not is_word(type_):
-            values = self.pool(type_).values
-            return [values[i] for i in words.tolist()]
+            return self.pool(type_).decode(words)
         if isinstance(type_, FloatType):
             return [NAN if number != number else number for number in words.view(np.float64).tolist()]
         if isinstance(type_, BoolType):
@@ -184,7 +113,7 @@ class Values:
     def decoder(self, type_: Type) -> Callable[[int], Value]:
         """Returns the function from a word to its Python value, for callers that convert value by value."""
         if not is_word(type_):
-            return self.pool(type_).values.__getitem__
+            return self.pool(type_).value
         match type_:
             case BoolType():
                 return bool
@@ -211,7 +140,7 @@ class Values:
         """Returns one line per row, one word per column; the table has the relation's stored columns, maybe more.
 
         Columns that share a pool are interned together, so that a value in several of them, or in many rows, becomes a
-        Python object once.
+        Python object once; text becomes none.
         """
         words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         interned: dict[Type, list[int]] = {}
@@ -220,7 +149,7 @@ class Values:
             if is_word(column.type):
                 plain.append((i, table.column(column.name).to_numpy()))
             else:
-                interned.setdefault(_bare(column.type), []).append(i)
+                interned.setdefault(bare_type(column.type), []).append(i)
         for start in range(0, len(words), _ROWS_AT_ONCE):
             # Some rows at a time, so that they are written while they are in the cache.
             for i, numbers in plain:
@@ -256,15 +185,18 @@ class Values:
 
     def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
         """Returns the ids of a column whose type is interned."""
+        pool = self.pool(type_)
+        if isinstance(pool, StringPool):
+            return pool.intern_arrow(column)
         encoded = column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
             encoded = encoded.combine_chunks()
         # Text, decimal numbers and encodings are in canonical form, so different ones are different values.
         values = stored_values(encoded.dictionary, type_, self.definitions)
-        ids = self.pool(type_).intern_all(values, distinct=True)
+        ids = pool.intern_all(values, distinct=True)
         return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
 
-    def _words_to_column(self, words: Words, type_: Type) -> pa.Array:
+    def _words_to_column(self, words: Words, type_: Type) -> pa.Array | pa.ChunkedArray:
         match type_:
             case BoolType():
                 return pa.array(words != 0)
@@ -272,25 +204,12 @@ class Values:
                 return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
             case SignedType(width) if width <= 64:
                 return pa.array(words).cast(arrow_type(type_))
+        pool = self.pool(type_)
+        if isinstance(pool, StringPool):
+            return pool.export(words)
         distinct, codes = np.unique(words, return_inverse=True)
         dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
-
-
-_TRANSPARENT = ("ddlog_std::Ref", "internment::Intern")
-
-
-def _bare(type_: Type) -> Type:
-    """Returns the type without `Ref` and `Intern`."""
-    match type_:
-        case NamedType(name, (inner,)) if name in _TRANSPARENT:
-            return _bare(inner)
-        case NamedType(name, arguments):
-            return NamedType(name, tuple(map(_bare, arguments)))
-        case TupleType(items):
-            return TupleType(tuple(map(_bare, items)))
-        case _:
-            return type_
 
 
 def is_its_word(type_: Type) -> bool:

@@ -1,8 +1,9 @@
 """Frees interned values that nothing uses any more, so that strings that are inserted and deleted do not fill memory.
 
 Mark and sweep, between epochs: an id is in use while it is in a row of a store, in a table of weights, in a change of a
-delayed relation, in the state of a strategy, in changes that a caller still holds, or in a rule as a constant. All
-others are freed, also those of a failed epoch. Values interned inside an epoch are not swept in it.
+delayed relation, in the state of a strategy, in changes that a caller still holds, in a rule as a constant, or inside a
+struct or tuple that is in use (`encoding.row_pool`). All others are freed, also those of a failed epoch. Values
+interned inside an epoch are not swept in it.
 
 A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to read. So a
 sweep costs constant time per interned value, and unused values take no more memory than used values and rows do.
@@ -16,8 +17,10 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.encoding import words as interning
-from tidelog.engine.local.encoding.words import Pool, Values, Words
+from tidelog.engine.local.encoding import pool as interning
+from tidelog.engine.local.encoding.pool import Pool
+from tidelog.engine.local.encoding.row_pool import RowPool
+from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.epoch.changes import LocalChanges
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
@@ -81,14 +84,13 @@ class Reclaim:
 
     def before_an_epoch(self) -> None:
         """Sweeps the pools that are due; to be called while no epoch runs."""
-        grown = [pool for pool in self._values.pools if len(pool.ids) >= pool.limit]
+        grown = [pool for pool in self._values.pools if len(pool) >= pool.limit]
         if not grown:
             return
         sizes = self._sizes()
         due = [pool for pool in grown if self._is_due(pool, sizes)]
         if due:
-            self._sweep(due)
-            for pool in due:
+            for pool in self._sweep(due):
                 pool.limit = self._next_limit(pool, sizes)
 
     def _is_due(self, pool: Pool, sizes: Mapping[Pool, int]) -> bool:
@@ -113,8 +115,9 @@ class Reclaim:
                 sizes[pool] = sizes.get(pool, 0) + rows[name]
         return sizes
 
-    def _sweep(self, due: list[Pool]) -> None:
-        marks: _Marks = {pool: pool.marks() for pool in due}
+    def _sweep(self, due: Sequence[Pool]) -> list[Pool]:
+        """Sweeps the pools, and those whose values contain values of theirs; returns all that were swept."""
+        marks: _Marks = {pool: pool.marks() for pool in self._with_holders(due)}
         for name, columns in self._columns.items():
             if any(pool in marks for _, pool in columns):
                 for rows in _live_rows(self._catalog.stores[self._numbers[name]]):
@@ -128,8 +131,22 @@ class Reclaim:
         for changes in self._changes:
             self._mark(changes.relation.name, changes.inserted_words, marks)
             self._mark(changes.relation.name, changes.deleted_words, marks)
+        _mark_inside(marks)
         for pool, marked in marks.items():
             pool.sweep(marked)
+        return list(marks)
+
+    def _with_holders(self, due: Sequence[Pool]) -> list[Pool]:
+        """Returns the pools, and the pools of rows that hold ids of theirs, directly or through others."""
+        found = list(due)
+        others = [pool for pool in self._values.pools if isinstance(pool, RowPool) and pool not in found]
+        known = -1
+        while known != len(found):
+            known = len(found)
+            for pool in others:
+                if pool not in found and any(inner in found for own in pool.inner_pools() for inner in own):
+                    found.append(pool)
+        return found
 
     def _mark(self, name: str, rows: Words, marks: _Marks) -> None:
         for place, pool in self._columns[name]:
@@ -143,6 +160,22 @@ class Reclaim:
         for name, bag in (*held, *given, *self._delays.waiting()):
             if bag and name in self._columns:
                 yield name, bag
+
+
+def _mark_inside(marks: _Marks) -> None:
+    """Marks the values inside marked values, however deep, as far as their pools are to be swept."""
+    pending = [(pool, np.flatnonzero(marked)) for pool, marked in marks.items() if isinstance(pool, RowPool)]
+    while pending:
+        pool, ids = pending.pop()
+        _, parts = pool.apart(ids)
+        for pools, (_, fields) in zip(pool.inner_pools(), parts):
+            for inner, words in zip(pools, fields):
+                if inner is None or inner not in marks:
+                    continue
+                fresh = words[~marks[inner][words]]
+                marks[inner][fresh] = True
+                if isinstance(inner, RowPool) and len(fresh):
+                    pending.append((inner, np.unique(fresh)))
 
 
 def _live_rows(store: Store) -> Iterator[Words]:

@@ -3,8 +3,9 @@
 Variables and constants get registers. Joins become iterators; filters, assignments and antijoins become the tail of the
 iterator before them. Variants with the same delta become one tree (`shared_prefixes`), so that their common prefix is
 evaluated once. An expression that kernels cannot evaluate on words (text, wide integers, a division inside a condition
-that guards it) cuts the variant into segments: the kernel writes the registers that later steps need to a buffer,
-Python evaluates the expression on whole columns, once per distinct argument, and the next segment continues.
+that guards it) cuts the variant into segments: the kernel writes the registers that later steps need to a buffer, the
+expression is evaluated on whole columns, by other kernels (`column_step`) or by Python, once per distinct argument
+(`python_step`), and the next segment continues.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.column_step import ColumnStep, compile_condition, compile_pattern, compile_value
 from tidelog.engine.local.execution.python_step import PythonStep
 from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Path, Slot, Tree, TriePart, chain
 from tidelog.engine.local.kernels import layout as k
@@ -250,7 +252,8 @@ class VariantCompiler:
                     self._tail(k.T_FILTER, 0, self._value(expression))
                 else:
                     function = self._scalar(expression)
-                    self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [])
+                    native = compile_condition(expression, self.compiler.functions)
+                    self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [], native)
             case Let(variable, expression, compare):
                 if is_plain(expression):
                     register = self._value(expression)
@@ -262,11 +265,12 @@ class VariantCompiler:
                         self._tail(k.T_MOVE, self._bind(variable.name, variable.type), register, 0, 64)
                 else:
                     function = self._scalar(expression)
-                    self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)])
+                    native = compile_value(expression, self.compiler.functions)
+                    self._cut(expression, rest, (variable,), lambda *values: [(function.call(*values),)], native)
             case Take(unfold):
-                self._cut(
-                    unfold.expression, rest, unfold.variables, compile_unfold(unfold, self.compiler.functions).call
-                )
+                call = compile_unfold(unfold, self.compiler.functions).call
+                native = compile_pattern(unfold, self.compiler.functions)
+                self._cut(unfold.expression, rest, unfold.variables, call, native)
 
     def _join(self, step: Join) -> None:
         relation = self.compiler.relations[step.atom.relation]
@@ -397,8 +401,9 @@ class VariantCompiler:
         rest: tuple[Step, ...],
         variables: tuple[Variable, ...],
         call: Callable[..., Sequence[tuple[Any, ...]]],
+        native: ColumnStep | str,
     ) -> None:
-        """Ends the segment before an expression that Python evaluates, and starts the next one from its buffer.
+        """Ends the segment before an expression that is evaluated on columns, and starts the next one from its buffer.
 
         `variables` get the values of each alternative that `call` returns; one that is already bound is compared.
         """
@@ -409,6 +414,8 @@ class VariantCompiler:
             call,
             tuple((kept.index(name), self.types[name]) for name in names),
             tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
+            tuple(names),
+            native if isinstance(native, ColumnStep) else None,
         )
         self._close([self.registers[name] for name in kept], step)
         # Positions in tries are lost with the segment; tries are opened again through the known words.

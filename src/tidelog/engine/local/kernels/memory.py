@@ -119,6 +119,7 @@ def sources_digest() -> str:
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)
 _I16 = ir.IntType(16)
+_I8 = ir.IntType(8)
 
 
 @intrinsic
@@ -185,6 +186,59 @@ def store16(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], _I16.as_pointer())
         builder.store(builder.trunc(arguments[2], _I16), builder.gep(pointer, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def load8(typing_context: Any, address: Any) -> Any:
+    """Returns the byte at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.load(builder.inttoptr(arguments[0], _I8.as_pointer())), _I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def store8(typing_context: Any, address: Any, value: Any) -> Any:
+    """Writes the low byte of the value at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(builder.trunc(arguments[1], _I8), builder.inttoptr(arguments[0], _I8.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def load_eight(typing_context: Any, address: Any) -> Any:
+    """Returns the eight bytes at an address, which need not be a multiple of eight."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], _I64.as_pointer()), align=1)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def load_four(typing_context: Any, address: Any) -> Any:
+    """Returns the four bytes at an address, which need not be a multiple of four."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.load(builder.inttoptr(arguments[0], _I32.as_pointer()), align=1), _I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, target: Any, source: Any, count: Any) -> Any:
+    """Copies bytes between two places that do not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source = (builder.inttoptr(each, _I8.as_pointer()) for each in arguments[:2])
+        cgutils.raw_memcpy(builder, target, source, arguments[2], 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Scalar = TypeVar("Scalar", np.int64, np.int32, np.uint16)
+Scalar = TypeVar("Scalar", np.int64, np.int32, np.uint16, np.uint8)
 LARGE = 4 << 20
 LARGE_PAGE = 2 << 20
 SMALLEST = 16

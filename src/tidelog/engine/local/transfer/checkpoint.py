@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tidelog.engine.local.encoding.words import Value, Words
+from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage import row_counts
@@ -90,7 +91,7 @@ class Capture:
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         bags: Iterable[tuple[PartName, Bag]],
-        pools: Sequence[tuple[Type, list[Value]]],
+        pools: Sequence[tuple[Type, Any]],  # the values by their ids, as pools copy them
     ) -> None:
         self.epoch = epoch
         self.instances = {min(stratum.relations): stratum.instances for stratum in strata}

@@ -218,7 +218,7 @@ def test_a_best_value_is_explained() -> None:
 
 
 def test_values_of_surpassed_rows_are_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.local.encoding.words.SMALLEST_SWEEP", 4)
+    monkeypatch.setattr("tidelog.engine.local.encoding.pool.SMALLEST_SWEEP", 4)
     run = Running(SHORTEST.format("bigint"))
     run.commit({"Source": [("a",)]})
     for length in range(60, 0, -1):

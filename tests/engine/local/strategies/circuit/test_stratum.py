@@ -257,7 +257,7 @@ def test_nothing_is_evaluated_for_what_a_negated_literal_stops() -> None:
 
 
 def test_values_that_only_rewrites_hold_are_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.engine.local.encoding.words.SMALLEST_SWEEP", 4)
+    monkeypatch.setattr("tidelog.engine.local.encoding.pool.SMALLEST_SWEEP", 4)
     run = Running(
         """
         input relation A(x: string)

@@ -1,0 +1,45 @@
+"""Equality of columns: of words and ids by comparison, of text by its bytes, of structs field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.encoding.row_pool import RowPool
+from tidelog.engine.local.encoding.text_column import TextColumn
+from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.execution import string_functions as strings
+from tidelog.engine.local.execution.columns import (
+    Column,
+    NeedsPythonError,
+    as_struct,
+    as_text,
+    take,
+)
+from tidelog.types import Type
+
+
+def equal_columns(left: Column, right: Column, type_: Type, values: Values) -> npt.NDArray[Any]:
+    """Returns where the values of two columns of one type are equal."""
+    found: npt.NDArray[Any]
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        found = left == right
+        return found
+    if isinstance(left, TextColumn) or isinstance(right, TextColumn):
+        found = strings.compare(as_text(left, values), as_text(right, values), equal=True) != 0
+        return found
+    pool = values.pool(type_)
+    if not isinstance(pool, RowPool):
+        raise NeedsPythonError
+    mine, yours = as_struct(left, type_, values), as_struct(right, type_, values)
+    found = mine.tags == yours.tags
+    for number, constructor in enumerate(pool.constructors):
+        rows = np.flatnonzero(found & (mine.tags == number))
+        own, other = mine.fields[number], yours.fields[number]
+        if own is None or other is None or not len(rows):
+            continue
+        for i, field in enumerate(constructor.fields):
+            found[rows] &= equal_columns(take(own[i], rows), take(other[i], rows), field, values)
+    return found
