@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset
-from tidelog.bench.measure import Case, Outcome, Ratio, Subject, one_by_one, require_equal, take, warm
+from tidelog.bench.measure import Case, Outcome, Subject, one_by_one, require_equal, take, warm
 from tidelog.bench.references.peers import is_installed
 
 _DAYS = 365
@@ -96,9 +96,6 @@ def _measure(settings: Settings, out: Outcome, data: Dataset, name: str, program
         peer = _duckdb(settings, data, loaded)
         out.cases.append(peer)
         out.ratio(data.name, f"{name}: loaded / duckdb", loaded, peer)
-    if deleted:
-        each = Ratio(data.name, f"{name}: seconds of a load / of a row", loaded.median / out.cases[-2].median)
-        out.ratios.append(each)
 
 
 def _duckdb(settings: Settings, data: Dataset, ours: Case) -> Case:
