@@ -200,6 +200,10 @@ class BesideOracle:
             mistakes = recount(self._program, sets, self.replay.state(), self.replay.ranked())
             assert not mistakes, f"state after {name}:\n" + "\n".join(mistakes)
 
+    def require_end(self, transaction: Transaction) -> None:
+        """Raises TooLargeError where the result of a transaction is too large, or has no end."""
+        weigh(self._program, weigh_facts(self._program, self._facts, transaction), self.past, INSTANCE_LIMIT)
+
     def check(self, what: str) -> None:
         """Every relation has the oracle's rows and weights."""
         expected = self.past[-1]
@@ -227,6 +231,7 @@ def language_survives_failures(case: Case) -> None:
     for number, transaction in enumerate(case.history):
         blow = Transaction((*transaction.writes, Write(+1, FUSE, ((0,),))))
         before = replay.relations()
+        beside.require_end(transaction)
         with pytest.raises(tidelog.EvaluationError):
             replay.commit(blow)
         assert_same(before, replay.relations(), f"relations after transaction {number} failed")
