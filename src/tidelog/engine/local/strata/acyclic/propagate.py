@@ -126,6 +126,10 @@ class Propagation:
                     self._run(variant.rule, run, rows, emit)
         self._propagate()
 
+    @property
+    def has_rows(self) -> bool:
+        return any(rows.depths for rows in self.rows.values())
+
     def commit(self) -> None:
         """Commits the changes of the epoch."""
         for rows in self.rows.values():

@@ -59,7 +59,7 @@ class AcyclicStratum(RoundsStratum):
         self.fixed, self.rounds_taken = "acyclic", 1
         self._next_given = {name: self._facts_of(name) for name in self.relations}
         try:
-            if self._state is not None and not self.has_changed:
+            if self._state is not None and self._state.has_rows and not self.has_changed:
                 return self._updated(self._state)
             with collector_paused():
                 return self._recomputed()
