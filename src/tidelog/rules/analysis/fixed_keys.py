@@ -39,8 +39,8 @@ _TOTAL = (
     "group::count",
     "group::arg_m",
     "ddlog_std::group_",
-    "ddlog_std::count_distinct(Group",
-    "ddlog_std::first(Group",
+    "ddlog_std::count_distinct",
+    "ddlog_std::first",
     "ddlog_std::min(Group",
     "ddlog_std::max(Group",
 )
@@ -158,7 +158,7 @@ def _may_fail(expression: typed.Expression) -> bool:
     """
     calls = [node for node in typed.walk(expression) if isinstance(node, typed.Call)]
     return any(
-        isinstance(node, typed.CallValue)
+        isinstance(node, typed.CallValue | typed.FunctionValue)
         or (isinstance(node, typed.Binary) and node.op in ("/", "%") and typed.may_fail(node))
         for node in typed.walk(expression)
     ) or not all(each.function.startswith(_TOTAL) for each in calls)
