@@ -101,6 +101,59 @@ def test_a_value_that_decides_a_key_is_left_to_the_rounds() -> None:
     assert how(run)[0][0] == "rounds"
 
 
+def test_a_cycle_with_a_row_that_the_epoch_deletes_is_no_cycle() -> None:
+    run = Running("""
+        import group
+        input relation Bought(p: u32, c: u64)
+        input relation Uses(p: u32, q: u32, r: u32)
+        relation Link(p: u32, q: u32)
+        output relation Cost(p: u32, c: u64)
+        Cost(p, c) :- Bought(p, c).
+        Link(p, q) :- Uses(p, q, r), Cost(r, _).
+        #[cycle = "error"] Cost(p, s) :- Link(p, q), Cost(q, c), var s = c.group_by(p).sum_of(|x| x).
+    """)
+    # Link(3, 2) is deep: it goes after Link(2, 3) has come.
+    chain = [(i + 1, i, 1) for i in range(10, 20)]
+    run.commit({"Bought": [(1, 7), (10, 1)], "Uses": [*chain, (2, 1, 1), (3, 1, 1), (3, 2, 20)]})
+    run.commit({"Uses": [(2, 3, 1)]}, {"Bought": [(10, 1)]})
+    assert run.rows("Cost") == {(1, 7): 1, (2, 7): 1, (3, 7): 1}
+    with pytest.raises(EvaluationError, match="depend on themselves"):
+        run.commit({"Bought": [(10, 1)]})
+    run.commit({"Bought": [(8, 1)]})
+    assert how(run) == [("acyclic", stratum.UPDATED)]
+
+
+def test_a_named_function_of_values_may_fail_in_a_round() -> None:
+    text = """
+        import group
+        function share(t: (u32, u64)): u64 { 100 / t.1 }
+        input relation Bought(p: u32, c: u64)
+        input relation Uses(p: u32, q: u32, n: u64)
+        output relation Cost(p: u32, c: u64)
+        Cost(p, c) :- Bought(p, c).
+        Cost(p, s) :- Uses(p, q, n), Cost(q, c), p < 5, var s = (q, n * c).group_by(p).sum_of(|t| t.1).
+        Cost(p, s) :- Uses(p, q, n), Cost(q, c), p == 5, var s = (q, n * c).group_by(p).sum_of(share).
+    """
+    for run in (Running(text), Running(text, strategy="recompute")):
+        run.commit({"Bought": [(1, 5), (2, 0)], "Uses": [(3, 1, 1), (4, 3, 1), (5, 4, 1)]})
+        # Cost(4, 0) is there for one round.
+        with pytest.raises(EvaluationError, match="division by zero"):
+            run.commit({"Uses": [(4, 2, 1)]})
+
+
+def test_counts_are_updated_like_sums() -> None:
+    run = Running("""
+        input relation Uses(p: u32, q: u32)
+        output relation Cost(p: u32, n: usize)
+        Cost(q, 1) :- Uses(_, q).
+        Cost(p, n) :- Uses(p, q), Cost(q, m), var n = (q, m).group_by(p).count_distinct().
+    """)
+    run.commit({"Uses": [(2, 1), (3, 2)]})
+    run.commit({"Uses": [(3, 1)]})
+    assert run.rows("Cost") == {(1, 1): 1, (2, 1): 1, (3, 2): 1}
+    assert how(run) == [("acyclic", stratum.UPDATED)]
+
+
 PROGRAMS = {
     "bill": BILL.format(""),
     "facts beside rules": """

@@ -60,7 +60,11 @@ class AcyclicStratum(RoundsStratum):
         self._next_given = {name: self._facts_of(name) for name in self.relations}
         try:
             if self._state is not None and self._state.has_rows and not self.has_changed:
-                return self._updated(self._state)
+                try:
+                    return self._updated(self._state)
+                except CycleError:
+                    # Rows that this epoch has yet to delete may be on it; from scratch there are none.
+                    self._state.roll_back()
             with collector_paused():
                 return self._recomputed()
         except CycleError as error:
