@@ -179,6 +179,31 @@ def test_strings_structs_and_functions_run_in_kernels(batches: list[bool], expre
     assert all(batches)
 
 
+def test_new_structs_and_those_of_rows_are_one_column(batches: list[bool]) -> None:
+    program = tidelog.compile("""
+        input relation In(n: s64, o: Option<string>)
+        output relation Out(n: s64, o: Option<string>)
+        Out(n, x) :- In(n, o), var x = if (n > 1) Some{"new"} else o.
+    """)
+    some, none = program.types.Some, program.types.None_
+    rows = [(0, None), (1, "old"), (2, None), (3, "old")]
+    assert outcome(program, rows) == [(0, none()), (1, some("old")), (2, some("new")), (3, some("new"))]
+    assert batches
+    assert all(batches)
+
+
+def test_a_function_of_any_type_takes_tuples_of_rows_apart(batches: list[bool]) -> None:
+    program = tidelog.compile("""
+        function second(p: ('A, s64)): s64 { match (p) { (_, 3) -> 100, (_, n) -> n } }
+        input relation In(p: (string, s64))
+        output relation Out(n: s64)
+        Out(second(p)) :- In(p).
+    """)
+    assert outcome(program, [(("a", 2),), (("b", 3),)]) == [(2,), (100,)]
+    assert batches
+    assert all(batches)
+
+
 def test_the_parts_of_a_split_text_are_listed_by_kernels(batches: list[bool]) -> None:
     program = tidelog.compile(f"""{DECLARED}
         output relation Out(x: string, n: s64)

@@ -177,7 +177,7 @@ def merge(count: int, parts: Sequence[tuple[Places, Column]], values: Values, ty
         if type_ is None:
             raise NeedsPythonError
         parts = [(places, as_words(column, type_, values)) for places, column in parts]
-    merged = np.zeros(count, dtype=first.dtype)
+    merged = np.zeros(count, dtype=parts[0][1].dtype)
     for places, column in parts:
         merged[places] = column
     return merged

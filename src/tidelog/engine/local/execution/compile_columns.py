@@ -302,7 +302,7 @@ class ColumnCompiler:
                 code, same = self._code(expression, scope), self._type(expression, scope)
                 return lambda frame, column: equal_columns(column, code(frame), same, frame.values)
             case typed.TuplePattern(items, type=type_):
-                return self._test_fields(0, 1, items, bare_type(type_), scope)
+                return self._test_fields(0, 1, items, bare_type(substitute(type_, scope.types)), scope)
             case typed.ConstructPattern(constructor, fields, type=type_):
                 type_name, index = self._definitions.constructor(constructor)
                 of = len(self._definitions.constructors_of(type_name))
