@@ -221,3 +221,13 @@ def test_python_evaluates_a_batch_that_kernels_give_up(batches: list[bool]) -> N
     """)
     assert outcome(program, [("straße", "", 0, 0, True), ("a", "", 0, 0, True)]) == [("A",), ("STRASSE",)]
     assert not all(batches)
+
+
+def test_a_literal_of_type_double_is_a_value_of_a_rule() -> None:
+    program = tidelog.compile("""
+        input relation In(n: s64, z: double)
+        output relation Out(n: s64, z: double)
+        Out(n, x) :- In(n, z), var x = if (n > 1) 1.5 else z.
+        Out(n, 2.5) :- In(n, z), z == 0.5.
+    """)
+    assert outcome(program, [(1, 0.5), (2, 0.0)]) == [(1, 0.5), (1, 2.5), (2, 1.5)]

@@ -350,7 +350,6 @@ class VariantCompiler:
             case typed.Var(name=name):
                 return self.registers[name]
             case typed.Lit():
-                assert not isinstance(expression.value, float), "floats are refused before"
                 return self._constant(self.compiler.word(expression.value, expression.type))
             case typed.Unary(op="not", operand=operand):
                 return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
