@@ -94,7 +94,9 @@ class LeapfrogPlan:
         self.cost = 0.0
         self._chosen: list[list[tuple[_Trie, int]]] = []
 
-    def choose(self, waiting: Sequence[int], bound: set[str], rows: float) -> tuple[Variable | None, list[int]] | None:
+    def choose(
+        self, waiting: Sequence[int], bound: set[str], cheapest: int, rows: float
+    ) -> tuple[Variable | None, list[int]] | None:
         found = []
         for place in waiting:
             trie = self._tries.get(place)
@@ -113,7 +115,7 @@ class LeapfrogPlan:
             return None
         not_begun, *_, place, column = min(found)
         # A literal that is open at a wildcard has to be scanned to its end: no look-up could continue from there.
-        if not_begun and (self._is_known(waiting, bound) if self._forced else rows <= SHORT_BUCKET):
+        if not_begun and (self._is_known(cheapest, bound) if self._forced else rows <= SHORT_BUCKET):
             return None
         return self._take(waiting, bound, place, column)
 
@@ -128,10 +130,10 @@ class LeapfrogPlan:
             finished.append(step)
         return tuple(finished)
 
-    def _is_known(self, waiting: Sequence[int], bound: set[str]) -> bool:
-        """True if a waiting literal has only known columns, so that it can be looked up."""
-        tries = (self._tries[place] for place in waiting if place in self._tries)
-        return any(len(bound_columns(trie.atom.terms, bound)) == len(trie.atom.terms) for trie in tries)
+    def _is_known(self, place: int, bound: set[str]) -> bool:
+        """True if a literal has only known columns, so that it can be looked up."""
+        trie = self._tries.get(place)
+        return trie is not None and len(bound_columns(trie.atom.terms, bound)) == len(trie.atom.terms)
 
     def _known(self, trie: _Trie, bound: set[str]) -> Keys:
         known = bound_columns(trie.atom.terms, bound)

@@ -138,9 +138,10 @@ class Leaps(Protocol):
     """Decides that a variable is joined by leapfrog next (`plan.leapfrog`)."""
 
     def choose(
-        self, waiting: Sequence[int], bound: set[str], rows: float
+        self, waiting: Sequence[int], bound: set[str], cheapest: int, rows: float
     ) -> tuple[ir.Variable | None, list[int]] | None:
-        """Returns the variable, and the literals that are done with it; None if a join of so many rows is better."""
+        """Returns the variable, and the literals that are done with it; None if it is better to join the cheapest
+        literal, which has so many rows."""
 
     def finish(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Returns the steps, with the leapfrog joins that were chosen."""
@@ -159,7 +160,7 @@ def plan_variant(rule: ir.Rule, delta: Delta, statistics: Statistics, leaps: Lea
             waiting.remove(ready)
             continue
         ready, keys, rows = _cheapest(rule.body, waiting, bound, statistics)
-        leap = None if leaps is None else leaps.choose(waiting, bound, rows)
+        leap = None if leaps is None else leaps.choose(waiting, bound, ready, rows)
         if leap is None:
             steps.append(_join(rule.body[ready], positions[ready], keys, bound))
             waiting.remove(ready)
