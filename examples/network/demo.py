@@ -137,9 +137,9 @@ def tell(folder: Path, title: str, step: Step) -> None:
     """What one run changed, with an example of each."""
     epoch = f"Epoch {step.report.epoch}." if step.report is not None else "No epoch."
     console.print(f"\n[bold]{epoch} {title}[/]")
-    for name, (came, went) in step.changes.items():
+    for name, (inserted, deleted) in step.changes.items():
         example = next(examples(folder / "out" / name.lower() / f"epoch={step.report.epoch if step.report else 0}"), "")
-        console.print(f"  {name:<10} [green]{f'+{came:,}':>9}[/] [red]{f'-{went:,}':>9}[/]  {example}")
+        console.print(f"  {name:<10} [green]{f'+{inserted:,}':>9}[/] [red]{f'-{deleted:,}':>9}[/]  {example}")
     if not step.changes:
         console.print("  no output relation changed")
 
@@ -161,19 +161,19 @@ def _json_rows(path: Path) -> list[dict[str, Any]]:
 def costs(steps: Sequence[tuple[str, Step]]) -> Table:
     """What changed in each epoch, and what it cost."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for heading in ("epoch", "read", "bad", "came", "went", "read s", "epoch s", "write s"):
+    for heading in ("epoch", "read", "bad", "inserted", "deleted", "read s", "epoch s", "write s"):
         table.add_column(heading, justify="right")
     table.add_column("how")
     for _, step in steps:
-        came, went = (sum(each[i] for each in step.changes.values()) for i in (0, 1))
+        inserted, deleted = (sum(each[i] for each in step.changes.values()) for i in (0, 1))
         report = step.report
         ways = [f"{each.strategy} ({each.place})" for each in report.strata if each.instances] if report else []
         table.add_row(
             str(report.epoch) if report else "-",
             f"{step.read:,}",
             f"{step.bad:,}",
-            f"{came:,}",
-            f"{went:,}",
+            f"{inserted:,}",
+            f"{deleted:,}",
             *(f"{step.seconds[phase]:.2f}" for phase in ("read", "epoch", "write")),
             ", ".join(dict.fromkeys(ways)),
         )
