@@ -16,6 +16,7 @@ import random
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ class History:
                     die_at(owner, name, call, before=before)
                 self.pipe.run()
                 code = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(code)
         if kill and at_any_moment:

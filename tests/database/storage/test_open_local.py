@@ -357,3 +357,15 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
         program.open(path=tmp_path, durability="disc")
     with pytest.raises(tidelog.UsageError, match="did you mean 'spark'"):
         program.open("sparc", path=tmp_path)
+
+
+def test_a_database_whose_making_was_killed_is_made_again(tmp_path: Path) -> None:
+    # SQLite leaves a rollback journal beside the file; with the new file it would be rolled back into it.
+    for name in ("journal.sqlite.partial", "journal.sqlite.partial-journal", "lock"):
+        (tmp_path / name).write_bytes(b"torn")
+    program = tidelog.compile("input relation R(x: u32)\noutput relation S(x: u32)\nS(x) :- R(x).")
+    with program.open(path=tmp_path) as db, db.transaction() as tx:
+        tx.insert("R", [(1,)])
+    with program.open(path=tmp_path) as db:
+        assert list(db.relation("S").rows()) == [(1,)]
+    assert not list(tmp_path.glob("*.partial*"))

@@ -63,7 +63,8 @@ class Journal:
         """Makes the journal of a new database, whole or not at all. Raises TransactionError when it cannot."""
         partial = directory / f"{_FILE}.partial"
         try:
-            partial.unlink(missing_ok=True)
+            for left in directory.glob(f"{_FILE}.partial*"):
+                left.unlink()
             with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
                 connection.executescript(f"BEGIN;{_TABLES}")
                 _put(connection, {"format": FORMAT, **documents})

@@ -8,6 +8,7 @@ directory of a database    the given program must be the stored one, up to the n
 from __future__ import annotations
 
 import os
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -127,8 +128,9 @@ def _make(directory: Path) -> None:
         others = sorted(path.name for path in directory.iterdir())
     except OSError as error:
         raise not_a_database(directory, f"the directory cannot be made or read: {error.strerror}") from error
-    own = ("lock", "journal.sqlite.partial", FORM_FILE)
-    if active_engine(directory) is None and (foreign := [name for name in others if name not in own]):
+    # SQLite has files of its own beside a journal that was being made.
+    own = re.compile(rf"lock|journal\.sqlite\.partial.*|{re.escape(FORM_FILE)}")
+    if active_engine(directory) is None and (foreign := [name for name in others if not own.fullmatch(name)]):
         raise not_a_database(
             directory, f"there is no journal in it, but `{foreign[0]}`", "give a new or an empty directory"
         )
