@@ -30,6 +30,7 @@ from tidelog.types import Type, is_word
 RECOMPUTED = "full recompute"
 UPDATED = "no row depends on itself: incremental update"
 CYCLE = "a row depends on itself"
+DIVIDED = "a division by zero was met"
 LIMITED = "`max_rounds` counts rounds"
 
 
@@ -73,7 +74,7 @@ class AcyclicStratum(RoundsStratum):
             return self._in_rounds(CYCLE)
         except ZeroDivisionError:
             # Only the rounds know which of their values fail.
-            return self._in_rounds(CYCLE)
+            return self._in_rounds(DIVIDED)
 
     def commit(self) -> None:
         super().commit()
