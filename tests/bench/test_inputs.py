@@ -13,6 +13,7 @@ from tidelog.bench.benchmark import Scale, Settings
 from tidelog.bench.inputs import crdt, doop, galen
 from tidelog.bench.inputs.dataset import Numbers
 from tidelog.bench.inputs.graphs import chain_graph, closure_size, random_graph, rmat_graph
+from tidelog.bench.inputs.records import clusters, in_lower_case, records
 from tidelog.bench.measure import Subject
 
 
@@ -148,3 +149,22 @@ def test_facts_are_read_once_each_with_what_the_analysis_takes_for_granted(tmp_p
     assert (f"{main}/content", "args") in found("StoreElement")
     half = doop.doop(settings(tmp_path, Scale.TINY))
     assert half.tables["New"].num_rows == 2
+
+
+def test_clusters_of_records_are_those_of_all_pairs_that_share_a_key() -> None:
+    data = records(60)
+    lines = [tuple(line.values()) for line in in_lower_case(data).tables["Record"].to_pylist()]
+    assert [line[1] for line in lines] != data.tables["Record"]["text"].to_pylist()
+    linked = {
+        (a, b)
+        for a, text, city, phone in lines
+        for b, other, town, number in lines
+        if (text[:5] + city[:3] == other[:5] + town[:3] or phone[:6] == number[:6]) and (text in other or other in text)
+    }
+    pairs, least = clusters(data)
+    assert pairs == {(a, b) for a, b in linked if a < b}
+    assert pairs
+    reach = dict.fromkeys(linked)
+    while more := {(a, d) for a, b in reach for c, d in linked if b == c} - reach.keys():
+        reach |= dict.fromkeys(more)
+    assert least == [min(b for a, b in reach if a == line[0]) for line in lines]

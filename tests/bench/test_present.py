@@ -17,9 +17,14 @@ def test_rounds_jobs_and_memory_of_either_kind_are_told(capsys: pytest.CaptureFi
         rounds=[{"group": "rings", "epoch": 1, "strategy": "bootstrap", "jobs": 9, "rounds": rounds}],
     )
     machine = {"cores": 2, "processor": "a", "load": 0.0}
-    record = {"benchmarks": [{"name": "b", **_record(outcome)}], "missing": [], "machine": machine, "scale": "tiny"}
-    print_record(record)
+    benchmarks = [{"name": "b", **_record(outcome)}]
+    peers = {"duckdb": "1.0", "souffle": None}
+    print_record(
+        {"benchmarks": benchmarks, "peers": peers, "missing": ["souffle"], "machine": machine, "scale": "tiny"}
+    )
     told = capsys.readouterr().out
     assert "rings, epoch 1: bootstrap, 9 Spark jobs; rows by round: 1,200 in 0.50 s, 30 in 0.25 s" in told
     assert "a process: memory, peak 100 MB, before 60 MB" in told
     assert "a state: memory, elastic 10 MB, counting 40 MB" in told
+    assert "peers: duckdb (1.0)\n" in told
+    assert "not installed, and so not run: souffle" in told

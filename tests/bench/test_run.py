@@ -90,7 +90,7 @@ def test_triangles_run_beside_duckdb_and_tell_what_indices_take(capsys: pytest.C
     pytest.importorskip("duckdb")
     assert main(["bench", "run", "triangles", "--scale", "tiny", "--repeat", "1", "--peers", "duckdb"]) == 0
     out = capsys.readouterr().out
-    assert "duckdb / triangles = " in out
+    assert "triangles: tidelog / duckdb = " in out
     assert re.search(r"Oregon-1: memory, with elastic [\d,]+ MB, with trace [\d,]+ MB", out)
 
 

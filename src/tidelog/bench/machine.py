@@ -11,8 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 
@@ -45,16 +43,23 @@ def peak_memory(into: dict[str, dict[str, float]], name: str) -> Iterator[None]:
 
     Memory of earlier work is freed first, as far as allocators allow. Notes nothing except on Linux.
     """
-    gc.collect()
-    pa.default_memory_pool().release_unused()
+    before = settled_memory()
     try:
         _CLEAR.write_text("5")
     except OSError:
         yield
         return
-    before = _status("VmRSS")
     yield
-    into[name] = {"before": round(before / 1024, 1), "peak": round(_status("VmHWM") / 1024, 1)}
+    into[name] = {"before": before, "peak": round(_status("VmHWM") / 1024, 1)}
+
+
+def settled_memory() -> float:
+    """Returns the resident memory (MB) of the process after freeing what allocators allow; 0 except on Linux."""
+    import pyarrow as pa
+
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    return round(_status("VmRSS") / 1024, 1) if _STATUS.exists() else 0.0
 
 
 def _status(field: str) -> float:

@@ -6,7 +6,12 @@ a `Case`; a benchmark checks its results before it returns its cases, so that no
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +19,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidelog.bench.machine import peak_memory, settled_memory
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import InternalError
 
@@ -131,9 +137,14 @@ class Subject:
         return sum(self.report.bytes.values()) if self.report else 0
 
     @property
+    def relation_bytes(self) -> dict[str, int]:
+        """Memory of each relation that has rows, including those that the compiler added."""
+        return {each.name: each.bytes for each in self._db.profile().relations}
+
+    @property
     def all_bytes(self) -> int:
         """Memory of all relations, including those that the compiler added."""
-        return sum(each.bytes for each in self._db.profile().relations)
+        return sum(self.relation_bytes.values())
 
     def count(self, relation: str) -> int:
         return len(self._db.relation(relation))
@@ -174,6 +185,75 @@ def touch_memory(program: str, tables: Tables, threads: int | None) -> None:
     subject = Subject(program, threads=threads)
     subject.change(inserts=tables)
     subject.close()
+
+
+def loads(program: str, tables: Tables, times: int, threads: int | None) -> tuple[Subject, list[float]]:
+    """Returns a loaded subject, and the seconds of this load and of those before it, each into a new database."""
+    seconds = []
+    for _ in range(times - 1):
+        subject = Subject(program, threads=threads)
+        seconds.append(subject.change(inserts=tables))
+        subject.close()
+    subject = Subject(program, threads=threads)
+    seconds.append(subject.change(inserts=tables))
+    return subject, seconds
+
+
+def memory_of_load(out: Outcome, name: str, program: str, tables: Tables, threads: int | None) -> float | None:
+    """Notes the memory that a load takes in a process of its own, and returns its peak in MB; None except on Linux.
+
+    `after two rows` is the memory of the process with the Arrow tables, after a commit of two rows of each to another
+    database, which loads the kernels. The peak during the load and the memory after it are those beyond that.
+    """
+    import pyarrow.feather
+
+    with tempfile.TemporaryDirectory() as folder:
+        for relation, table in tables.items():
+            pyarrow.feather.write_feather(table, str(Path(folder, f"{relation}.arrow")), compression="uncompressed")
+        command = [sys.executable, "-c", _LOAD, folder, program, str(threads or 0)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=own_environment())
+    memory: dict[str, float] = json.loads(done.stdout)
+    if not memory:
+        return None
+    out.memory_mb[name] = memory
+    return memory["peak beyond it"]
+
+
+_LOAD = """\
+import sys
+from tidelog.bench.measure import load_in_this_process
+load_in_this_process(sys.argv[1], sys.argv[2], int(sys.argv[3]) or None)
+"""
+
+
+def load_in_this_process(folder: str, program: str, threads: int | None) -> None:
+    """Prints what `memory_of_load` notes, as JSON; empty if the system does not tell."""
+    import pyarrow.feather
+
+    tables = {
+        path.stem: pyarrow.feather.read_table(str(path), memory_map=False) for path in sorted(Path(folder).iterdir())
+    }
+    touch_memory(program, {relation: table.slice(0, 2) for relation, table in tables.items()}, threads)
+    noted: dict[str, dict[str, float]] = {}
+    with peak_memory(noted, program):
+        subject = Subject(program, threads=threads)
+        subject.change(inserts=tables)
+    settled = settled_memory()
+    found: dict[str, float] = {}
+    if noted:
+        before, peak = noted[program]["before"], noted[program]["peak"]
+        beyond = {"peak beyond it": peak - before, "settled beyond it": settled - before}
+        found = {"after two rows": before} | {name: round(size, 1) for name, size in beyond.items()}
+    print(json.dumps(found))
+    subject.close()
+
+
+def own_environment() -> dict[str, str]:
+    """Returns the environment for a process that imports the same sources as this one, whatever is installed."""
+    import tidelog
+
+    paths = [str(Path(tidelog.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 def take(table: pa.Table, places: npt.ArrayLike) -> pa.Table:

@@ -36,6 +36,9 @@ def print_record(record: dict[str, Any]) -> None:
             told = ", ".join(f"{what} {megabytes:,.0f} MB" for what, megabytes in memory.items())
             console.print(f"{name}: memory, {told}", highlight=False)
         console.print(f"{len(benchmark['checks'])} checks of results passed", highlight=False)
+    versions = ", ".join(f"{name} ({version})" for name, version in record["peers"].items() if version)
+    if versions:
+        console.print(f"peers: {versions}", highlight=False)
     if record["missing"]:
         console.print(f"not installed, and so not run: {', '.join(record['missing'])}", highlight=False)
     machine = record["machine"]

@@ -6,38 +6,32 @@ Arrow tables to committed rows, then single rows and a thousandth of all rows, d
 
 from __future__ import annotations
 
-import importlib
-from time import perf_counter
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset
-from tidelog.bench.measure import Case, Outcome, Subject, one_by_one, require_equal, take, warm
-from tidelog.bench.references.peers import is_installed
+from tidelog.bench.measure import (
+    PROGRAMS,
+    Outcome,
+    Ratio,
+    Subject,
+    loads,
+    memory_of_load,
+    one_by_one,
+    require_equal,
+    take,
+    warm,
+)
+from tidelog.bench.references.peers import beside
 
 _DAYS = 365
 _DEAREST = 100_000
-_HEAD = "import group\ninput relation Sale(id: u64, shop: u32, day: u32, price: u64)\n"
-_SHOP = """output relation ByShop(shop: u32, sum: u64, most: u64)
-ByShop(shop, g.sum_of(|p| p), g.max()) :- Sale(_, shop, _, price), var g = price.group_by(shop).
-"""
-_DAY = """output relation ByDay(shop: u32, day: u32, sum: u64, most: u64)
-ByDay(shop, day, g.sum_of(|t| t.1), g.arg_max(|t| t.1).1) :-
-    Sale(id, shop, day, price), var g = (id, price).group_by((shop, day)).
-"""
-_MORE = """output relation More(shop: u32, day: u32, number: u64, dear: u64, least: u64, cheapest: (u64, u64))
-More(shop, day, g.count_distinct(), g.count(|t| t.1 > 50000), g.arg_min(|t| t.1).1, g.arg_min(|t| t.1)) :-
-    Sale(id, shop, day, price), var g = (id, price).group_by((shop, day)).
-"""
-_PROGRAMS = {"sums and maxima": _SHOP + _DAY, "counts, minima and the cheapest": _MORE}
-_DUCKDB = (
-    "CREATE OR REPLACE TABLE by_shop AS SELECT shop, sum(DISTINCT price), max(price) FROM sale GROUP BY shop",
-    "CREATE OR REPLACE TABLE by_day AS SELECT shop, day, sum(price), max(price) FROM sale GROUP BY shop, day",
-)
+_PROGRAMS = {
+    "sums": ("sums and maxima", ("ByShop", "ByDay")),
+    "counts": ("counts, minima and the cheapest", ("More",)),
+}
 Column = npt.NDArray[np.int64]
 
 
@@ -45,8 +39,9 @@ def groups(settings: Settings) -> Outcome:
     out = Outcome()
     data = _sales(settings.pick(3_000, 150_000, 1_500_000))
     out.inputs.append(data.describe())
-    for name, rules in _PROGRAMS.items():
-        _measure(settings, out, data, name, _HEAD + rules)
+    alone = _bytes_alone(data)
+    for program in _PROGRAMS:
+        _measure(settings, out, data, program, alone)
     return out
 
 
@@ -62,63 +57,69 @@ def _sales(size: int) -> Dataset:
     return Dataset(f"{size:,} sales", "generated", {"Sale": table}, SEED)
 
 
-def _measure(settings: Settings, out: Outcome, data: Dataset, name: str, program: str) -> None:
+def _bytes_alone(data: Dataset) -> int:
+    """Returns the bytes of the input relation in a program without rules."""
+    lines = (PROGRAMS / "sums.dl").read_text(encoding="utf-8").splitlines(keepends=True)
+    subject = Subject("".join(line for line in lines if line.startswith("input")))
+    subject.change(inserts=data.tables)
+    found = subject.all_bytes
+    subject.close()
+    return found
+
+
+def _measure(settings: Settings, out: Outcome, data: Dataset, program: str, alone: int) -> None:
+    name, results = _PROGRAMS[program]
     settings.say(f"{data.name}: {name}")
     warm(program, data.tables, ("elastic",))
-    loads, subject = [], Subject(program, threads=settings.threads)
-    for number in range(settings.repeat):
-        if number:
-            subject.close()
-            subject = Subject(program, threads=settings.threads)
-        loads.append(subject.change(inserts=data.tables))
-    loaded = Case(data.name, f"{name}: loaded", tuple(loads), rows=data.rows)
-    out.cases.append(loaded)
-    out.memory_mb[f"{data.name}: {name}"] = {
-        "all relations": round(subject.all_bytes / 1e6, 1),
-        "declared relations": round(subject.bytes / 1e6, 1),
-    }
+    subject, seconds = loads(program, data.tables, settings.repeat, settings.threads)
+    loaded = out.case(data.name, f"{name}: loaded", seconds, rows=data.rows)
+    _note_bytes(out, data, name, subject, results, alone)
     sales = data.tables["Sale"]
     rng = np.random.default_rng(SEED + 1)
     rows = take(sales, rng.choice(data.rows, size=settings.pick(2, 10, 30), replace=False))
     one_by_one(subject, "Sale", rows.slice(0, 2))
     deleted, inserted = one_by_one(subject, "Sale", rows)
-    out.cases.append(Case(data.name, f"{name}: a row deleted or inserted", (*deleted, *inserted), rows=1))
+    out.case(data.name, f"{name}: a row deleted or inserted", (*deleted, *inserted), rows=1)
     part = max(data.rows // 1000, 2)
-    seconds: list[float] = []
+    seconds = []
     for number in range(settings.pick(2, 5, 5)):
         some = {"Sale": take(sales, rng.choice(data.rows, size=part, replace=False))}
         times = subject.change(deletes=some), subject.change(inserts=some)
         seconds += times if number else ()
-    out.cases.append(Case(data.name, f"{name}: a thousandth deleted or inserted", tuple(seconds), rows=part))
-    _check(out, data, name, subject)
+    out.case(data.name, f"{name}: a thousandth deleted or inserted", seconds, rows=part)
+    _check(out, data, program, subject)
+    found = {relation: subject.table(relation) for relation in results}
     subject.close()
-    if name == "sums and maxima" and "duckdb" in settings.peers and is_installed("duckdb"):
-        peer = _duckdb(settings, data, loaded)
-        out.cases.append(peer)
-        out.ratio(data.name, f"{name}: loaded / duckdb", loaded, peer)
+    settings.say(f"{data.name}: {name}, memory")
+    peak = memory_of_load(out, f"{data.name}: {loaded.name}", program, data.tables, settings.threads)
+    beside(settings, program, data, loaded, found, out, peak)
 
 
-def _duckdb(settings: Settings, data: Dataset, ours: Case) -> Case:
-    """Times DuckDB, from the same Arrow table to two stored tables."""
-    settings.say(f"{data.name}: duckdb")
-    duckdb: Any = importlib.import_module("duckdb")
-    connection = duckdb.connect()
-    connection.register("sale", data.tables["Sale"])
-    seconds = []
-    for _ in range(settings.repeat):
-        started = perf_counter()
-        for query in _DUCKDB:
-            connection.execute(query)
-        seconds.append(perf_counter() - started)
-    connection.close()
-    return Case(data.name, ours.name, tuple(seconds), "duckdb", ours.rows)
+def _note_bytes(out: Outcome, data: Dataset, name: str, subject: Subject, results: tuple[str, ...], alone: int) -> None:
+    """Adds the bytes of a member, of a group and of a row of results, beyond those of the input relation alone."""
+    bytes_of = subject.relation_bytes
+    out.memory_mb[f"{data.name}: {name}"] = {
+        "all relations": round(subject.all_bytes / 1e6, 1),
+        "declared relations": round(subject.bytes / 1e6, 1),
+        "the input relation alone": round(alone / 1e6, 1),
+    }
+    groups = sum(subject.counts(results).values())
+    of_groups = sum(size for relation, size in bytes_of.items() if "#groups" in relation)
+    of_results = sum(bytes_of[relation] for relation in results)
+    of_members = subject.all_bytes - alone - of_groups - of_results
+    for what, size, count in (
+        ("member", of_members, len(results) * data.rows),
+        ("group", of_groups, groups),
+        ("row of results", of_results, groups),
+    ):
+        out.ratios.append(Ratio(data.name, f"{name}: bytes of a {what}", size / count))
 
 
-def _check(out: Outcome, data: Dataset, name: str, subject: Subject) -> None:
+def _check(out: Outcome, data: Dataset, program: str, subject: Subject) -> None:
     """Compares with NumPy's sums, by sorting."""
     sale = {each: data.tables["Sale"][each].to_numpy().astype(np.int64) for each in ("id", "shop", "day", "price")}
     by_day = sale["shop"] * _DAYS + sale["day"]
-    if name == "sums and maxima":
+    if program == "sums":
         once = np.unique(sale["shop"] * _DEAREST + sale["price"])
         shops = _aggregated(once // _DEAREST, once % _DEAREST)
         _require(out, data, subject.table("ByShop"), ("shop",), {"sum": shops[1], "most": shops[2]}, shops[0])

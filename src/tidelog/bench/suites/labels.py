@@ -13,8 +13,18 @@ import pyarrow as pa
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import SEED, Dataset, Numbers, number_table
 from tidelog.bench.inputs.graphs import random_graph
-from tidelog.bench.machine import peak_memory
-from tidelog.bench.measure import Case, Outcome, Subject, one_by_one, require_equal, take, touch_memory, warm
+from tidelog.bench.measure import (
+    Case,
+    Outcome,
+    Subject,
+    loads,
+    memory_of_load,
+    one_by_one,
+    require_equal,
+    take,
+    touch_memory,
+    warm,
+)
 from tidelog.bench.references.peers import beside
 from tidelog.bench.suites.paths import search, weighted_graph
 
@@ -31,7 +41,7 @@ def labels(settings: Settings) -> Outcome:
 
 
 def _components(settings: Settings, out: Outcome) -> None:
-    nodes, count = settings.pick(200, 200_000, 2_000_000), settings.pick(220, 220_000, 2_200_000)
+    nodes, count = settings.pick(200, 20_000, 200_000), settings.pick(220, 22_000, 220_000)
     edges = random_graph(nodes, count)
     data = _dataset(f"components, {nodes:,} nodes, {len(edges):,} edges", nodes, edges)
     expected = _least_labels(nodes, edges)
@@ -40,7 +50,7 @@ def _components(settings: Settings, out: Outcome) -> None:
 
 def _split(settings: Settings, out: Outcome) -> None:
     """Deletes and inserts the only edge between two halves."""
-    half = settings.pick(100, 50_000, 500_000)
+    half = settings.pick(100, 5_000, 50_000)
     bridge = np.array([[half // 2, half + half // 2]])
     edges = np.concatenate([_connected(half, SEED), _connected(half, SEED + 1) + half, bridge])
     data = _dataset(f"one component, {2 * half:,} nodes, {len(edges):,} edges", 2 * half, edges)
@@ -64,7 +74,7 @@ def _split(settings: Settings, out: Outcome) -> None:
 
 
 def _paths(settings: Settings, out: Outcome) -> None:
-    data = weighted_graph(settings.pick(200, 200_000, 1_000_000), settings.pick(800, 1_000_000, 5_000_000))
+    data = weighted_graph(settings.pick(200, 20_000, 200_000), settings.pick(800, 100_000, 1_000_000))
     edges = data.tables["Edge"]
     expected, _ = search(list(zip(*(edges[name].to_pylist() for name in edges.column_names))), -1)
     _measure("paths", "Distance", data, expected, settings, out)
@@ -78,15 +88,8 @@ def _measure(
     warm(program, data.tables, ("elastic",))
     touch_memory(program, data.tables, settings.threads)
     settings.say(f"{data.name}: loading")
-    seconds = []
-    for _ in range(settings.repeat - 1):
-        again = Subject(program, threads=settings.threads)
-        seconds.append(again.change(inserts=data.tables))
-        again.close()
-    with peak_memory(out.memory_mb, data.name):
-        subject = Subject(program, threads=settings.threads)
-        seconds.append(subject.change(inserts=data.tables))
-    loaded = Case(data.name, "loaded", tuple(seconds), rows=len(expected))
+    subject, seconds = loads(program, data.tables, settings.repeat, settings.threads)
+    loaded = out.case(data.name, "loaded", seconds, rows=len(expected))
     settings.say(f"{data.name}: single edges")
     edges = data.tables["Edge"]
     chosen = np.random.default_rng(SEED).choice(edges.num_rows, settings.pick(5, 100, 100), replace=False)
@@ -95,10 +98,11 @@ def _measure(
     same = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist())) == expected
     out.checks.append(require_equal(f"{data.name}: {result}", same, True))
     subject.close()
-    out.cases.append(loaded)
-    out.cases.append(Case(data.name, "an edge deleted", tuple(deletes), rows=len(expected)))
-    out.cases.append(Case(data.name, "an edge inserted", tuple(inserts), rows=len(expected)))
-    beside(settings, program, data, loaded, {result: len(expected)}, out)
+    out.case(data.name, "an edge deleted", deletes, rows=len(expected))
+    out.case(data.name, "an edge inserted", inserts, rows=len(expected))
+    settings.say(f"{data.name}: memory")
+    peak = memory_of_load(out, f"{data.name}: loaded", program, data.tables, settings.threads)
+    beside(settings, program, data, loaded, {result: found}, out, peak)
 
 
 def _dataset(name: str, nodes: int, edges: Numbers) -> Dataset:

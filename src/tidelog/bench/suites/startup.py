@@ -6,15 +6,12 @@ cache. Bytecode is cached too, as in an installed package, whatever the environm
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-import tidelog
 from tidelog.bench.benchmark import Settings
-from tidelog.bench.measure import PROGRAMS, Outcome, timed
+from tidelog.bench.measure import PROGRAMS, Outcome, own_environment, timed
 
 _FIRST_COMMIT = """\
 import sys, tidelog
@@ -46,13 +43,7 @@ def startup(settings: Settings) -> Outcome:
 
 
 def _seconds(out: Outcome, name: str, text: str, bytecode: str) -> float:
-    # The same sources as in this process, whatever is installed.
-    paths = [str(Path(tidelog.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": bytecode,
-    }
+    environment = own_environment() | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
     command = [sys.executable, "-c", text, str(PROGRAMS / "closure.dl")]
     taken, done = timed(lambda: subprocess.run(command, check=True, capture_output=True, text=True, env=environment))
     out.check(f"{_GROUP}: rows, {name}", int(done.stdout), 3)
