@@ -14,17 +14,20 @@ bytes serve in snapshots and in the columns of Spark. Their order means nothing.
     Any                     the type, then the value
 
 A length is seven bits to a byte, lowest first, the top bit set on all but the last.
+
+Values are written and read by recursion, which is fast. One that is nested too deep for that is written, or read, with
+a stack of its own, so that only memory limits the depth.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from tidelog import types
-from tidelog.deep_recursion import at_any_depth
 from tidelog.values.default import DEFAULT_FUNCTION, default_value
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.encode_type import read_type, write_type
@@ -39,36 +42,43 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 
 
 class Codec(NamedTuple):
-    """The two directions of a type: a value is written behind bytes, and read from a place in them."""
+    """The two directions of a type: a value is written behind bytes, and read from a place in them.
+
+    A value that contains others also has `parts`, which writes what stands before them and returns them with their
+    codecs; and `begin`, which reads what stands before them and returns their codecs, the function that makes the value
+    of them, and the place of the first.
+    """
 
     write: Writer
     read: Reader
+    parts: Callable[[Any, bytearray], Iterable[tuple[Codec, Any]]] | None = None
+    begin: Callable[[bytes, int], tuple[Iterable[Codec], Callable[[list[Any]], Any], int]] | None = None
 
 
 def encoder(type_: types.Type, definitions: Definitions) -> Callable[[Any], bytes]:
     """`encode` for many values of one type."""
-    return partial(at_any_depth, partial(_written, definitions.keep(_codec, type_).write))
+    return partial(_written, definitions.keep(_codec, type_))
 
 
 def decoder(type_: types.Type, definitions: Definitions) -> Callable[[bytes], Any]:
     """`decode` for many values of one type."""
-    return partial(_decoded, definitions.keep(_codec, type_).read, type_)
+    return partial(_decoded, definitions.keep(_codec, type_), type_)
 
 
 def encode(value: Any, type_: types.Type, definitions: Definitions) -> bytes:
     """Returns the bytes of a value."""
-    return at_any_depth(_written, definitions.keep(_codec, type_).write, value)
+    return _written(definitions.keep(_codec, type_), value)
 
 
 def decode(data: bytes, type_: types.Type, definitions: Definitions) -> Any:
     """Returns the value of bytes that `encode` made for the same type. Raises ValueError for others, as far as it can
     tell."""
-    return _decoded(definitions.keep(_codec, type_).read, type_, data)
+    return _decoded(definitions.keep(_codec, type_), type_, data)
 
 
-def _decoded(read: Reader, type_: types.Type, data: bytes) -> Any:
+def _decoded(codec: Codec, type_: types.Type, data: bytes) -> Any:
     try:
-        value, end = at_any_depth(read, data, 0)
+        value, end = _read_value(codec, data, 0)
     except (IndexError, struct.error, KeyError) as error:
         raise ValueError(f"these are not the bytes of a value of type {type_}") from error
     if end != len(data):
@@ -76,10 +86,61 @@ def _decoded(read: Reader, type_: types.Type, data: bytes) -> Any:
     return value
 
 
-def _written(write: Writer, value: Any) -> bytes:
+def _written(codec: Codec, value: Any) -> bytes:
     out = bytearray()
-    write(value, out)
+    _write_value(codec, value, out)
     return bytes(out)
+
+
+def _write_value(codec: Codec, value: Any, out: bytearray) -> None:
+    """Writes a value of any depth."""
+    start = len(out)
+    try:
+        codec.write(value, out)
+    except RecursionError:
+        del out[start:]
+        _write_with_stack(codec, value, out)
+
+
+def _read_value(codec: Codec, data: bytes, at: int) -> tuple[Any, int]:
+    """Reads a value of any depth."""
+    try:
+        return codec.read(data, at)
+    except RecursionError:
+        return _read_with_stack(codec, data, at)
+
+
+def _write_with_stack(codec: Codec, value: Any, out: bytearray) -> None:
+    stack: list[Iterator[tuple[Codec, Any]]] = [iter([(codec, value)])]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+        elif found[0].parts is None:
+            found[0].write(found[1], out)
+        else:
+            stack.append(iter(found[0].parts(found[1], out)))
+
+
+def _read_with_stack(codec: Codec, data: bytes, at: int) -> tuple[Any, int]:
+    results: list[Any] = []
+    stack: list[tuple[Iterator[Codec], Callable[[list[Any]], Any], list[Any]]] = [
+        (iter([codec]), lambda values: values[0], results)
+    ]
+    while True:
+        codecs, make, values = stack[-1]
+        wanted = next(codecs, None)
+        if wanted is None:
+            stack.pop()
+            if not stack:
+                return results[0], at
+            stack[-1][2].append(make(values))
+        elif wanted.begin is None:
+            value, at = wanted.read(data, at)
+            values.append(value)
+        else:
+            inner, maker, at = wanted.begin(data, at)
+            stack.append((iter(inner), maker, []))
 
 
 def _codec(definitions: Definitions, type_: types.Type) -> Codec:
@@ -136,6 +197,7 @@ def _float(form: struct.Struct) -> Codec:
 def _fields(codecs: list[Codec], start: int = 0) -> Codec:
     """Returns the codec of tuples, or of the fields that a value has from a position on."""
     writers, readers = list(enumerate((codec.write for codec in codecs), start)), [codec.read for codec in codecs]
+    end = start + len(codecs)
 
     def write(value: Any, out: bytearray) -> None:
         for position, field in writers:
@@ -148,37 +210,58 @@ def _fields(codecs: list[Codec], start: int = 0) -> Codec:
             values.append(value)
         return tuple(values), at
 
-    return Codec(write, read)
+    return Codec(
+        write, read, lambda value, out: zip(codecs, value[start:end]), lambda data, at: (codecs, tuple[Any, ...], at)
+    )
 
 
 def _struct(definitions: Definitions, type_: types.NamedType) -> Codec:
     variants = definitions.variants(type_)
     # Made when they are needed: a type may hold itself.
+    fields: list[list[Codec] | None] = [None] * len(variants)
     codecs: list[Codec | None] = [None] * len(variants)
 
     def make(index: int) -> Codec:
-        own = [definitions.keep(_codec, field) for _, field in variants[index].fields]
+        own = fields[index] = [definitions.keep(_codec, field) for _, field in variants[index].fields]
         codecs[index] = found = _fields(own, variants[index].start)
         return found
 
+    def tag(value: Any, out: bytearray) -> int:
+        if len(variants) == 1:
+            return 0
+        index: int = value[0]
+        write_length(index, out)
+        return index
+
+    def assemble(index: int, values: Iterable[Any]) -> Any:
+        variant = variants[index]
+        return construct(variant.cls, (index, *values) if variant.start else tuple(values))
+
     def write(value: Any, out: bytearray) -> None:
-        index = 0
-        if len(variants) > 1:
-            index = value[0]
-            write_length(index, out)
+        index = tag(value, out)
         (codecs[index] or make(index)).write(value, out)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         index, at = read_length(data, at) if len(variants) > 1 else (0, at)
-        fields, at = (codecs[index] or make(index)).read(data, at)
-        variant = variants[index]
-        return construct(variant.cls, (index, *fields) if variant.start else fields), at
+        values, at = (codecs[index] or make(index)).read(data, at)
+        return assemble(index, values), at
 
-    return Codec(write, read)
+    def parts(value: Any, out: bytearray) -> Iterable[tuple[Codec, Any]]:
+        index = tag(value, out)
+        found = (codecs[index] or make(index)).parts
+        assert found is not None
+        return found(value, out)
+
+    def begin(data: bytes, at: int) -> tuple[Iterable[Codec], Callable[[list[Any]], Any], int]:
+        index, at = read_length(data, at) if len(variants) > 1 else (0, at)
+        make(index)
+        return fields[index] or (), partial(assemble, index), at
+
+    return Codec(write, read, parts, begin)
 
 
 def _extern(extern: ExternType, inner: Codec) -> Codec:
-    write, read = inner
+    write, read, *_ = inner
     make, take = extern.make, extern.take
 
     def write_items(value: Any, out: bytearray) -> None:
@@ -194,28 +277,36 @@ def _extern(extern: ExternType, inner: Codec) -> Codec:
             items.append(item)
         return make(items), at
 
+    def item_parts(value: Any, out: bytearray) -> Iterable[tuple[Codec, Any]]:
+        write_length(len(value), out)
+        return zip(repeat(inner), value)
+
+    def begin_items(data: bytes, at: int) -> tuple[Iterable[Codec], Callable[[list[Any]], Any], int]:
+        count, at = read_length(data, at)
+        return repeat(inner, count), make, at
+
     def read_one(data: bytes, at: int) -> tuple[Any, int]:
-        value, at = read(data, at)
+        value, at = _read_value(inner, data, at)
         return make(value), at
 
     match extern.kind:
         case ExternKind.TRANSPARENT:
             return inner
         case ExternKind.SEQUENCE:
-            return Codec(write_items, read_items)
+            return Codec(write_items, read_items, item_parts, begin_items)
         case ExternKind.OTHER:
             assert take is not None
-            return Codec(lambda value, out: write(take(value), out), read_one)
+            return Codec(lambda value, out: _write_value(inner, take(value), out), read_one)
 
 
 def _typed(definitions: Definitions, make: Callable[[types.Type, Any, Any], Any]) -> Codec:
     def write(value: Any, out: bytearray) -> None:
         write_type(value.type, out)
-        definitions.keep(_codec, value.type).write(value.value, out)
+        _write_value(definitions.keep(_codec, value.type), value.value, out)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         type_, at = read_type(data, at)
-        value, at = definitions.keep(_codec, type_).read(data, at)
+        value, at = _read_value(definitions.keep(_codec, type_), data, at)
         return make(type_, value, definitions), at
 
     return Codec(write, read)

@@ -16,6 +16,8 @@ from typing import Any
 
 from tidelog import types
 from tidelog.deep_recursion import at_any_depth
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import float_text
@@ -28,12 +30,20 @@ Writer = Callable[[Any], str]
 def record_writer(type_: types.Type, definitions: Definitions) -> Writer:
     """`record_text` for many values of one type."""
     write = definitions.keep(_record_writer, type_)
-    return lambda value: at_any_depth(write, value)
+    return lambda value: _at_any_depth(write, value)
 
 
 def record_text(value: Any, type_: types.Type, definitions: Definitions) -> str:
-    """Returns the text of a value in the output of the command line."""
-    return at_any_depth(definitions.keep(_record_writer, type_), value)
+    """Returns the text of a value in the output of the command line. Raises DataError for one that is nested too
+    deeply."""
+    return _at_any_depth(definitions.keep(_record_writer, type_), value)
+
+
+def _at_any_depth(write: Writer, value: Any) -> str:
+    try:
+        return at_any_depth(write, value)
+    except RecursionError:
+        raise DataError("a value is nested too deeply to be written", code=Code.WRONG_VALUE) from None
 
 
 def debug_text(value: Any, type_: types.Type, definitions: Definitions) -> str:

@@ -44,7 +44,8 @@ from tidelog.values import Definitions
 from tidelog.values.encode import decoder, encoder
 
 _log = logging.getLogger("tidelog")
-FORMAT, FORMAT_BEFORE = 4, 3
+# From format 5 on, copies of other relations have no rows (`rules/analysis/copies`), which earlier versions would miss.
+FORMAT, FORMAT_WITH_COPIES, FORMAT_BEFORE = 5, 4, 3
 _PIECE_WORDS = 1 << 20
 _VALUES_AT_ONCE = 1 << 16
 _NAME = re.compile(r"snapshot-(\d+)\.tide")
@@ -131,7 +132,7 @@ def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
     file = CheckedFile.map(path)
     described = file.description
     form = described["format"], tuple(described["layout"])
-    if form not in ((FORMAT, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
+    if form not in ((FORMAT, LAYOUT), (FORMAT_WITH_COPIES, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
         raise DamagedError(f"it has format {described['format']} of another version of Tidelog")
     version = ProgramVersion(**described["basis"])
     if version.program != digest:

@@ -86,6 +86,19 @@ class BytesPool:
                 self._arena = fresh
                 self._look_at_memory()
 
+    def _spread(self, present: Marks) -> None:
+        """Moves the values, whose ids are dense, to the ids that are present; the others are free."""
+        numbers = np.flatnonzero(present)
+        self._spans.make_room(len(present))
+        spans = self._spans.array
+        spans[numbers] = spans[: len(numbers)].copy()
+        slots = self._slots.array
+        taken = slots != 0
+        slots[taken] = (slots[taken] & ~k.LOW_MASK) | (numbers[(slots[taken] & k.LOW_MASK) - 1] + 1)
+        self._header[k.USED] = len(present)
+        self._look_at_memory()
+        k.free_texts(self._header, present.view(np.uint8))
+
     def _forget(self) -> None:
         """Forgets the Python objects of ids, before some of these are freed."""
 

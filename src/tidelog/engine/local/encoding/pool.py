@@ -1,7 +1,8 @@
 """Interned values of one type: value ↔ id. Equal values have equal ids.
 
 `Pool` is what the rest of the engine sees. `ObjectPool` holds Python objects, for types whose values kernels do not
-know; `StringPool` (`encoding.string_pool`) holds text outside Python.
+know. Outside Python are text (`encoding.string_pool`), numbers (`number_pools`), structs (`row_pool`) and collections
+(`sequence_pool`).
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from tidelog.engine.local.encoding import pool as pools
 from tidelog.engine.local.encoding.bytes_pool import AT_ONCE, BytesPool
-from tidelog.engine.local.encoding.pool import Marks, Words
+from tidelog.engine.local.encoding.pool import Words
 from tidelog.engine.local.encoding.text_column import TextColumn, column_of_texts, text_column
-from tidelog.engine.local.kernels import string_pool as k
 
 _FEW = 16
 _REMEMBERED = 1 << 14
@@ -121,19 +120,6 @@ class StringPool(BytesPool):
         if len(self) < len(present):
             self._spread(present)
         self.limit = max(pools.SMALLEST_SWEEP, 2 * len(self))
-
-    def _spread(self, present: Marks) -> None:
-        """Moves the strings, whose ids are dense, to the ids that are present; the others are free."""
-        numbers = np.flatnonzero(present)
-        self._spans.make_room(len(present))
-        spans = self._spans.array
-        spans[numbers] = spans[: len(numbers)].copy()
-        slots = self._slots.array
-        taken = slots != 0
-        slots[taken] = (slots[taken] & ~k.LOW_MASK) | (numbers[(slots[taken] & k.LOW_MASK) - 1] + 1)
-        self._header[k.USED] = len(present)
-        self._look_at_memory()
-        k.free_texts(self._header, present.view(np.uint8))
 
     # Python strings
 

@@ -1,8 +1,9 @@
 """Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
 Integers up to 64 bits and Booleans are words themselves. All other values are interned: equal values have equal ids, in
-one pool per type. An id belongs to its value until `reclaim_values` frees it; then another value gets it. Text and
-structs are outside Python (`string_pool`, `row_pool`); a struct holds the ids of the values inside it.
+one pool per type. An id belongs to its value until `reclaim_values` frees it; then another value gets it. Text,
+numbers, structs and collections are outside Python (`string_pool`, `number_pools`, `row_pool`, `sequence_pool`); a
+struct or collection holds the ids of the values inside it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidelog.engine.local.encoding.bare_type import bare_type
+from tidelog.engine.local.encoding.number_pools import FloatPool, IntegerPool
 from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
 from tidelog.engine.local.encoding.row_pool import RowPool, is_row_type
+from tidelog.engine.local.encoding.sequence_pool import SequencePool, is_recursive_type, is_sequence_type
 from tidelog.engine.local.encoding.string_pool import StringPool
+from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
 from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
 from tidelog.types import (
+    BigIntType,
     BitType,
     BoolType,
     FloatType,
+    NamedType,
     SignedType,
     StringType,
     Type,
@@ -64,17 +70,27 @@ class Values:
         return pool
 
     def _made_pool(self, type_: Type) -> Pool:
-        if isinstance(type_, StringType):
-            return StringPool()
-        return RowPool(type_, self) if is_row_type(type_, self.definitions) else ObjectPool()
+        match type_:
+            case StringType():
+                return StringPool()
+            case FloatType():
+                return FloatPool()
+            case BitType() | SignedType() | BigIntType():
+                return IntegerPool()
+            case NamedType() if is_sequence_type(type_):
+                return SequencePool(type_, self, is_recursive=is_recursive_type(type_, self.definitions))
+            case _ if is_row_type(type_, self.definitions):
+                return RowPool(type_, self, is_recursive=is_recursive_type(type_, self.definitions))
+            case _:
+                return ObjectPool()
 
     def fill(self, copies: Sequence[tuple[Pool, Any]]) -> None:
         """Fills empty pools from copies of their values (`Pool.copy_values`), whose ids they had."""
         for pool, values in copies:
-            if isinstance(pool, RowPool):
+            if isinstance(pool, WordsPool):
                 pool.reserve(values)
         # Rows hold ids of other pools, which must be theirs before a row adds values.
-        for pool, values in sorted(copies, key=lambda each: isinstance(each[0], RowPool)):
+        for pool, values in sorted(copies, key=lambda each: isinstance(each[0], WordsPool)):
             pool.fill(values)
 
     def interned(self, types: Iterable[Type]) -> dict[Type, Pool]:

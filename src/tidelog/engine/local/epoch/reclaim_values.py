@@ -2,7 +2,7 @@
 
 Mark and sweep, between epochs: an id is in use while it is in a row of a store, in a table of weights, in a change of a
 delayed relation, in the state of a strategy, in changes that a caller still holds, in a rule as a constant, or inside a
-struct or tuple that is in use (`encoding.row_pool`). All others are freed, also those of a failed epoch. Values
+struct or collection that is in use (`encoding.words_pool`). All others are freed, also those of a failed epoch. Values
 interned inside an epoch are not swept in it.
 
 A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to read. So a
@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding import pool as interning
 from tidelog.engine.local.encoding.pool import Pool
-from tidelog.engine.local.encoding.row_pool import RowPool
 from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.engine.local.epoch.changes import LocalChanges
 from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
@@ -118,6 +118,21 @@ class Reclaim:
     def _sweep(self, due: Sequence[Pool]) -> list[Pool]:
         """Sweeps the pools, and those whose values contain values of theirs; returns all that were swept."""
         marks: _Marks = {pool: pool.marks() for pool in self._with_holders(due)}
+        self._mark_rows(marks)
+        _mark_inside(marks, self._values)
+        for pool, marked in marks.items():
+            pool.sweep(marked)
+        for stratum in self._strata:
+            stratum.values_swept()
+        return list(marks)
+
+    def used_directly(self, pools: Sequence[Pool]) -> _Marks:
+        """Returns, for each pool, which ids are in use otherwise than inside other values."""
+        marks: _Marks = {pool: pool.marks() for pool in pools}
+        self._mark_rows(marks)
+        return marks
+
+    def _mark_rows(self, marks: _Marks) -> None:
         for name, columns in self._columns.items():
             if any(pool in marks for _, pool in columns):
                 for rows in _live_rows(self._catalog.stores[self._numbers[name]]):
@@ -131,20 +146,16 @@ class Reclaim:
         for changes in self._changes:
             self._mark(changes.relation.name, changes.inserted_words, marks)
             self._mark(changes.relation.name, changes.deleted_words, marks)
-        _mark_inside(marks)
-        for pool, marked in marks.items():
-            pool.sweep(marked)
-        return list(marks)
 
     def _with_holders(self, due: Sequence[Pool]) -> list[Pool]:
         """Returns the pools, and the pools of rows that hold ids of theirs, directly or through others."""
         found = list(due)
-        others = [pool for pool in self._values.pools if isinstance(pool, RowPool) and pool not in found]
+        others = [pool for pool in self._values.pools if isinstance(pool, WordsPool) and pool not in found]
         known = -1
         while known != len(found):
             known = len(found)
             for pool in others:
-                if pool not in found and any(inner in found for own in pool.inner_pools() for inner in own):
+                if pool not in found and any(inner in found for inner in pool.inner_pools()):
                     found.append(pool)
         return found
 
@@ -162,20 +173,19 @@ class Reclaim:
                 yield name, bag
 
 
-def _mark_inside(marks: _Marks) -> None:
+def _mark_inside(marks: _Marks, values: Values) -> None:
     """Marks the values inside marked values, however deep, as far as their pools are to be swept."""
-    pending = [(pool, np.flatnonzero(marked)) for pool, marked in marks.items() if isinstance(pool, RowPool)]
+    pending = [(pool, np.flatnonzero(marked)) for pool, marked in marks.items() if isinstance(pool, WordsPool)]
     while pending:
         pool, ids = pending.pop()
-        _, parts = pool.apart(ids)
-        for pools, (_, fields) in zip(pool.inner_pools(), parts):
-            for inner, words in zip(pools, fields):
-                if inner is None or inner not in marks:
-                    continue
-                fresh = words[~marks[inner][words]]
-                marks[inner][fresh] = True
-                if isinstance(inner, RowPool) and len(fresh):
-                    pending.append((inner, np.unique(fresh)))
+        for type_, words in pool.inside(ids):
+            inner = None if is_word(type_) else values.pool(type_)
+            if inner is None or inner not in marks:
+                continue
+            fresh = words[~marks[inner][words]]
+            marks[inner][fresh] = True
+            if isinstance(inner, WordsPool) and len(fresh):
+                pending.append((inner, np.unique(fresh)))
 
 
 def _live_rows(store: Store) -> Iterator[Words]:

@@ -7,7 +7,7 @@ that kernels have not derived are stored like facts, so their numbers are known 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Row, bag_to_words
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
+from tidelog.rules.analysis.copies import Copies, Copy
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.stored import stored_schema
 
@@ -30,6 +31,8 @@ STATE_FIELDS = (
     pa.field("_total", pa.int64(), nullable=False),
     pa.field("_input", pa.bool_(), nullable=False),
 )
+
+_DERIVED_RANK = 1
 
 
 def state_schema(relation: Relation) -> pa.Schema:
@@ -47,12 +50,14 @@ class StateTables:
         numbers: Mapping[str, int],
         values: Values,
         weighted: Mapping[str, WeightedStratum],
+        copies: Copies,
     ) -> None:
         self._program = program
         self._catalog = catalog
         self._numbers = numbers
         self._values = values
         self._weighted = weighted
+        self._copies = copies
         self._names = {number: name for name, number in numbers.items()}
         self._changes: dict[str, pa.Table] = {}
         self._weight_changes: dict[str, pa.Table] = {}
@@ -62,8 +67,28 @@ class StateTables:
         """Returns all rows of a relation; of a weighted one, all that have a weight."""
         if name in self._weighted:
             return self._weights_table(name, self._weighted[name].table.weights)
+        if name in self._copies.places:
+            return self._copied_table(name, self._copies.places[name])
         store = self._catalog.stores[self._numbers[name]]
-        return self._state_table(name, store, store.lines())
+        table = self._state_table(name, store, store.lines())
+        if name in self._copies.grouping:
+            # Its own rule derives it from the groups.
+            return self._numbered(name, table.columns[: store.columns], len(table), is_fact=False)
+        return table
+
+    def _copied_table(self, name: str, copy: Copy) -> pa.Table:
+        """Returns the rows of a relation that is not stored, with the numbers that they would have."""
+        store = self._catalog.stores[self._numbers[copy.of]]
+        words = store.columns_of(store.lines())[:, list(copy.columns)]
+        columns = self._values.words_to_table(words, self._program.relations[name]).columns
+        return self._numbered(name, columns, len(words), is_fact=copy.of in self._copies.grouping)
+
+    def _numbered(self, name: str, columns: Sequence[pa.ChunkedArray], count: int, *, is_fact: bool) -> pa.Table:
+        """Returns so many rows as if they were facts, or each had been derived once from lower strata."""
+        one = pa.repeat(pa.scalar(1, pa.int64()), count)
+        rank = pa.repeat(pa.scalar(0 if is_fact else _DERIVED_RANK, pa.int64()), count)
+        schema = state_schema(self._program.relations[name])
+        return pa.Table.from_arrays([*columns, rank, one, one, pa.repeat(pa.scalar(is_fact), count)], schema=schema)
 
     def changes(self, name: str) -> pa.Table:
         """Returns the rows whose numbers the epoch changed, with the new numbers."""
