@@ -159,6 +159,8 @@ def test_collections(expression: str, type_: str, answer: Any) -> None:
             "Map<u8, u8>",
             Map([(1, 6)]),
         ),
+        ("checked", "checked_sub(checked_add(200, 55), checked_mul(15, 17))", "u8", 0),
+        ("checked", "checked_mul(1: bigint, 300)", "bigint", 300),
         ("hashset", "[2, 1].to_hashset().map(|x| x + 1)", "HashSet<u8>", SizedSet([2, 3])),
         ("hashset", "var s = hashset_singleton(1); s.insert(2); s.remove(1); s", "HashSet<u8>", SizedSet([2])),
         ("hashset", "hashset_singleton(9) < [1, 2].to_hashset()", "bool", True),

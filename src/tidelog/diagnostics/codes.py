@@ -135,6 +135,7 @@ class Code(StrEnum):
     TWO_VALUES = "E609"
     WEIGHT_TOO_LARGE = "E610"
     CYCLE_IN_DATA = "E611"
+    OVERFLOW = "E612"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"
