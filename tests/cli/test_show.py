@@ -98,13 +98,52 @@ def test_the_plan_names_the_expressions_that_python_evaluates(
 ) -> None:
     path = tmp_path / "text.dl"
     path.write_text("""
+        import base64
+        import vec
         input relation U(x: string, v: Vec<string>)
         output relation A(x: string) A(substr(x, 0, 2)) :- U(x, _), contains(x, "a").
         output relation B(x: string) B(join(v, x)) :- U(x, v), len(x) > 1.
+        output relation C(x: string) C(base64::encode(to_bytes(x))) :- U(x, v).
+        output relation D(x: string) D(join(vec::map(v, |y| y ++ x), x)) :- U(x, v).
     """)
     assert main(["show", str(path), "--stage", "plan"]) == 0
     shown = capsys.readouterr().out.partition("expressions in Python\n")[2].splitlines()
     assert [line.strip() for line in shown] == [
-        "B(join(v, x)) :- U(x, v), len(x) > 1.",
-        "ddlog_std::join(v, x): the function `ddlog_std::string_join`",
+        "C(base64::encode(to_bytes(x))) :- U(x, v).",
+        "base64::encode(ddlog_std::to_bytes(x)): the function `base64::encode`",
+        "D(join(vec::map(v, |y| y ++ x), x)) :- U(x, v).",
+        "ddlog_std::join(vec::map(v, |y: string| (y ++ x)), x): a closure",
+    ]
+
+
+def test_the_plan_says_how_recursions_through_groups_are_updated_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text("""\
+input multiset Edge(from: u32, to: u32, length: u64)
+input relation Road(from: u32, to: u32, length: u64)
+relation Far(n: u32, d: u64)
+output relation Near(n: u32, d: u64)
+Far(m, d + l) :- Near(n, d), Edge(n, m, l).
+Near(n, m) :- Far(n, d), var m = d.group_by(n).min().
+relation Way(n: u32, d: u64)
+output relation Best(n: u32, d: u64)
+Way(m, d + l) :- Best(n, d), Road(n, m, l).
+Best(n, m) :- Way(n, d), var m = d.group_by(n).min().
+relation Odd(n: u32, d: u64)
+output relation Last(n: u32, d: u64)
+Odd(m, d ^ l) :- Last(n, d), Road(n, m, l).
+Last(n, m) :- Odd(n, d), var m = d.group_by(n).min().
+""")
+    assert main(["show", str(path), "--stage", "plan"]) == 0
+    _, _, told = capsys.readouterr().out.partition("recursion through groups\n")
+    told, _, in_python = told.partition("expressions in Python\n")
+    assert "  Near(n, m)" in in_python
+    assert "  Best(n, m)" not in in_python
+    assert sorted(told.splitlines()) == [
+        "  Far, Near: monotone, row by row in Python: `Edge` is not a set",
+        "  Odd, Last: in rounds, or by depth while no row depends on itself: this may get worse when its inputs get"
+        f" better (`d ^ l`, {path}:13:8)",
+        "  Way, Best: monotone, in kernels",
     ]

@@ -33,8 +33,8 @@ def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, m
     types   declarations, functions and rules with the type of every variable
     rules   the flat rules that engines run
     strata  the strata in the order in which they run, with their rules
-    plan    the join order of each rule, for each relation that can trigger it, and the expressions that run in Python;
-            on Spark the plan of each stratum
+    plan    the join order of each rule, for each relation that can trigger it; how recursions through groups are
+            updated, and why; the expressions that run in Python; on Spark the plan of each stratum
 
     \b
     Example:
@@ -67,9 +67,10 @@ def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, 
         return show_choice(rules, plans=plans, auto=engine == "auto")
     if stage == "plan":
         from tidelog.engine.local.execution.show_python import show_python
+        from tidelog.engine.local.strategies.show_recursion import rules_to_run, show_recursion
         from tidelog.plan.show import show_plan
 
-        return show_plan(rules) + show_python(rules)
+        return show_plan(rules) + show_recursion(rules) + show_python(rules, lambda each: rules_to_run(each, rules))
     from tidelog.rules.show import show_rules, show_strata
 
     return show_strata(rules) if stage == "strata" else show_rules(rules)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tidelog
 from tidelog.engine.local.execution import column_step, python_step
-from tidelog.engine.local.execution.columns import Frame
+from tidelog.engine.local.execution.frame import Frame
 
 DECLARED = """
     typedef Shape = Dot{name: string, size: u8} | Line{from: s64, to: s64, name: string} | Nothing

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tidelog.engine.local.execution.columns import Column, Frame, merge
-from tidelog.types import Type
+from tidelog.engine.local.execution.columns import Column
+from tidelog.engine.local.execution.frame import Frame
+from tidelog.types import BOOL, Type
 
 Code = Callable[[Frame], Column]  # an expression on the variables of some rows
 
@@ -22,8 +23,7 @@ def choice(condition: Code, then: Code, otherwise: Code, type_: Type) -> Code:
             return then(frame)
         if not len(first):
             return otherwise(frame)
-        parts = [(first, then(frame.some(first))), (second, otherwise(frame.some(second)))]
-        return merge(frame.count, parts, frame.values, type_)
+        return frame.chosen([(first, frame.inside(first, then)), (second, frame.inside(second, otherwise))], type_)
 
     return run
 
@@ -40,8 +40,7 @@ def lazy(op: str, left: Code, right: Code) -> Code:
             return known
         if len(open_) == frame.count:
             return right(frame)
-        found = known.copy()
-        found[open_] = right(frame.some(open_))
-        return found
+        decided = np.flatnonzero(~known if op == "and" else known)
+        return frame.chosen([(open_, frame.inside(open_, right)), (decided, known[decided])], BOOL)
 
     return run

@@ -1,7 +1,7 @@
 """The expressions of rules that kernels evaluate on columns: a condition, an assignment, or a pattern.
 
 A step is tried on every batch. A batch that it gives up is evaluated in Python; after many of those it is not tried any
-more.
+more. `in_python` names what of a step kernels call Python for.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tidelog.check import typed
-from tidelog.deep_recursion import deeply
+from tidelog.deep_recursion import at_any_depth, deeply
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution import string_functions as strings
-from tidelog.engine.local.execution.columns import Column, Frame, NeedsPythonError, Places, as_text, as_words
-from tidelog.engine.local.execution.compile_columns import ColumnCompiler, NotColumnsError
+from tidelog.engine.local.execution.columns import Column, FewRowsError, NeedsPythonError, Places, as_words
+from tidelog.engine.local.execution.compile_columns import ColumnCompiler
+from tidelog.engine.local.execution.compile_patterns import NotColumnsError
+from tidelog.engine.local.execution.frame import AllLeftError, Frame
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Unfold
 from tidelog.types import Type
@@ -27,70 +28,62 @@ _PATIENCE = 8
 class ColumnStep:
     """An expression on columns: a frame → the rows that go on (None: all of them), and the words of each result."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, in_python: Sequence[str] = ()) -> None:
         self._run = run
         self._patience = _PATIENCE
+        self.in_python = tuple(in_python)
 
     def run(self, frame: Frame, types: Sequence[Type]) -> tuple[Places | None, list[Words]] | None:
         """Returns the rows that go on, and the results in them; None if Python has to evaluate the batch."""
-        if not self._patience:
+        if not self._patience or not frame.count:
             return None
         try:
-            places, columns = self._run(frame)
-            results = [as_words(column, type_, frame.values) for column, type_ in zip(columns, types, strict=True)]
-        except NeedsPythonError:
+            with np.errstate(all="ignore"):
+                found = at_any_depth(self._words, frame, types)
+        except FewRowsError:
+            return None
+        except (NeedsPythonError, AllLeftError, RecursionError):
             self._patience -= 1
             return None
         self._patience = min(self._patience + 1, _PATIENCE)
-        return places, results
+        return found
+
+    def _words(self, frame: Frame, types: Sequence[Type]) -> tuple[Places | None, list[Words]]:
+        places, columns = self._run(frame)
+        return places, [as_words(column, type_, frame.values) for column, type_ in zip(columns, types, strict=True)]
 
 
 def compile_condition(expression: typed.Expression, functions: CompiledFunctions) -> ColumnStep | str:
     """Returns the step of a condition, or what in it needs Python."""
 
-    def make() -> Run:
-        code = ColumnCompiler(functions).compile(expression)
+    def make(compiler: ColumnCompiler) -> Run:
+        code = compiler.compile(expression)
         return lambda frame: (np.flatnonzero(code(frame)), [])
 
-    return _step(make)
+    return _step(make, functions)
 
 
 def compile_value(expression: typed.Expression, functions: CompiledFunctions) -> ColumnStep | str:
     """Returns the step of an assignment, or what in it needs Python."""
 
-    def make() -> Run:
-        code = ColumnCompiler(functions).compile(expression)
+    def make(compiler: ColumnCompiler) -> Run:
+        code = compiler.compile(expression)
         return lambda frame: (None, [code(frame)])
 
-    return _step(make)
+    return _step(make, functions)
 
 
 def compile_pattern(unfold: Unfold, functions: CompiledFunctions) -> ColumnStep | str:
-    """Returns the step that takes values apart, or what in it needs Python. Of collections, only the parts of `split`
-    are listed by kernels."""
-
-    def make() -> Run:
-        compiler = ColumnCompiler(functions)
-        if not unfold.each:
-            return compiler.unfold(unfold.pattern, unfold.expression)
-        call = compiler.split_call(unfold.expression)
-        if call is None or not isinstance(unfold.pattern, typed.BindPattern):
-            raise NotColumnsError("the items of a collection")
-        text, separator = call
-
-        def run(frame: Frame) -> tuple[Places | None, list[Column]]:
-            counts, parts = strings.split(as_text(text(frame), frame.values), as_text(separator(frame), frame.values))
-            return np.repeat(np.arange(frame.count), counts), [parts]
-
-        return run
-
-    return _step(make)
+    """Returns the step that takes values apart, or lists the items of collections; or what in it needs Python."""
+    return _step(lambda compiler: compiler.unfold(unfold.pattern, unfold.expression, each=unfold.each), functions)
 
 
-def _step(make: Callable[[], Run]) -> ColumnStep | str:
+def _step(make: Callable[[ColumnCompiler], Run], functions: CompiledFunctions) -> ColumnStep | str:
+    compiler = ColumnCompiler(functions)
     try:
-        return ColumnStep(deeply(make))
+        run = deeply(make, compiler)
     except NotColumnsError as error:
         return str(error)
     except RecursionError:
         return "an expression that is nested deeply"
+    return ColumnStep(run, tuple(compiler.python_parts))

@@ -8,27 +8,40 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.row_pool import RowPool
-from tidelog.engine.local.encoding.text_column import TextColumn
+from tidelog.engine.local.encoding.sequence_pool import is_sequence_type
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.execution import string_functions as strings
 from tidelog.engine.local.execution.columns import (
     Column,
+    IntegerColumn,
     NeedsPythonError,
+    as_floats,
+    as_integers,
     as_struct,
     as_text,
+    as_words,
     take,
 )
-from tidelog.types import Type
+from tidelog.engine.local.execution.float_columns import compare_floats
+from tidelog.types import FloatType, StringType, Type
 
 
 def equal_columns(left: Column, right: Column, type_: Type, values: Values) -> npt.NDArray[Any]:
     """Returns where the values of two columns of one type are equal."""
     found: npt.NDArray[Any]
-    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and left.dtype == right.dtype != np.float64:
         found = left == right
         return found
-    if isinstance(left, TextColumn) or isinstance(right, TextColumn):
+    if isinstance(type_, StringType):
         found = strings.compare(as_text(left, values), as_text(right, values), equal=True) != 0
+        return found
+    if isinstance(type_, FloatType):
+        return compare_floats("==", as_floats(left, type_, values), as_floats(right, type_, values))
+    if isinstance(left, IntegerColumn) or isinstance(right, IntegerColumn):
+        found = as_integers(left, type_, values) == as_integers(right, type_, values)
+        return found.astype(np.bool_)
+    if is_sequence_type(type_):
+        found = as_words(left, type_, values) == as_words(right, type_, values)
         return found
     pool = values.pool(type_)
     if not isinstance(pool, RowPool):

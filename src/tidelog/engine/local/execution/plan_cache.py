@@ -7,7 +7,7 @@ changed. Plans without a choice (`fixed_plans`) are made once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,11 +100,19 @@ class PlanCache:
         self._are_old = False
         self._earlier: PlanCache | None = None  # whose plans may be reused
         self._cursors = 0
+        self._besides: Mapping[int, str] = {}
         self.read(stratum.rules)
+
+    def read_besides(self, rules: Sequence[Rule], names: Mapping[int, str]) -> None:
+        """Notes relations that the stratum reads beside those of its rules."""
+        self._besides = names
+        self.read(rules)
 
     def read(self, rules: Sequence[Rule]) -> None:
         """Notes the relations that the rules of the stratum read."""
-        self.reads = Reads.of(rules, self._relations, self._numbers)
+        reads = Reads.of(rules, self._relations, self._numbers)
+        below = sorted({*reads.below, *self._besides})
+        self.reads = replace(reads, below=below, names={**reads.names, **self._besides}) if self._besides else reads
         self.statistics = StoreStatistics(self._catalog, self._numbers, self.reads.below)
 
     def has_changed_input(self) -> bool:

@@ -1,13 +1,16 @@
 """The expressions of rules that Python evaluates on the local engine, as text, for `tidelog show --stage plan`.
 
     expressions in Python
-      C(join(v, x)) :- U(x, v).
-        ddlog_std::join(v, x): the function `ddlog_std::string_join`
+      C(regex_match(r, x)) :- U(x, r).
+        regex::regex_match(r, x): the function `regex::regex_match`
 
 All other expressions run in kernels: on registers of the join (`plan.plain`), or on columns (`column_step`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tidelog.check.show_expression import show_expression
 from tidelog.diagnostics.errors import UsageError
@@ -17,27 +20,46 @@ from tidelog.plan.plain import is_plain
 from tidelog.plan.plan_rules import plan_rules
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import Filter, Let, Step, Take
-from tidelog.rules.ir import RuleProgram
+from tidelog.rules.ir import Rule, RuleProgram, Stratum
+
+RulesOf = Callable[[Stratum], Sequence[Rule]]
 
 
-def show_python(program: RuleProgram) -> str:
+@dataclass(frozen=True, slots=True)
+class InPython:
+    """An expression of a rule, and the parts of it that Python evaluates: its functions, or what they have that is not
+    compiled."""
+
+    rule: str
+    expression: str
+    parts: tuple[str, ...]
+
+
+def show_python(program: RuleProgram, rules_of: RulesOf = lambda each: each.rules) -> str:
     """Returns the expressions that need Python, rule by rule, each with the part that does; nothing if there are
-    none."""
+    none. `rules_of` are the rules that are run for a stratum."""
+    found = in_python(program, rules_of)
     lines: list[str] = []
-    for stratum in program.strata:
-        joined = [rule for rule in stratum.rules if rule.group is None and rule.transform is None]
-        found: dict[tuple[str, str], None] = {}
-        for variant in plan_rules(joined, FromSizes(lambda _: 1000)):
-            for step in variant.steps:
-                if (reason := _reason(step, program.functions)) is not None:
-                    found[variant.rule.text, reason] = None
-        for rule in dict.fromkeys(rule for rule, _ in found):
-            lines += [f"  {rule}", *(f"    {reason}" for own, reason in found if own == rule)]
+    for rule in dict.fromkeys(each.rule for each in found):
+        own = (each for each in found if each.rule == rule)
+        lines += [f"  {rule}", *(f"    {each.expression}: {', '.join(each.parts)}" for each in own)]
     return "\n".join(["expressions in Python", *lines, ""]) if lines else ""
 
 
-def _reason(step: Step, functions: CompiledFunctions) -> str | None:
-    """Returns an expression and what in it needs Python; None if kernels evaluate it."""
+def in_python(program: RuleProgram, rules_of: RulesOf = lambda each: each.rules) -> list[InPython]:
+    """Returns the expressions that need Python, stratum by stratum; see `show_python`."""
+    found: dict[InPython, None] = {}
+    for stratum in program.strata:
+        joined = [rule for rule in rules_of(stratum) if rule.group is None and rule.transform is None]
+        for variant in plan_rules(joined, FromSizes(lambda _: 1000)):
+            for step in variant.steps:
+                if (each := _in_python(step, variant.rule.text, program.functions)) is not None:
+                    found[each] = None
+    return list(found)
+
+
+def _in_python(step: Step, rule: str, functions: CompiledFunctions) -> InPython | None:
+    """Returns an expression and what in it needs Python; None if kernels evaluate all of it."""
     try:
         match step:
             case Filter(expression) if not is_plain(expression):
@@ -50,4 +72,5 @@ def _reason(step: Step, functions: CompiledFunctions) -> str | None:
                 return None
     except UsageError:
         made = "an extern function without a Python function"
-    return None if isinstance(made, ColumnStep) else f"{show_expression(expression)}: {made}"
+    parts = made.in_python if isinstance(made, ColumnStep) else (made,)
+    return InPython(rule, show_expression(expression), parts) if parts else None
