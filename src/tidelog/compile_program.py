@@ -56,7 +56,7 @@ PASSES = (
     Pass(parse, ("source",), "ast"),
     Pass(check, ("ast", "search_path"), "typed"),
     Pass(lower_program, ("typed", "options"), "rules"),
-    Pass(aggregates, ("rules",), "rules"),
+    Pass(aggregates, ("rules", "options"), "rules"),
     Pass(shared_groups, ("rules",), "rules"),
     Pass(split_values, ("rules", "options"), "rules"),
     Pass(stratify, ("rules",), "rules"),

@@ -176,8 +176,9 @@ class Rule:
     """`head :- body`. `id` is its place in the program, `text` its source, for reports and errors.
 
     The head's terms are variables (bound by the body) and constants. `join`, `maintain` and `cycle` are the values of
-    its attributes, or empty. Of the body, `positives` and `negatives` are the atoms of such literals, `group` and
-    `transform` the literal of a rule that does that, and `atoms` every atom: positive, negated, grouped, transformed.
+    its attributes, or empty; `max_rounds` is that of its attribute, or 0. Of the body, `positives` and `negatives` are
+    the atoms of such literals, `group` and `transform` the literal of a rule that does that, and `atoms` every atom:
+    positive, negated, grouped, transformed.
     """
 
     id: int
@@ -188,6 +189,7 @@ class Rule:
     join: str = ""
     maintain: str = ""
     cycle: str = ""
+    max_rounds: int = 0
 
     positives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
     negatives: tuple[Atom, ...] = field(init=False, repr=False, compare=False)

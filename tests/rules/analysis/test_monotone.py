@@ -122,3 +122,63 @@ def test_a_program_without_its_externs_is_judged_all_the_same() -> None:
     """
     )
     assert check_source(Source("a.dl", text)).warnings == ()
+
+
+PAIRS = """
+    import group
+    typedef Path = Nil | Cons{head: u32, tail: Ref<Path>}
+    input relation Edge(from: u32, to: u32, length: u64)
+    relation Way(n: u32, d: u64, p: {0})
+    relation Best(n: u32, d: u64, p: {0})
+    Best(n, t.0, t.1) :- Way(n, d, p), var t = (d, p).group_by(n).{1}.
+"""
+
+
+def found_pairs(rule: str, more: str, chosen: str) -> Monotone:
+    text = PAIRS.replace("{0}", more).replace("{1}", chosen) + rule
+    program = compile_program(Source("a.dl", text)).rules
+    (stratum,) = (each for each in program.strata if each.recursive)
+    return find_monotone(stratum, program.relations)
+
+
+@pytest.mark.parametrize(
+    ("rule", "more"),
+    [
+        ("Way(m, d + l, n) :- Best(n, d, _), Edge(n, m, l).", "u32"),
+        ("Way(m, d, p) :- Best(n, d, p), Edge(n, m, _), d < 9.", "u32"),
+        ("Way(m, d + l, p + 1) :- Best(n, d, p), Edge(n, m, l).", "u32"),
+        ("Way(m, d + l, ref_new(Cons{n, p})) :- Best(n, d, p), Edge(n, m, l).", "Ref<Path>"),
+        ('Way(m, d + l, "${n} ${p}") :- Best(n, d, p), Edge(n, m, l).', "string"),
+        ("Way(m, e, q) :- Best(n, d, p), Edge(n, m, l), var q = (n, p.0), var e = d + l.", "(u32, u32)"),
+    ],
+)
+@pytest.mark.parametrize("chosen", ["min()", "arg_min(|t| t.0)"])
+def test_what_belongs_to_the_best_may_be_carried_along(rule: str, more: str, chosen: str) -> None:
+    (best,) = found_pairs(rule, more, chosen).bests
+    assert (best.smallest, best.order) == (True, None)
+
+
+def test_the_order_of_arg_min_and_arg_max_begins_with_their_part() -> None:
+    rule = "Way(m, d, p + 1) :- Best(n, d, p), Edge(n, m, _)."
+    with pytest.raises(NotMonotoneError, match="first part of a tuple"):
+        found_pairs("Way(m, d + 1, n) :- Best(n, d, _), Edge(n, m, _).", "u32", "arg_min(|t| t.1)")
+    assert found_pairs(rule.replace("p + 1", "n"), "u32", "arg_max(|t| t.0)").bests[0].order == ((0, -1), (1, 1))
+    assert found_pairs(rule, "u32", "arg_max(|t| t.0)").bests[0].order == ((0, -1), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "chosen", "place", "text"),
+    [
+        ('Way(m, d + l, "${p} ${n}") :- Best(n, d, p), Edge(n, m, l).', "string", "min()", '"${p} ${n}"', "its end"),
+        ("Way(m, min(d, 7), p) :- Best(n, d, p), Edge(n, m, _).", "u32", "min()", "Way", "stays"),
+        ("Way(m, l, p) :- Best(n, d, p), Edge(n, m, l).", "u32", "min()", "Way", "first part"),
+        ("Way(m, d + l, p) :- Best(n, d, p), Edge(n, m, l), p < 3.", "u32", "min()", "p", "first part"),
+        ("Way(m, d + l, p) :- Best(n, d, p), Edge(n, m, l), Edge(p, _, _).", "u32", "min()", "Edge", "joined on"),
+        ("Way(m, d, p + 1) :- Best(n, d, p), Edge(n, m, _).", "u32", "max()", "p + 1", "must fall"),
+        ("Way(m, d + l, n) :- Best(n, d, _), Edge(n, m, l).", "u32", "arg_min(|t| t.0 + 1)", "|t|", "only a part"),
+    ],
+)
+def test_what_may_not_be_carried_along_is_pointed_at(rule: str, more: str, chosen: str, place: str, text: str) -> None:
+    with pytest.raises(NotMonotoneError, match=text) as caught:
+        found_pairs(rule, more, chosen)
+    assert caught.value.span.text.startswith(place)

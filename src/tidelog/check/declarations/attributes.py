@@ -33,7 +33,7 @@ _PLACES = {
     "function": ("has_side_effects", "return_by_ref"),
     "parameter": ("by_val",),
     "relation": ("original", "functional"),
-    "rule": ("maintain", "join", "cycle"),
+    "rule": ("maintain", "join", "cycle", "max_rounds"),
 }
 _WANTED = {
     "size": "a number",
@@ -43,6 +43,7 @@ _WANTED = {
     "maintain": '`"trace"`',
     "join": '`"leapfrog"` or `"hash"`',
     "cycle": '`"error"`',
+    "max_rounds": "a number above 0",
     "iterate_by_ref": "`iter:` and a type",
     "iterate_by_val": "`iter:` and a type",
     "deserialize_from_array": "a function, as in `f()`",
@@ -56,6 +57,7 @@ _EXAMPLES = {
     "maintain": '"trace"',
     "join": '"leapfrog"',
     "cycle": '"error"',
+    "max_rounds": "20",
     "iterate_by_ref": "iter: 'A",
     "iterate_by_val": "iter: 'A",
     "deserialize_from_array": "key()",
@@ -91,9 +93,9 @@ def _read(attribute: ast.Attribute, place: str, diagnostics: list[Diagnostic]) -
         return None
     wanted = _WANTED.get(name)
     value = _value(attribute.value)
-    kinds = {"size": int, "functional": int}
+    kinds = {"size": int, "functional": int, "max_rounds": int}
     fits = value is not None and isinstance(value, kinds.get(name, str)) if wanted else attribute.value is None
-    fits = fits and value in _CHOICES.get(name, (value,))
+    fits = fits and value in _CHOICES.get(name, (value,)) and not (name == "max_rounds" and value == 0)
     if not fits:
         message = f"attribute `{name}` wants {wanted or 'no value'}"
         help = f"`#[{name} = {_EXAMPLES[name]}]`" if wanted else f"`#[{name}]`"

@@ -15,7 +15,7 @@ from tidelog.check.inference.drafts import short_name
 from tidelog.check.names.scope import Module, RelationEntry
 from tidelog.check.rule.groups import find_groups
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.report import Diagnostic, Label
+from tidelog.diagnostics.report import Diagnostic, Label, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.strong_components import strong_components
 from tidelog.syntax import ast
@@ -42,6 +42,7 @@ class Recursion:
         self._trees = {id(tree[0]): tree for tree in rules}
         self._steps = {id(rule): tuple(_steps_of(rule, module)) for rule, module in rules}
         self._applied = [step for each, module in applications for step in _steps_of_application(each, module)]
+        self._added: list[Tree] | None = None
         self._graph: dict[str, Counter[str]] = {}
         self._learn(self._all_steps())
         self._find_circles()
@@ -50,6 +51,7 @@ class Recursion:
         """Returns the dependencies with other rules. Where no cycle opens or closes, only the added rules are read."""
         other = copy(self)
         other._trees, other._steps, other._graph = dict(self._trees), dict(self._steps), dict(self._graph)
+        other._added = list(added)
         removed_steps: list[Step] = []
         for rule, _ in removed:
             del other._trees[id(rule)]
@@ -144,6 +146,22 @@ class Recursion:
             elif step.kind != "positive" or (step.is_stream and circle not in streams):
                 diagnostics.append(self._misplaced(step))
                 streams.add(circle)
+        for rule, module in self._trees.values() if self._added is None else self._added:
+            self._report_bound(rule, module, diagnostics)
+
+    def _report_bound(self, rule: ast.Rule, module: Module, diagnostics: list[Diagnostic]) -> None:
+        """Reports a `max_rounds` that bounds nothing, or that contradicts another attribute."""
+        bound = next((each for each in rule.attributes if each.name.text == "max_rounds"), None)
+        if bound is None:
+            return
+        if not self._warn_of([(rule, module)]):
+            message = "`max_rounds` bounds a recursion with `group_by`, and this rule has none"
+            label = "no `group_by` here groups what depends on it"
+            diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, bound.span, label))
+        elif any(each.name.text == "cycle" for each in rule.attributes):
+            message = "a rule has either `cycle` or `max_rounds`"
+            label = "rounds up to a bound may go around a cycle"
+            diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, bound.span, label))
 
     def warnings(self) -> list[Diagnostic]:
         """Returns a warning for each `group_by` that groups what depends on it."""

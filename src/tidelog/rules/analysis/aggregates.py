@@ -8,7 +8,8 @@
 
 The known aggregates are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and
 `arg_min`, `arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`, also inside small functions
-(`inline`). A group stays a group where a rule uses it in any other way, and inside recursion. An aggregate must not
+(`inline`). A group stays a group where a rule uses it in any other way. Inside recursion it stays one, too, unless a
+sum or a count of it is read: least and greatest values alone may be monotone (`monotone.py`). An aggregate must not
 fail on a value that the rule would not have evaluated.
 """
 
@@ -24,6 +25,7 @@ from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
 from tidelog.rules.lower.inline import inline
+from tidelog.rules.lower.program import RECURSIVE_LAYOUT, Options
 from tidelog.strong_components import strong_components
 from tidelog.types import FunctionType, NamedType, TupleType, Type
 
@@ -39,6 +41,8 @@ _OF_EACH = {
     "group::arg_min": ir.AggregateKind.ARG_MIN,
     "group::arg_max": ir.AggregateKind.ARG_MAX,
 }
+# A recursion through one of these is not monotone, so nobody looks for the group there.
+_OF_MANY = (ir.AggregateKind.COUNT, ir.AggregateKind.COUNT_IF, ir.AggregateKind.SUM)
 # With duplicates, what else is in the instance of the body says which value comes first.
 _ORDERED = ("ddlog_std::group_first", "group::arg_min", "group::arg_max", "ddlog_std::string_join")
 _MOST_CALLS = 8  # of small functions inside one another
@@ -50,14 +54,18 @@ class _StaysGroupError(Exception):
     """Something is done with the group that is no aggregate."""
 
 
-def aggregates(program: ir.RuleProgram) -> ir.RuleProgram:
+def aggregates(program: ir.RuleProgram, options: Options) -> ir.RuleProgram:
     """Returns the program with aggregates wherever no rule needs the group as a value. Expects compiled functions."""
-    relations, rules = with_aggregates(program.relations, program.rules, program.functions)
+    relations, rules = with_aggregates(program.relations, program.rules, program.functions, options)
     return replace(program, relations=relations, rules=rules)
 
 
 def with_aggregates(
-    relations: Relations, rules: Sequence[ir.Rule], functions: CompiledFunctions, others: Sequence[ir.Rule] = ()
+    relations: Relations,
+    rules: Sequence[ir.Rule],
+    functions: CompiledFunctions,
+    options: Options,
+    others: Sequence[ir.Rule] = (),
 ) -> tuple[dict[str, ir.Relation], tuple[ir.Rule, ...]]:
     """Does the same for some of the rules of a program; `others` are the rest, which stay as they are."""
     from tidelog.rules.show import show_rule
@@ -73,13 +81,15 @@ def with_aggregates(
                 readers[atom.relation].append(rule)
     changed_relations, changed = dict(relations), {rule.id: rule for rule in rules}
     for name, rule in grouping.items():
-        if name in inside:
+        if name in inside and options.layout < RECURSIVE_LAYOUT:
             continue
         try:
             # One of these rules may read several groups, if one group is made of another.
             found = _Uses(rule, functions)
             reading = [deeply(found.rewritten, changed[reader.id]) for reader in readers[name]]
         except _StaysGroupError:
+            continue
+        if name in inside and not any(each.kind in _OF_MANY for each in found.aggregates):
             continue
         made = found.grouping()
         changed[rule.id] = replace(made, text=show_rule(made))

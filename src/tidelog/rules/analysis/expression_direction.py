@@ -7,22 +7,32 @@ move either way is not monotone, and `NotMonotoneError` says where.
     d + l           d falls, l stays: falls              d - e      both fall: not monotone
     min(d, 7)       falls                                d % 2      not monotone
 
+The parts of a tuple are compared one after another, so only the first has a direction of its own. A *later* part moves
+in its direction while all parts before it stay. It may stand in a tuple, or in a row, behind a function of those parts
+that is *strict*: one that stays only if they do.
+
+    (d + l, n, p)   of (d, p): d + l is strict, and p moves while d stays: falls
+    (min(d, 7), p)  of (d, p): not monotone, because min(d, 7) may stay while d falls and p rises
+
 Sums of fixed width are monotone until they overflow their type. Each such sum is reported as a `Sum`, so that the
 engine can watch it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
-from tidelog.types import BigIntType, BitType, FloatType, SignedType, TupleType, Type, integer_range
+from tidelog.types import STRING, BigIntType, BitType, FloatType, SignedType, TupleType, Type, integer_range
 
 FALLS, STAYS, RISES = 1, 0, -1
 LEAST_OF_TWO: Final = "ddlog_std::min('A, 'A)"
 GREATEST_OF_TWO: Final = "ddlog_std::max('A, 'A)"
+SAME: Final = ("ddlog_std::ref_new",)
+"""Functions whose result is ordered like their argument."""
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -37,34 +47,139 @@ class NotMonotoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`cost + addends`, of a type with an end: an integer of fixed width, or a float."""
+    """`cost + addends`, of a type with an end: an integer of fixed width, or a float. `expression` is the whole sum."""
 
     cost: typed.Var
     addends: tuple[typed.Expression, ...]
     type: Type
     falls: bool
+    expression: typed.Expression
+
+
+class Part(NamedTuple):
+    """A variable as a part of a row or of a tuple, `base`: its place in the order of comparison, and its direction."""
+
+    base: str
+    level: int
+    direction: int
+
+
+Order = tuple[tuple[int, int], ...]
+"""The parts of a tuple in the order in which they are compared, each with its direction while the tuple improves."""
 
 
 @dataclass(slots=True)
 class Directions:
     """The directions of a rule's variables; what it finds on its way through expressions is collected.
 
-    `others` are the first places of functions that are monotone, but not sums of fixed width.
+    `of` are variables with a direction of their own. `parts` are those that are parts of others; a later one has no
+    direction until all before it are `tied`. `made` are variables that are computed from others. `orders` are the
+    orders of types that are not compared from the first part on. `others` are the first places of functions that are
+    monotone, but not sums of fixed width.
     """
 
     of: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, Part] = field(default_factory=dict)
+    made: dict[str, typed.Expression] = field(default_factory=dict)
+    orders: Mapping[Type, Order] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)
     others: list[Span] = field(default_factory=list)
+    tied: frozenset[str] = frozenset()
 
     def reads(self, expression: typed.Expression) -> bool:
-        """True if an expression reads a cost."""
-        return any(self.of.get(name, STAYS) for name in typed.variables(expression))
+        """True if an expression reads something that moves."""
+        return bool(self.moving(expression))
+
+    def moving(self, expression: typed.Expression) -> set[str]:
+        """Returns the variables that an expression reads and that move: those that others are made of."""
+        found: set[str] = set()
+        for name in typed.variables(expression) - self.tied:
+            if name in self.made:
+                found |= self.moving(self.made[name])
+            elif self.of.get(name, STAYS) or name in self.parts:
+                found.add(name)
+        return found
+
+    def assign(self, name: str, expression: typed.Expression) -> None:
+        """Notes what a variable is assigned. Raises NotMonotoneError."""
+        if isinstance(expression, typed.TupleItem) and isinstance(expression.operand, typed.Var):
+            whole = expression.operand
+            if direction := self.of.get(whole.name, STAYS):
+                order = self.order_of(whole.type)
+                level = next(level for level, (index, _) in enumerate(order) if index == expression.index)
+                self.parts[name] = Part(self._source(whole.name), level, direction * order[level][1])
+                if level == 0:
+                    self.of[name] = self.parts[name].direction
+                return
+        if not (moving := self.moving(expression)):
+            return
+        sums, others = len(self.sums), len(self.others)
+        try:
+            self.of[name] = self.direction(expression)
+        except NotMonotoneError:
+            if all(self.of.get(each, STAYS) for each in moving):
+                raise
+            del self.sums[sums:], self.others[others:]
+        self.made[name] = expression
+
+    def _source(self, name: str) -> str:
+        """Returns the variable that a variable is another name of."""
+        while name in self.made and isinstance(source := self.made[name], typed.Var):
+            name = source.name
+        return name
+
+    def order_of(self, type_: Type) -> Order:
+        """Returns the order of a tuple type."""
+        assert isinstance(type_, TupleType)
+        return self.orders.get(type_) or tuple((index, FALLS) for index in range(len(type_.items)))
+
+    def follow(self, compared: Sequence[typed.Expression]) -> list[int]:
+        """Returns the directions of expressions that are compared one after another. Raises NotMonotoneError.
+
+        Each is that of the expression while those before it stay; STAYS, where it stays with them.
+        """
+        return self._follow(compared)[0]
+
+    def _follow(self, compared: Sequence[typed.Expression]) -> tuple[list[int], bool]:
+        """Does the same; the second result says whether all that moves stays once all of them stay."""
+        inner = replace(self)
+        found = []
+        is_strict = True
+        for expression in compared:
+            names = inner.moving(expression)
+            if names and not is_strict:
+                raise NotMonotoneError(expression.span, "this may get worse while what is compared before it stays")
+            if names and expression.type in self.orders:
+                raise NotMonotoneError(expression.span, "this is compared in another order inside a tuple or a row")
+            found.append(inner.direction(expression) if names else STAYS)
+            is_strict = is_strict and inner._is_strict(expression)
+            if is_strict:
+                inner._tie(names)
+        return found, is_strict
+
+    def _tie(self, names: set[str]) -> None:
+        """Lets variables stay, with their parts; and lets later parts move behind those that stay."""
+        tied = self.tied | names
+        tied |= {name for name, part in self.parts.items() if part.base in tied}
+        levels: dict[str, set[int]] = {}
+        for name, part in self.parts.items():
+            if name in tied:
+                levels.setdefault(part.base, set()).add(part.level)
+        self.tied = frozenset(tied)
+        self.of = {name: direction for name, direction in self.of.items() if name not in tied}
+        for name, part in self.parts.items():
+            if name not in tied and levels.get(part.base, set()) >= {*range(part.level)}:
+                self.of[name] = part.direction
 
     def direction(self, expression: typed.Expression) -> int:
         """Returns the direction of an expression. Raises NotMonotoneError."""
         if not self.reads(expression):
             return STAYS
         match expression:
+            case typed.Var(name) if name not in self.of and name in self.made:
+                return self.direction(self.made[name])
+            case typed.Var(name) if name not in self.of:
+                raise NotMonotoneError(expression.span, "only the first part of a tuple follows its order")
             case typed.Var(name):
                 return self.of[name]
             case typed.Deref(operand) | typed.MakeRef(operand):
@@ -73,16 +188,29 @@ class Directions:
                 return self._cast(operand, type_, expression.span)
             case typed.Unary("-", operand, type=BigIntType()):
                 return self._other(expression, -self.direction(operand))
+            case typed.Binary("++", left, right) if expression.type == STRING and not self.reads(left):
+                return self.direction(right)
+            case typed.Binary("++") if expression.type == STRING:
+                raise NotMonotoneError(expression.span, "a text only follows the order of its end")
             case typed.Binary(op):
                 return self._binary(op, expression)
+            case typed.Call(function, _, (operand,)) if function in SAME:
+                return self.direction(operand)
             case typed.IfElse(condition, then, otherwise) if not self.reads(condition):
                 return self._other(expression, self._both(then, otherwise, expression.span))
             case typed.Call(function, _, (left, right)) if function in (LEAST_OF_TWO, GREATEST_OF_TWO):
+                self._require_own_order(left)
                 return self._other(expression, self._both(left, right, expression.span))
-            case typed.MakeTuple((first, *rest)) if not any(map(self.reads, rest)):
-                return self.direction(first)
-            case typed.TupleItem(operand, 0):
+            case typed.MakeTuple(items):
+                order = self.order_of(expression.type)
+                found = self.follow([items[index] for index, _ in order])
+                return self._same([each * sign for each, (_, sign) in zip(found, order)], expression.span)
+            case typed.Construct(arguments=arguments):
+                return self._same(self.follow(arguments), expression.span)
+            case typed.ToString(operand) if operand.type == STRING:
                 return self.direction(operand)
+            case typed.TupleItem(operand, index) if self.order_of(operand.type)[0][0] == index:
+                return self.direction(operand) * self.order_of(operand.type)[0][1]
             case typed.TupleItem():
                 raise NotMonotoneError(expression.span, "only the first part of a tuple follows its order")
             case _:
@@ -99,6 +227,7 @@ class Directions:
             case typed.Unary("not", operand):
                 self.require_lasting(operand, not holds)
             case typed.Binary(op, left, right) if op in _FLIPPED:
+                self._require_own_order(left)
                 op = op if holds else _FLIPPED[op]
                 smaller, larger = (left, right) if op in ("<", "<=") else (right, left)
                 if self.direction(smaller) == RISES or self.direction(larger) == FALLS:
@@ -107,6 +236,41 @@ class Directions:
                 raise NotMonotoneError(condition.span, "the value is compared for equality here")
             case _:
                 raise NotMonotoneError(condition.span, "this may become false when its inputs get better")
+
+    def _require_own_order(self, expression: typed.Expression) -> None:
+        if expression.type in self.orders:
+            raise NotMonotoneError(expression.span, "this is compared in another order than that of its group")
+
+    def _same(self, directions: Sequence[int], span: Span) -> int:
+        """Returns the one direction of parts that are compared one after another."""
+        found = {*directions} - {STAYS}
+        if len(found) > 1:
+            raise NotMonotoneError(span, "one part of this falls while the other rises")
+        return found.pop() if found else STAYS
+
+    def _is_strict(self, expression: typed.Expression) -> bool:
+        """True if a monotone expression stays only while everything stays that it reads."""
+        if not self.reads(expression):
+            return True
+        match expression:
+            case typed.Var(name):
+                return self._is_strict(self.made[name]) if name in self.made else True
+            case typed.Deref(operand) | typed.MakeRef(operand) | typed.ToString(operand):
+                return self._is_strict(operand)
+            case typed.Call(function, _, (operand,)) if function in SAME:
+                return self._is_strict(operand)
+            case typed.Cast(operand) | typed.Unary("-", operand):
+                return not isinstance(expression.type, FloatType) and self._is_strict(operand)
+            case typed.Binary("+" | "-", left, right):
+                return not isinstance(expression.type, FloatType) and self._is_strict(left) and self._is_strict(right)
+            case typed.Binary("++", _, right):
+                return self._is_strict(right)
+            case typed.MakeTuple(items):
+                return self._follow([items[index] for index, _ in self.order_of(expression.type)])[1]
+            case typed.Construct(arguments=arguments):
+                return self._follow(arguments)[1]
+            case _:
+                return False
 
     def _other(self, expression: typed.Expression, direction: int) -> int:
         self.others.append(expression.span)
@@ -167,7 +331,11 @@ class Directions:
         if not isinstance(rest, typed.Var) or any(map(typed.may_fail, addends)):
             raise NotMonotoneError(expression.span, "the sum is not of a variable and an expression that cannot fail")
         direction = self.direction(rest)
-        self.sums.append(Sum(rest, tuple(addends), expression.type, direction == FALLS))
+        if direction == RISES and any(self.parts[name].level for name in self.moving(rest) & self.parts.keys()):
+            raise NotMonotoneError(expression.span, "a sum behind the first part of a tuple must fall")
+        if any(each.expression is expression for each in self.sums):
+            return direction
+        self.sums.append(Sum(rest, tuple(addends), expression.type, direction == FALLS, expression))
         return direction
 
 
@@ -182,9 +350,13 @@ def _is_positive(expression: typed.Expression) -> bool:
             return False
 
 
-def number_in(value: Any, type_: Type) -> int | None:
-    """Returns the whole number that the order of a value goes by: the value, or the first part of a tuple; else
-    None."""
-    while isinstance(type_, TupleType) and type_.items:
-        value, type_ = value[0], type_.items[0]
-    return value if isinstance(type_, BitType | SignedType) else None
+def numbers_in(value: Any, type_: Type) -> Iterator[tuple[int, Type]]:
+    """Yields the integers of fixed width that a value is, or that are inside a tuple, with their types."""
+    match type_:
+        case TupleType(items):
+            for part, item in zip(value, items, strict=True):
+                yield from numbers_in(part, item)
+        case BitType() | SignedType():
+            yield value, type_
+        case _:
+            pass

@@ -23,6 +23,7 @@ from tidelog.rules.ir import (
     Assign,
     Condition,
     Constant,
+    Group,
     Kind,
     Negative,
     Positive,
@@ -69,21 +70,28 @@ def require_fixed_keys(stratum: Stratum, relations: Mapping[str, Relation]) -> N
 
     Linear in the size of the stratum, times the columns that values reach.
     """
-    values: dict[str, set[int]] = {name: set() for name in stratum.relations}
     for rule in stratum.rules:
         _refuse_kinds(rule, relations)
+    values = value_columns(stratum)
+    for rule in stratum.rules:
+        _refuse_uses(rule, values)
+
+
+def value_columns(stratum: Stratum) -> dict[str, set[int]]:
+    """Returns the columns of each relation of the stratum that hold values."""
+    values: dict[str, set[int]] = {name: set() for name in stratum.relations}
+    for rule in stratum.rules:
         if rule.group is not None:
-            values[rule.head.relation].add(len(rule.head.terms) - 1)
+            values[rule.head.relation] |= {*range(_key_count(rule.group), len(rule.head.terms))}
     before = -1
     while before != (before := sum(map(len, values.values()))):
         for rule in stratum.rules:
-            found = _values_of(rule, values)
+            found = values_of(rule, values)
             columns = values[rule.head.relation]
             columns |= {
                 i for i, term in enumerate(rule.head.terms) if isinstance(term, Variable) and term.name in found
             }
-    for rule in stratum.rules:
-        _refuse_uses(rule, values)
+    return values
 
 
 def _refuse_kinds(rule: Rule, relations: Mapping[str, Relation]) -> None:
@@ -91,11 +99,15 @@ def _refuse_kinds(rule: Rule, relations: Mapping[str, Relation]) -> None:
         relation = relations[atom.relation]
         if relation.kind is not Kind.SET or relation.weighted:
             raise KeysDependError(atom.span, "the weights of these rows are read")
-    if rule.group is not None and (rule.group.weighted or rule.group.aggregates is not None):
+    if rule.group is not None and rule.group.weighted:
         raise KeysDependError(rule.group.atom.span, "the weights of this group are read")
 
 
-def _values_of(rule: Rule, values: Mapping[str, set[int]]) -> set[str]:
+def _key_count(group: Group) -> int:
+    return sum(isinstance(term, Variable) for term in group.atom.terms)
+
+
+def values_of(rule: Rule, values: Mapping[str, set[int]]) -> set[str]:
     """Returns the variables that hold values, as far as values have come."""
     if rule.group is not None:
         return set()
@@ -117,11 +129,13 @@ def _refuse_uses(rule: Rule, values: Mapping[str, set[int]]) -> None:
     """Raises KeysDependError where a body does more with a value than to compute another one."""
     if rule.group is not None:
         atom = rule.group.atom
-        keys = sum(isinstance(term, Variable) for term in atom.terms)
-        if any(column < keys for column in values[atom.relation]):
+        if any(column < _key_count(rule.group) for column in values[atom.relation]):
             raise KeysDependError(atom.span, "the key of this group is made of a value of a group")
+        for each in rule.group.aggregates or ():
+            if each.of is not None and _may_fail(each.of):
+                raise KeysDependError(each.of.span, "this may fail for some values")
         return
-    found = _values_of(rule, values)
+    found = values_of(rule, values)
     places: Counter[str] = Counter()
     for literal in rule.body:
         match literal:

@@ -5,8 +5,8 @@
     Mean(n, d.group_by(n).sum()) :- Candidate(n, d), d < 9.   W301, with a label at `sum`
 
 `check/rule/recursion.py` warns about every `group_by` in a recursion. This pass drops the warning where the recursion
-is monotone (`monotone.py`), or acyclic by its own word (`fixed_keys.py`, `#[cycle = "error"]`); elsewhere it adds a
-label that shows which expression is in the way.
+is monotone (`monotone.py`), acyclic by its own word (`fixed_keys.py`, `#[cycle = "error"]`) or bounded
+(`#[max_rounds = n]`); elsewhere it adds a label that shows which expression is in the way.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diag
         stratum = _stratum_of(warning.span, rules) if warning.code is Code.GROUP_IN_CYCLE else None
         if stratum is None:
             yield warning
+            continue
+        if any(rule.max_rounds for rule in stratum.rules):
             continue
         try:
             find_monotone(stratum, rules.relations)

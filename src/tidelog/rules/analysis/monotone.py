@@ -16,15 +16,24 @@ are those of the members that were the best when they were inserted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import TypeGuard
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
 from tidelog.rules import ir
-from tidelog.rules.analysis.expression_direction import FALLS, RISES, STAYS, Directions, NotMonotoneError
-from tidelog.types import BitType, SignedType, Type
+from tidelog.rules.analysis.expression_direction import (
+    FALLS,
+    RISES,
+    STAYS,
+    Directions,
+    NotMonotoneError,
+    Order,
+    Part,
+)
+from tidelog.types import BitType, SignedType, TupleType, Type
 
 _DIRECTIONS = {
     "ddlog_std::min(Group<'K, 'V>)": FALLS,
@@ -32,14 +41,17 @@ _DIRECTIONS = {
     "ddlog_std::max(Group<'K, 'V>)": RISES,
     "ddlog_std::group_max": RISES,
 }
+_BY_PART = {"group::arg_min": FALLS, "group::arg_max": RISES}
 _BEST = "best#"
+_PART = "part#"
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
     """A group: for each key, which is the first `keys` columns of `members`, the best of their last one, `value`.
 
-    In the rules to run, `relation` has the key and that value.
+    In the rules to run, `relation` has the key and that value. `order` is that of tuples that are not compared from the
+    first part on; then the smallest in that order is the best.
     """
 
     relation: str
@@ -48,16 +60,21 @@ class Best:
     value: int
     type: Type
     smallest: bool
+    order: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedSum:
-    """`cost` plus the addends, all variables of one rule; the caller makes sure that the type has room."""
+    """`cost` plus the addends, all variables of one rule; the caller makes sure that the type has room.
+
+    `expression` is the sum as it stands in the rule.
+    """
 
     cost: ir.Variable
     addends: tuple[ir.Variable, ...]
     type: Type
     falls: bool
+    expression: typed.Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +118,22 @@ class _Search:
         self._groups = {rule.head.relation: rule for rule in stratum.rules if rule.group is not None}
         self._rules = [rule for rule in stratum.rules if rule.group is None]
         self._directions: dict[str, int] = {}
+        self._orders: dict[Type, Order | None] = {}
+        # Columns that move, with their directions, in the order in which they were found.
         self._costs: dict[str, dict[int, int]] = {name: {} for name in stratum.relations}
+        # Relations whose rows are compared by one such column after another.
+        self._in_order: set[str] = set()
 
     def result(self) -> Monotone:
         self._refuse_kinds()
-        rules = [self._with_best(rule) for rule in self._rules]
+        rules = [self._with_parts(self._with_best(rule)) for rule in self._rules]
         bests = tuple(self._best(name, rule) for name, rule in self._groups.items())
         self._spread(rules)
         for best in bests:
             self._require_key(best)
         found = [self._directions_of(rule) for rule in rules]
+        for rule, directions in zip(rules, found):
+            self._move_head(rule, directions)
         self._refuse_mixtures(found)
         return Monotone(tuple(map(_watched, rules, found)), bests, self._order(rules))
 
@@ -121,7 +144,18 @@ class _Search:
             if rule.group is not None and rule.group.weighted:
                 raise NotMonotoneError(rule.group.atom.span, "the weights of this group are read")
             if rule.group is not None and rule.group.aggregates is not None:
-                raise NotMonotoneError(rule.group.atom.span, "this group was in no recursion when its rule came")
+                raise self._aggregated(rule.head.relation, rule.group)
+
+    def _aggregated(self, name: str, group: ir.Group) -> NotMonotoneError:
+        """Makes the error for a group of which a sum or a count is kept; its span is that of the expression."""
+        kept = {each.variable.name for each in group.aggregates or ()}
+        for rule in self._rules:
+            for literal in rule.body if any(atom.relation == name for atom in rule.positives) else ():
+                if isinstance(literal, ir.Condition | ir.Assign | ir.Unfold):
+                    expression = literal.expression
+                    if kept & typed.variables(expression):
+                        return NotMonotoneError(expression.span, "the group is asked for more than its `min` or `max`")
+        return NotMonotoneError(group.atom.span, "this group was in no recursion when its rule came")
 
     # Groups as their best values
 
@@ -151,18 +185,97 @@ class _Search:
         """Returns the expression with a variable in the place of `min(group)` or `max(group)`."""
 
         def exchange(node: typed.Expression) -> typed.Expression:
-            if isinstance(node, typed.Call) and node.function in _DIRECTIONS:
-                (argument,) = node.arguments
+            if isinstance(node, typed.Call) and node.function in (*_DIRECTIONS, *_BY_PART):
+                argument, *by = node.arguments
                 if isinstance(argument, typed.Var) and argument.name == group:
-                    direction = _DIRECTIONS[node.function]
-                    if self._directions.setdefault(atom.relation, direction) != direction:
-                        raise NotMonotoneError(node.span, "both `min` and `max` of this group are asked for")
+                    self._ask(node, by, atom.relation, best.type)
                     return typed.Var(best.name, type=best.type, span=node.span)
             if isinstance(node, typed.Var) and node.name == group:
                 raise NotMonotoneError(expression.span, "the group is asked for more than its `min` or `max`")
             return typed.rebuilt(node, exchange)
 
         return exchange(expression)
+
+    def _ask(self, node: typed.Call, by: Sequence[typed.Expression], group: str, type_: Type) -> None:
+        """Notes what a group is asked for, and the order of its values."""
+        direction, order = _DIRECTIONS.get(node.function, FALLS), None
+        if by:
+            direction, order = self._order_by(node, by[0], group, type_)
+        if self._directions.setdefault(group, direction) != direction:
+            raise NotMonotoneError(node.span, "both `min` and `max` of this group are asked for")
+        if self._orders.setdefault(type_, order) != order:
+            raise NotMonotoneError(node.span, f"values of type {type_} are compared in two orders")
+
+    def _order_by(self, node: typed.Call, by: typed.Expression, group: str, type_: Type) -> tuple[int, Order | None]:
+        """Returns the direction and the order of `arg_min` or `arg_max`; the smallest of several values is the best."""
+        direction = _BY_PART[node.function]
+        literal = self._groups[group].group
+        assert literal is not None
+        if sum(not isinstance(term, ir.Variable) for term in literal.atom.terms) > 1:
+            raise NotMonotoneError(node.span, "the first of several values is told by what is not in the group")
+        match by:
+            case typed.Closure((parameter,), typed.Var(name)) if name == parameter.name:
+                return direction, None
+            case typed.Closure((parameter,), typed.TupleItem(typed.Var(name), index)) if name == parameter.name:
+                assert isinstance(type_, TupleType)
+                others = tuple((each, FALLS) for each in range(len(type_.items)) if each != index)
+                is_usual = index == 0 and direction == FALLS
+                return FALLS, None if is_usual else ((index, direction), *others)
+            case _:
+                raise NotMonotoneError(by.span, "only a part of a tuple may decide which value is the best")
+
+    # Tuples as their parts
+
+    def _with_parts(self, rule: ir.Rule) -> ir.Rule:
+        """Returns the rule with a variable for each part of a tuple of the recursion that it reads."""
+        tuples = {
+            term.name
+            for atom in rule.positives
+            if atom.relation in self._inside
+            for term in atom.terms
+            if isinstance(term, ir.Variable) and isinstance(term.type, TupleType)
+        }
+        assigned: dict[tuple[str, int], ir.Assign] = {}
+
+        def part(whole: typed.Var, index: int, span: Span) -> typed.Var:
+            assert isinstance(whole.type, TupleType)
+            type_ = whole.type.items[index]
+            known = assigned.get((whole.name, index))
+            if known is None:
+                variable = ir.Variable(f"{_PART}{whole.name}.{index}", type_)
+                known = ir.Assign(variable, typed.TupleItem(whole, index, type=type_, span=span))
+                assigned[whole.name, index] = known
+                if isinstance(type_, TupleType):
+                    tuples.add(variable.name)
+            return typed.Var(known.variable.name, type=type_, span=span)
+
+        def exchange(node: typed.Expression) -> typed.Expression:
+            node = typed.rebuilt(node, exchange)
+            if (
+                isinstance(node, typed.TupleItem)
+                and isinstance(node.operand, typed.Var)
+                and node.operand.name in tuples
+            ):
+                return part(node.operand, node.index, node.span)
+            return node
+
+        body: list[ir.Literal] = []
+        for assign in _in_order(rule):
+            if isinstance(assign.expression, typed.Var) and assign.expression.name in tuples:
+                tuples.add(assign.variable.name)
+        for literal in rule.body:
+            match literal:
+                case ir.Unfold(_, pattern, typed.Var(name) as whole, False) if name in tuples and _always_fits(pattern):
+                    body += [
+                        ir.Assign(ir.Variable(own.name, own.type), part(whole, index, own.span))
+                        for index, own in enumerate(pattern.items)
+                        if isinstance(own, typed.BindPattern)
+                    ]
+                case ir.Condition() | ir.Assign() | ir.Unfold():
+                    body.append(replace(literal, expression=exchange(literal.expression)))
+                case _:
+                    body.append(literal)
+        return replace(rule, body=(*body, *assigned.values()))
 
     def _value_type(self, group: str) -> Type:
         literal = self._groups[group].group
@@ -179,26 +292,48 @@ class _Search:
         keys = sum(isinstance(term, ir.Variable) for term in literal.atom.terms)
         self._costs[name][keys] = direction
         self._costs[members][len(literal.atom.terms) - 1] = direction
-        return Best(name, members, keys, len(literal.atom.terms) - 1, self._value_type(name), direction == FALLS)
+        type_ = self._value_type(name)
+        return Best(
+            name, members, keys, len(literal.atom.terms) - 1, type_, direction == FALLS, self._orders.get(type_)
+        )
 
     # Where costs go
 
     def _spread(self, rules: list[ir.Rule]) -> None:
         """Finds the columns that costs reach."""
         before = -1
-        while before != (before := sum(map(len, self._costs.values()))):
+        while before != (before := sum(map(len, self._costs.values())) + len(self._in_order)):
             for rule in rules:
-                directions, columns = self._directions_of(rule), self._costs[rule.head.relation]
-                for column, term in enumerate(rule.head.terms):
-                    direction = directions.of.get(term.name, STAYS) if isinstance(term, ir.Variable) else STAYS
-                    if direction and columns.setdefault(column, direction) != direction:
-                        raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
+                self._move_head(rule, self._directions_of(rule))
+
+    def _move_head(self, rule: ir.Rule, directions: Directions) -> None:
+        """Notes the columns of a head that move. Raises NotMonotoneError."""
+        name, columns = rule.head.relation, self._costs[rule.head.relation]
+        moving: dict[int, typed.Var] = {}
+        for column, term in enumerate(rule.head.terms):
+            if isinstance(term, ir.Variable):
+                expression = typed.Var(term.name, type=term.type, span=rule.head.span)
+                if directions.reads(expression):
+                    moving[column] = expression
+        alone = {column: directions.of.get(each.name, STAYS) for column, each in moving.items()}
+        if not all(alone.values()):
+            self._in_order.add(name)
+        for column in sorted(moving, key=lambda each: not alone[each]):
+            columns.setdefault(column, alone[column])  # one without a direction of its own gets it below
+        if name in self._in_order:
+            order = [column for column in columns if column in moving]
+            alone = dict(zip(order, directions.follow([moving[column] for column in order])))
+        for column, direction in alone.items():
+            columns[column] = columns[column] or direction
+            if direction and columns[column] != direction:
+                raise NotMonotoneError(rule.head.span, "a value that falls and one that rises meet in a column")
 
     def _directions_of(self, rule: ir.Rule) -> Directions:
         """Returns the directions of a rule's variables, as far as costs have come."""
-        directions = Directions(self._read_costs(rule))
+        of, parts = self._read_costs(rule)
+        directions = Directions(of, parts, orders={type_: order for type_, order in self._orders.items() if order})
         for assign in _in_order(rule):
-            directions.of[assign.variable.name] = directions.direction(assign.expression)
+            directions.assign(assign.variable.name, assign.expression)
         for literal in rule.body:
             match literal:
                 case ir.Condition(expression):
@@ -209,21 +344,25 @@ class _Search:
                     pass
         return directions
 
-    def _read_costs(self, rule: ir.Rule) -> dict[str, int]:
-        """Returns the variables that stand in columns of costs."""
+    def _read_costs(self, rule: ir.Rule) -> tuple[dict[str, int], dict[str, Part]]:
+        """Returns the variables that stand in columns of costs, and those that are parts of rows."""
         found: dict[str, int] = {}
+        parts: dict[str, Part] = {}
         assigned = {literal.variable.name for literal in rule.body if isinstance(literal, ir.Assign)}
         spans: dict[str, list[Span]] = {}
-        for literal in rule.body:
+        for place, literal in enumerate(rule.body):
             if not isinstance(literal, ir.Positive | ir.Negative):
                 continue
             atom = literal.atom
             columns = self._costs.get(atom.relation, {})
+            levels = [*columns] if atom.relation in self._in_order else []
             for column, term in enumerate(atom.terms):
                 if isinstance(term, ir.Variable):
                     spans.setdefault(term.name, []).append(atom.span)
                     if column in columns:
                         found[term.name] = columns[column]
+                    if column in levels:
+                        parts[term.name] = Part(f"row#{place}", levels.index(column), columns[column])
                 elif isinstance(term, ir.Constant) and column in columns:
                     raise NotMonotoneError(atom.span, "the value is compared with a constant here")
                 else:
@@ -232,7 +371,7 @@ class _Search:
             if len(spans[name]) > 1 or name in assigned:
                 raise NotMonotoneError(spans[name][-1], "the value is joined on here")
         self._refuse_computed_joins(rule, found, spans)
-        return found
+        return {name: each for name, each in found.items() if name not in parts or not parts[name].level}, parts
 
     def _refuse_computed_joins(self, rule: ir.Rule, costs: Mapping[str, int], spans: Mapping[str, list[Span]]) -> None:
         """Raises NotMonotoneError where a literal looks up a value computed from costs."""
@@ -283,6 +422,13 @@ class _Search:
             raise NotMonotoneError(atom.span, "the value passes around a cycle here without a group") from None
 
 
+def _always_fits(pattern: typed.Pattern) -> TypeGuard[typed.TuplePattern]:
+    """True if a pattern takes any tuple apart, and no part of it."""
+    return isinstance(pattern, typed.TuplePattern) and all(
+        isinstance(item, typed.BindPattern | typed.AnyPattern) for item in pattern.items
+    )
+
+
 def _in_order(rule: ir.Rule) -> list[ir.Assign]:
     """Returns the assignments of a rule, each after those that it reads; they may be written in another order."""
     waiting = {literal.variable.name: literal for literal in rule.body if isinstance(literal, ir.Assign)}
@@ -302,5 +448,6 @@ def _watched(rule: ir.Rule, directions: Directions) -> MonotoneRule:
             variable = ir.Variable(f"addend#{len(body)}", expression.type)
             body.append(ir.Assign(variable, expression))
             addends.append(variable)
-        sums.append(WatchedSum(ir.Variable(each.cost.name, each.cost.type), tuple(addends), each.type, each.falls))
+        cost = ir.Variable(each.cost.name, each.cost.type)
+        sums.append(WatchedSum(cost, tuple(addends), each.type, each.falls, each.expression))
     return MonotoneRule(replace(rule, body=tuple(body)), tuple(sums))

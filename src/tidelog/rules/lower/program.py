@@ -42,7 +42,8 @@ _ROLES = {"input": ir.Role.INPUT, "output": ir.Role.OUTPUT, "": ir.Role.INTERNAL
 
 FIRST_LAYOUT = 1
 SPLIT_LAYOUT = 2  # from here on, grouped tuples have a column for each part (`rules.analysis.split_values`)
-LAYOUT = SPLIT_LAYOUT
+RECURSIVE_LAYOUT = 3  # from here on, sums and counts inside recursion are aggregates (`rules.analysis.aggregates`)
+LAYOUT = RECURSIVE_LAYOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,21 @@ class Lowering:
     def add(self, rule: program.Rule) -> None:
         """Lowers a rule: one flat rule for each of its heads, with one body up to the last `group_by`."""
         flat = self.body(rule, rule.heads[0].relation)
-        attributes = {
-            each.name: str(each.value) for each in rule.attributes if each.name in ("join", "maintain", "cycle")
-        }
+        attributes = {each.name: each.value for each in rule.attributes}
         for head in rule.heads:
             body, atom = flat.finish(head)
-            self._rules.append(ir.Rule(self._next_id(), atom, body, rule.span.text, rule.span, **attributes))
+            flat_rule = ir.Rule(
+                self._next_id(),
+                atom,
+                body,
+                rule.span.text,
+                rule.span,
+                join=str(attributes.get("join", "")),
+                maintain=str(attributes.get("maintain", "")),
+                cycle=str(attributes.get("cycle", "")),
+                max_rounds=int(attributes.get("max_rounds") or 0),
+            )
+            self._rules.append(flat_rule)
 
     def body(self, rule: program.Rule, head: str) -> RuleLowering:
         """Returns the lowered body of a rule; hidden relations are named after `head`."""

@@ -47,7 +47,7 @@ def relower(
     functions.require_for(*expressions_of(new))
     dropped = [rule for rule in rules.rules if rule.id in removed]
     before = tuple([rule for rule in rules.rules if rule.id not in removed])
-    relations, new = with_aggregates(relations, new, functions, before)
+    relations, new = with_aggregates(relations, new, functions, options, before)
     if options.layout >= SPLIT_LAYOUT:
         relations, new = with_split_values(relations, new, functions)
     kept = (*before, *new)
