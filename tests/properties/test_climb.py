@@ -14,6 +14,7 @@ from tests.oracle.climb import random_climb
 from tests.oracle.history import Transaction
 from tests.oracle.over_seeds import over_seeds
 from tests.oracle.types import Weights
+from tests.oracle.ways import random_ways
 from tests.properties.language import EngineReplay, language_agrees_with_oracle, language_survives_failures
 from tests.properties.language_on_spark import language_agrees_through_tasks
 from tidelog.engine.local.strata.monotone import all_rows, ranked_update
@@ -33,7 +34,9 @@ class Recounting(EngineReplay):
         mistakes = mistakes_in_improving(self.local)
         assert not mistakes, "\n".join(mistakes)
         kinds = (MonotoneStratum, MonotoneInKernels)
-        self.reasons.update(each.why for each in self.local._runtime.strata if isinstance(each, kinds))
+        self.reasons.update(
+            each.why.partition(";")[0] for each in self.local._runtime.strata if isinstance(each, kinds)
+        )
         self.reasons.update(type(each).__name__ for each in self.local._runtime.strata if isinstance(each, kinds))
         return changes
 
@@ -45,6 +48,16 @@ def climb(seeds: Iterable[int], strategy: str = "elastic", *, runs_over: bool = 
     def check(seed: int) -> None:
         case = random_climb(random.Random(seed), runs_over=runs_over, wide=wide)
         language_agrees_with_oracle(case, strategy=strategy, replaying=Recounting)
+
+    return len(over_seeds(seeds, check, at_least=0.4))
+
+
+def best_ways(seeds: Iterable[int], strategy: str = "elastic") -> int:
+    """The same for cases in which the way itself is chosen."""
+    Recounting.reasons.clear()
+
+    def check(seed: int) -> None:
+        language_agrees_with_oracle(random_ways(random.Random(seed)), strategy=strategy, replaying=Recounting)
 
     return len(over_seeds(seeds, check, at_least=0.4))
 
@@ -66,9 +79,16 @@ def test_oracle_costs_of_64_bits_are_those_of_the_rounds() -> None:
     assert Recounting.reasons[UPDATED] > 0
 
 
+def test_oracle_ways_that_are_chosen_with_their_costs_are_those_of_the_rounds() -> None:
+    assert best_ways(SEEDS) > len(SEEDS) // 2
+    assert Recounting.reasons[UPDATED] > 2 * len(SEEDS), "hardly any of the programs is monotone"
+    assert Recounting.reasons["MonotoneInKernels"] > len(SEEDS), "hardly any of the programs runs in kernels"
+
+
 @pytest.mark.parametrize("strategy", ["recompute", "counting", "elastic-paper", "circuit", "trace"])
 def test_oracle_every_strategy_gives_the_same_costs(strategy: str) -> None:
     assert climb(SEEDS[:3], strategy) > 1
+    assert best_ways(SEEDS[:3], strategy) > 1
 
 
 def test_oracle_tasks_of_spark_give_the_same_costs() -> None:
@@ -91,6 +111,7 @@ def test_oracle_offers_that_wait_for_better_ones_give_the_same_costs(monkeypatch
 
 def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
     over_seeds(SEEDS[:5], lambda seed: language_survives_failures(random_climb(random.Random(seed))), at_least=0.4)
+    over_seeds(SEEDS[:5], lambda seed: language_survives_failures(random_ways(random.Random(seed))), at_least=0.4)
 
 
 @pytest.mark.slow
@@ -98,5 +119,6 @@ def test_a_failed_epoch_leaves_costs_and_numbers_as_they_were() -> None:
 def test_oracle_many_programs_with_costs_agree(start: int) -> None:
     assert climb(range(start, start + 100)) > 50
     assert climb(range(start, start + 50), runs_over=True) > 20
+    assert best_ways(range(start, start + 100)) > 50
     seeds = range(start, start + 30)
     over_seeds(seeds, lambda seed: language_survives_failures(random_climb(random.Random(seed))), at_least=0.4)

@@ -212,3 +212,36 @@ def test_parity_a_random_program_of_the_day(features: Any, spark: Any) -> None:
         language_agrees_on_spark(case, spark)
         return
     raise AssertionError("all cases of the day are too large")
+
+
+@pytest.mark.parametrize("attribute", ["", "#[max_rounds = 5]", '#[cycle = "error"]'])
+def test_sums_through_recursion_are_those_of_the_local_engine(spark: Any, attribute: str) -> None:
+    text = f"""
+        import group
+        input relation Bought(p: u32, c: u64)
+        input relation Uses(p: u32, q: u32, n: u64)
+        output relation Cost(p: u32, c: u64)
+        Cost(p, c) :- Bought(p, c).
+        {attribute}
+        Cost(p, s) :- Uses(p, q, n), Cost(q, c), var s = (q, n * c).group_by(p).sum_of(|t| t.1).
+    """
+    chain = [(i + 1, i, 2) for i in range(9)]
+    with tidelog.compile(text).open() as local, open_on_spark(text, spark) as remote:
+        for database in (local, remote):
+            with database.transaction() as tx:
+                tx.insert("Bought", [(0, 3), (20, 1)])
+                tx.insert("Uses", chain)
+            with database.transaction() as tx:
+                tx.delete("Uses", [(3, 2, 2)])
+                tx.insert("Uses", [(3, 20, 1), (3, 0, 1)])
+        assert remote.relation("Cost").rows() == local.relation("Cost").rows()
+        if attribute:
+            bound = "max_rounds" in attribute
+            for database in (local, remote):
+                if bound:
+                    with database.transaction() as tx:
+                        tx.insert("Uses", [(4, 9, 1)])
+                else:
+                    with pytest.raises(tidelog.EvaluationError, match="E611"), database.transaction() as tx:
+                        tx.insert("Uses", [(4, 9, 1)])
+            assert remote.relation("Cost").rows() == local.relation("Cost").rows()

@@ -20,6 +20,7 @@ import pyarrow as pa
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules, Operation, Outcome, ProgressCallback, Row
 from tidelog.engine.local.encoding.words import Values
+from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
 from tidelog.engine.local.epoch.net_operations import NetOperations, bag_to_rows, net_operations, split_by_sign
@@ -34,6 +35,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.inserted_rows import InsertedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
+from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strategies.choose_strategy import kind_of
 from tidelog.engine.local.strategies.counting.rows import Counts
@@ -55,6 +57,7 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
+from tidelog.rules.analysis.copies import Copies, find_copies
 from tidelog.rules.ir import Kind, Role, Rule, RuleProgram, Stratum
 from tidelog.rules.rule_changes.rule_set import RuleSet
 
@@ -65,7 +68,8 @@ class LocalEngine:
     With `track_state`, for callers that store the state elsewhere, an epoch also yields the rows whose numbers changed,
     the changes of all relations with rules, and the rows that `Inspect` would show. `values` are those of a state that
     will be loaded; `clock` is what the switch measures Updates and Bootstraps with. `spent` is how many seconds of the
-    next epoch's deadline have passed before it begins.
+    next epoch's deadline have passed before it begins. `stores_copies`: hidden relations have rows even if others have
+    the same ones, as is always so with `track_state`.
     """
 
     name = "local"
@@ -81,6 +85,7 @@ class LocalEngine:
         threads: int | None = None,
         values: Values | None = None,
         clock: Callable[[], float] = perf_counter,
+        stores_copies: bool = False,
     ) -> None:
         self.epoch = -1
         self.on_stratum: Callable[[StratumState, str], None] | None = None
@@ -93,6 +98,7 @@ class LocalEngine:
         self._catalog = Catalog([])
         self._capture: Capture | None = None
         self._track_state = track_state
+        self._stores_copies = stores_copies or track_state
         self._requested = Maintenance(strategy, switch, threads)
         self._thread_pool = self._catalog.thread_pool = ThreadPool(self._requested.threads or processors())
         self._switch = Switch(self._requested.switch, clock)
@@ -100,10 +106,11 @@ class LocalEngine:
         self.marks: Marks = {}
         names = list(program.relations)
         numbers = dict(zip(names, self._catalog.add([len(each.columns) for each in program.relations.values()])))
-        strata = [self._stratum(stratum, program, numbers) for stratum in program.strata]
+        copies = self._copies(program)
+        strata = [self._stratum(stratum, program, numbers, copies) for stratum in program.strata]
         tables = Tables(program, self._catalog, numbers)
         connect(strata, tables)
-        self._runtime = self._make_runtime(program, numbers, strata, tables)
+        self._runtime = self._make_runtime(program, numbers, strata, tables, copies)
 
     @property
     def program(self) -> RuleProgram:
@@ -114,9 +121,18 @@ class LocalEngine:
         """Returns the rule of the program that a rule is part of."""
         return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
-    def _stratum(self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int]) -> LocalStratum:
-        kind = kind_of(stratum, program, self._requested.strategy)
-        return kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool)
+    def _copies(self, program: RuleProgram) -> Copies:
+        """Returns the relations that this engine does not store, because others have their rows."""
+        return Copies() if self._stores_copies else find_copies(program)
+
+    def _stratum(
+        self, stratum: Stratum, program: RuleProgram, numbers: Mapping[str, int], copies: Copies
+    ) -> LocalStratum:
+        kind = kind_of(stratum, program, self._requested.strategy, copies)
+        made = kind(stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool)
+        if isinstance(made, AggregateStratum):
+            made.without(copies)
+        return made
 
     def _make_runtime(
         self,
@@ -124,9 +140,10 @@ class LocalEngine:
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         tables: Tables,
+        copies: Copies,
         before: Runtime | None = None,
     ) -> Runtime:
-        runtime = Runtime(program, self._catalog, self._values, numbers, strata, tables, before)
+        runtime = Runtime(program, self._catalog, self._values, numbers, strata, tables, copies, before)
         if self._track_state:
             runtime.inspector.take = runtime.state_tables.take_inspected
         return runtime
@@ -198,11 +215,14 @@ class LocalEngine:
     ) -> Outcome:
         """Runs an epoch that begins with other rules; if it fails, the runtime of the old rules is active again."""
         before = self._runtime
-        change = RuleChanges(self._catalog, before.program, before.strata, before.numbers, before.tables, program)
+        copies = self._copies(program)
+        change = RuleChanges(
+            self._catalog, before.program, before.strata, before.numbers, before.tables, before.copies, program, copies
+        )
         try:
             strata = change.strata(self._stratum)
             change.connect()
-            self._runtime = self._make_runtime(program, change.numbers, strata, change.tables, before)
+            self._runtime = self._make_runtime(program, change.numbers, strata, change.tables, copies, before)
             net = self._net(operations)
             self._add_delayed(self._runtime.delays.continue_from(before.delays), net)
             outcome = self._apply(started, net, before_commit)
@@ -324,13 +344,18 @@ class LocalEngine:
         pools = self._values.interned(
             column.type for relation in self._runtime.relations for column in relation.columns
         )
+        # A chain of structs would be written once for each of its links.
+        used = self._runtime.reclaim.used_directly([pool for pool in pools.values() if isinstance(pool, WordsPool)])
         self._capture = Capture(
             self.epoch,
             self._catalog,
             self._runtime.numbers,
             self._runtime.strata,
             bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
-            [(type_, pool.copy_values()) for type_, pool in pools.items()],
+            [
+                (type_, pool.copy_values(used[pool]) if isinstance(pool, WordsPool) else pool.copy_values())
+                for type_, pool in pools.items()
+            ],
         )
         return self._capture
 

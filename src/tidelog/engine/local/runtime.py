@@ -23,6 +23,7 @@ from tidelog.engine.local.storage.weighted_table import Tables
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
 from tidelog.engine.local.transfer.arrow_state import StateTables
+from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.ir import Role, RuleProgram
 
 
@@ -38,12 +39,14 @@ class Runtime:
         numbers: Mapping[str, int],
         strata: Sequence[LocalStratum],
         tables: Tables,
+        copies: Copies,
         before: Runtime | None = None,
     ) -> None:
         self.program = program
         self.numbers = numbers
         self.strata = strata
         self.tables = tables
+        self.copies = copies
         self._values = values
         self.relations = list(program.relations.values())
         self.places = {each.name: place for place, each in enumerate(self.relations)}
@@ -58,9 +61,9 @@ class Runtime:
         self.inspector = Inspector(program, tables, values)
         self.reclaim: Reclaim = Reclaim(program, numbers, catalog, tables, self.delays, values, strata, reclaim)
         weights = {name: tables[name] for name in self.weighted}
-        self.queries = LocalQueries(CommittedView(program, catalog, numbers, values, weights), strata)
+        self.queries = LocalQueries(CommittedView(program, catalog, numbers, values, weights, copies), strata)
         self.profiler: Profiler = Profiler(program, strata, profiler)
-        self.state_tables = StateTables(program, catalog, numbers, values, self.weighted)
+        self.state_tables = StateTables(program, catalog, numbers, values, self.weighted, copies)
         if before is not None:
             self.inspector.is_silent = before.inspector.is_silent
             self.reclaim.go_on(before.reclaim)

@@ -45,7 +45,7 @@ def test_a_kernel_is_compiled_again_when_any_source_has_changed(monkeypatch: pyt
     run(EntryPoint(total, SIGNATURE))
     announced: list[bool] = []
     monkeypatch.setattr(memory, "_announce_compilation", lambda: announced.append(True))
-    monkeypatch.setattr(memory, "sources_digest", lambda: "other sources")
+    monkeypatch.setattr(memory, "sources_digest", lambda module: "other sources")
     assert run(EntryPoint(total, SIGNATURE)) == 100
     assert announced == [True]
 

@@ -15,14 +15,16 @@ from typing import Any
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.weighted_table import Tables
+from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.group_by import WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import Application, TransformStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
+from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.ir import Role, RuleProgram, Stratum
 
-Make = Callable[[Stratum, RuleProgram, Mapping[str, int]], LocalStratum]
+Make = Callable[[Stratum, RuleProgram, Mapping[str, int], Copies], LocalStratum]
 
 
 def connect(strata: Sequence[LocalStratum], tables: Tables) -> None:
@@ -45,10 +47,13 @@ class RuleChanges:
         strata: Sequence[LocalStratum],
         numbers: Mapping[str, int],
         tables: Tables,
+        copies: Copies,
         after: RuleProgram,
+        copies_after: Copies,
     ) -> None:
         self._catalog = catalog
         self._before, self._after = before, after
+        self._copies = copies_after
         self._old = strata
         self._homes = {name: each for each in strata for name in each.relations}
         new = [relation for name, relation in after.relations.items() if name not in numbers]
@@ -58,11 +63,16 @@ class RuleChanges:
         self._all = {**numbers, **self._new}
         self.numbers = {name: self._all[name] for name in after.relations}
         self.tables = Tables(after, catalog, self.numbers, tables)
-        # Relations that start or stop counting derivations.
-        self._weighed_otherwise = {
+        # Relations that start or stop counting derivations, or that are copies of others only before or after.
+        self._stored_otherwise = {
             name
             for name, relation in before.relations.items()
             if (now := after.relations.get(name, relation)) is not relation and now.weighted != relation.weighted
+        }
+        self._stored_otherwise |= {
+            name
+            for name in copies.places.keys() | copies_after.places.keys()
+            if copies.places.get(name) != copies_after.places.get(name)
         }
         self._made: list[LocalStratum] = []
         self._found: list[LocalStratum] = []
@@ -72,14 +82,14 @@ class RuleChanges:
         found = self._found
         for stratum in self._after.strata:
             old = self._homes.get(stratum.relations[0])
-            if old is not None and old.stratum is stratum and not self._weighed_otherwise:
+            if old is not None and old.stratum is stratum and not self._stored_otherwise:
                 found.append(old)
                 continue
             old = self._find(stratum)
             if old is not None and self._is_as_it_was(stratum, old):
                 found.append(old)
                 continue
-            made = make(stratum, self._after, self._all)
+            made = make(stratum, self._after, self._all, self._copies)
             self._made.append(made)
             found.append(made)
         return found
@@ -114,24 +124,27 @@ class RuleChanges:
         return found if found is not None and {*found.relations} == {*stratum.relations} else None
 
     def _goes_on(self, made: LocalStratum, old: LocalStratum) -> bool:
-        """True if the state is of the same kind. A stratum that loses all rules loses its ranks."""
+        """True if the state is of the same kind. A stratum that loses all rules loses its ranks, and groups by another
+        rule are other groups."""
+        if type(old) is not type(made) or isinstance(made, AggregateStratum):
+            return False
         loses_its_rules = old.has_rules() and not made.has_rules()
-        return type(old) is type(made) and not loses_its_rules and not self._is_weighed_otherwise(made.stratum)
+        return not loses_its_rules and not self._is_stored_otherwise(made.stratum)
 
     def _is_as_it_was(self, stratum: Stratum, old: LocalStratum) -> bool:
         return (
             old.stratum.recursive == stratum.recursive
             and len(old.stratum.rules) == len(stratum.rules)
             and {*map(id, old.stratum.rules)} == {*map(id, stratum.rules)}
-            and not self._is_weighed_otherwise(stratum)
+            and not self._is_stored_otherwise(stratum)
         )
 
-    def _is_weighed_otherwise(self, stratum: Stratum) -> bool:
-        """True if a relation that the stratum holds or reads starts or stops counting derivations."""
-        if not self._weighed_otherwise:
+    def _is_stored_otherwise(self, stratum: Stratum) -> bool:
+        """True if a relation that the stratum holds or reads is stored in another way now."""
+        if not self._stored_otherwise:
             return False
         read = (atom.relation for rule in stratum.rules for atom in rule.atoms)
-        return not self._weighed_otherwise.isdisjoint((*stratum.relations, *read))
+        return not self._stored_otherwise.isdisjoint((*stratum.relations, *read))
 
     def _given(self, made: LocalStratum) -> dict[int, Words]:
         """Returns the facts given to the relations of a stratum, with their weights."""

@@ -21,18 +21,28 @@ from tidelog.engine.local.kernels.row_counts import total_of
 
 # A group: relations of members and of best rows, the number of keys, the column of the value, and the word whose bits
 # make the order of the values that of words, the best first. Then arrangements: of the best rows by key, of members by
-# key, of members by key and value; -1: members are their own rows.
-MEMBERS, BEST, KEYS, VALUE, FLIP, BEST_BY_KEY, MEMBERS_BY_KEY, MEMBERS_BY_ROW = 0, 1, 2, 3, 4, 5, 6, 7
-GROUP_FIELDS = 8
+# key, of members by key and value; -1: members are their own rows. Last the address of the labels of interned values,
+# which have their order; 0: values are words.
+MEMBERS, BEST, KEYS, VALUE, FLIP, BEST_BY_KEY, MEMBERS_BY_KEY, MEMBERS_BY_ROW, LABELS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+GROUP_FIELDS = 9
 OFFER_WORD, OFFER_LINE, OFFER_WIDTH = 0, 1, 2
 SAMPLE = 1024
 WORST = 0x7FFFFFFFFFFFFFFF
+UNKNOWN = -0x8000000000000000  # the label of a value that has none yet
 
 
 @kernel
 def rank_at(row, columns):
     """Returns the rank of the row at an address."""
     return (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
+
+
+@kernel
+def order_of(group, word):
+    """Returns the word that has the order of the values, the best first, of a value's word."""
+    if group[LABELS] != 0:
+        word = load64(group[LABELS], word)
+    return word ^ group[FLIP]
 
 
 @kernel
@@ -95,7 +105,7 @@ def give_members(control, S, group, buffer, offers, waiting):
                     store64(heads + found * width, word, load64(head, word))
                 found += 1
             elif control[k.PHASE] == k.INSERT:
-                offers[waiting, OFFER_WORD] = load64(head, own - 1) ^ group[FLIP]
+                offers[waiting, OFFER_WORD] = order_of(group, load64(head, own - 1))
                 offers[waiting, OFFER_LINE] = load32(lines, done + i)
                 waiting += 1
         if found > 0 and apply_heads(control, S, best, heads, found) < 0:
@@ -114,6 +124,30 @@ def add_least(least, size, word):
         place -= 1
     if place < least.size:
         least[place] = word
+
+
+@entry_point("int64(int64[:,::1], int64[::1], int64[::1])")
+def find_unlabelled(S, group, found):
+    """Writes the values of the batch's members that have no label; returns how many. `found` has room for the batch."""
+    members = group[MEMBERS]
+    count = 0
+    for place in range(S[members, k.BATCH_COUNT]):
+        row = S[members, k.ROWS] + load32(S[members, k.BATCH], place) * S[members, k.WIDTH] * 8
+        value = load64(row, group[VALUE])
+        if load64(group[LABELS], value) == UNKNOWN:
+            found[count] = value
+            count += 1
+    return count
+
+
+@entry_point("int64(int64[:,::1], int64[::1], int64[:,::1], int64)")
+def order_offers(S, group, offers, waiting):
+    """Writes the words of the waiting offers again, after values have got other labels."""
+    members = group[MEMBERS]
+    for i in range(waiting):
+        row = S[members, k.ROWS] + offers[i, OFFER_LINE] * S[members, k.WIDTH] * 8
+        offers[i, OFFER_WORD] = order_of(group, load64(row, group[VALUE]))
+    return 0
 
 
 @entry_point("int64(int64[:,::1], int64, int64, int64[::1])")
@@ -155,7 +189,7 @@ def best_word(S, A, group, entry):
     for place in range(start, start + load32(address, k.ENTRY_LENGTH)):
         row = S[best, k.ROWS] + load32(pool, place) * S[best, k.WIDTH] * 8
         if load64(row, own + k.META) >> k.STAMP_SHIFT >= 0:
-            word = load64(row, own - 1) ^ group[FLIP]
+            word = order_of(group, load64(row, own - 1))
             if not present or word < found:
                 found = word
             present = True
@@ -291,7 +325,7 @@ def offer_remaining(S, A, group, offers, waiting):
             member = S[members, k.ROWS] + line * S[members, k.WIDTH] * 8
             stamp = load64(member, columns + k.META) >> k.STAMP_SHIFT
             if stamp >= 0 and stamp != k.PENDING:
-                own_word = load64(member, group[VALUE]) ^ group[FLIP]
+                own_word = order_of(group, load64(member, group[VALUE]))
                 if chosen < 0 or own_word < word:
                     chosen, word = line, own_word
         if chosen >= 0:
@@ -316,7 +350,7 @@ def all_best(S, A, group, lines):
         for at in range(start, start + load32(address, k.ENTRY_LENGTH)):
             line = load32(A[by_key, k.POOL], at)
             row = S[best, k.ROWS] + line * S[best, k.WIDTH] * 8
-            own_word = load64(row, own - 1) ^ group[FLIP]
+            own_word = order_of(group, load64(row, own - 1))
             if chosen < 0 or own_word < word:
                 chosen, word = line, own_word
         if chosen >= 0:
@@ -346,7 +380,7 @@ def best_changes(S, A, group, changed, inserted, deleted, counts):
             line = load32(A[by_key, k.POOL], at)
             row = S[best, k.ROWS] + line * S[best, k.WIDTH] * 8
             stamp = load64(row, own + k.META) >> k.STAMP_SHIFT
-            word = load64(row, own - 1) ^ group[FLIP]
+            word = order_of(group, load64(row, own - 1))
             if stamp != 0:
                 first = min(first, line)
             if stamp <= 0 and (old < 0 or word < old_word):

@@ -20,8 +20,9 @@ from tidelog.engine.local.kernels.index import (
     home_slot,
     remove_row,
     same_words,
+    slot_after,
 )
-from tidelog.engine.local.kernels.memory import entry_point, load32, load64, prefetch, store32, store64
+from tidelog.engine.local.kernels.memory import claim, entry_point, load32, load64, prefetch, store32, store64
 from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
 
 
@@ -148,6 +149,35 @@ def mark_all_inserted(S, relation):
             store64(row, columns + k.META, with_stamp(meta & ~k.TOUCHED_BIT, 0))
     S[relation, k.INSERTED_COUNT] = S[relation, k.LIVE]
     S[relation, k.DELETED_COUNT] = 0
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64[:,::1], int64, int64, int64, int64[::1])")
+def fill_facts(S, relation, facts, first, end, stamp, hashes):
+    """Writes different facts, from the one at `first` up to `end`, with a stamp, into the lines with these numbers of a
+    store that was empty and has room. Threads may share them. `hashes` is scratch for PIECE words.
+    """
+    columns = S[relation, k.COLUMNS]
+    slots = S[relation, k.SLOTS]
+    size = S[relation, k.SLOT_COUNT]
+    stride = S[relation, k.WIDTH] * 8
+    wide = S[relation, k.WIDE]
+    while first < end:
+        piece = min(end - first, k.PIECE)
+        for i in range(piece):
+            row = S[relation, k.ROWS] + (first + i) * stride
+            for column in range(columns):
+                store64(row, column, facts[first + i, column])
+            set_numbers(row, columns, wide, 1, 1)
+            store64(row, columns + k.META, (stamp << k.STAMP_SHIFT) | k.INPUT_BIT)
+            hashes[i] = hash_row(row, columns)
+            prefetch(slots, home_slot(hashes[i], size))
+        for i in range(piece):
+            slot = (hashes[i] << k.HASH_SHIFT) | (first + i + 1)
+            at = home_slot(hashes[i], size)
+            while load64(slots, at) != 0 or claim(slots, at, slot) != 0:
+                at = slot_after(at, size)
+        first += piece
     return 0
 
 

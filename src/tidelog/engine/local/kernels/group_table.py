@@ -6,22 +6,35 @@ A slot is a word, hash << 32 | group + 1, in the order of the hash as in `index`
              of an unused entry the next unused one
     SIZE     its members, with those of this epoch
     TOUCHED  its place among the groups that this epoch touches, from 1; 0 while none runs
-    HASH     the hash of its key
+    FIRST    the line of its first member, from 1; 0: none, or nobody asks
 
-Both relations have the key in their first columns, so the table itself has no keys.
+Groups have the key in their first columns, members in the given `columns`, so the table itself has no keys.
+
+The members of a group are a list: `links` has the lines of the next and of the previous one, from 1, for each line of
+the relation of members. The lists are those of the last commit. They are there only if some aggregate reads groups
+again.
 """
 
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.index import hash_row, home_slot, same_words, slot_after, slots_between
-from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, prefetch_read
+from tidelog.engine.local.kernels.index import hash_row, home_slot, slot_after, slots_between
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    entry_point,
+    hash_end,
+    hash_word,
+    kernel,
+    load64,
+    prefetch_read,
+)
 
-LINE, SIZE, TOUCHED, HASH, ENTRY_NUMBERS = 0, 1, 2, 3, 4
+LINE, SIZE, TOUCHED, FIRST, ENTRY_NUMBERS = 0, 1, 2, 3, 4
+NEXT, PREVIOUS, LINKS = 0, 1, 2
 # The header: entries ever used, the first unused one among them (from 1), groups, groups touched by this epoch.
 ENTRIES_USED, FREE_ENTRY, GROUPS, TOUCHED_COUNT, HEADER_WORDS = 0, 1, 2, 3, 4
 # What is noted of a touched group.
-GROUP, OLD_SIZE, OLD_LINE, NOTED = 0, 1, 2, 3
+GROUP, OLD_SIZE, OLD_LINE, KEY_HASH, NOTED = 0, 1, 2, 3, 4
 AT_ONCE = 64
 
 
@@ -34,8 +47,27 @@ def row_of_group(S, members, groups, line):
 
 
 @kernel
-def find_group(S, members, groups, keys, slots, entries, row, hashed):
-    """Returns the slot of the group with the key of a row, or the empty slot where it belongs."""
+def hash_key(row, columns):
+    """Returns the hash of the key of a member."""
+    state = HASH_START
+    for i in range(columns.size):
+        state = hash_word(state, load64(row, columns[i]))
+    return hash_end(state)
+
+
+@kernel
+def has_key(S, members, groups, columns, line, row):
+    """True if the group with this LINE has the key of a member."""
+    own = row_of_group(S, members, groups, line)
+    for i in range(columns.size):
+        if load64(own, i if line >= 0 else columns[i]) != load64(row, columns[i]):
+            return False
+    return True
+
+
+@kernel
+def find_group(S, members, groups, columns, slots, entries, row, hashed):
+    """Returns the slot of the group with the key of a member, or the empty slot where it belongs."""
     at = home_slot(hashed, slots.size)
     while True:
         slot = slots[at]
@@ -43,7 +75,7 @@ def find_group(S, members, groups, keys, slots, entries, row, hashed):
             return at
         if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
             line = entries[(slot & k.LOW_MASK) - 1, LINE]
-            if same_words(row_of_group(S, members, groups, line), row, keys):
+            if has_key(S, members, groups, columns, line, row):
                 return at
         at = slot_after(at, slots.size)
 
@@ -60,7 +92,7 @@ def add_group(header, slots, entries, at, hashed, line):
     entries[group, LINE] = line
     entries[group, SIZE] = 0
     entries[group, TOUCHED] = 0
-    entries[group, HASH] = hashed
+    entries[group, FIRST] = 0
     slots[at] = (hashed << k.HASH_SHIFT) | (group + 1)
     header[GROUPS] += 1
     return group
@@ -74,15 +106,40 @@ def is_full(header, slots, entries):
     return header[FREE_ENTRY] == 0 and header[ENTRIES_USED] == entries.shape[0]
 
 
+@kernel
+def link(entries, links, group, line):
+    """Puts a member in front of the list of its group."""
+    first = entries[group, FIRST]
+    links[line, NEXT] = first
+    links[line, PREVIOUS] = 0
+    if first > 0:
+        links[first - 1, PREVIOUS] = line + 1
+    entries[group, FIRST] = line + 1
+
+
+@kernel
+def unlink(entries, links, group, line):
+    """Takes a member out of the list of its group."""
+    after = links[line, NEXT]
+    before = links[line, PREVIOUS]
+    if before > 0:
+        links[before - 1, NEXT] = after
+    else:
+        entries[group, FIRST] = after
+    if after > 0:
+        links[after - 1, PREVIOUS] = before
+
+
 @entry_point(
-    "int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1], int32[:,::1], int32[::1], int64, int64,"
-    " int32[::1], int32[:,::1])"
+    "int64(int64[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], int32[:,::1], int32[:,::1], int32[::1],"
+    " int64, int64, int32[::1], int32[:,::1])"
 )
-def touch_groups(S, members, groups, keys, header, slots, entries, lines, first, change, codes, touched):
+def touch_groups(S, members, groups, columns, header, slots, entries, links, lines, first, change, codes, touched):
     """Changes the sizes of the groups of some members, given by their lines, from the line at place `first` on.
 
     Writes the place of each member's group among the touched groups into `codes`, and notes each group before its
-    first change in `touched`. Returns the place at which the table must grow, or the number of lines.
+    first change in `touched`. If `links` are given, puts the members into the lists of their groups. Returns the place
+    at which the table must grow, or the number of lines.
     """
     rows = S[members, k.ROWS]
     stride = S[members, k.WIDTH] * 8
@@ -91,7 +148,7 @@ def touch_groups(S, members, groups, keys, header, slots, entries, lines, first,
         for i in range(first, end):
             prefetch_read(rows + lines[i] * stride, 0)
         for i in range(first, end):
-            hashed = hash_row(rows + lines[i] * stride, keys)
+            hashed = hash_key(rows + lines[i] * stride, columns)
             codes[i] = hashed
             prefetch_read(slots.ctypes.data, home_slot(hashed, slots.size))
         for i in range(first, end):
@@ -103,10 +160,12 @@ def touch_groups(S, members, groups, keys, header, slots, entries, lines, first,
             if slot != 0:
                 line = entries[(slot & k.LOW_MASK) - 1, LINE]
                 prefetch_read(row_of_group(S, members, groups, line), 0)
+                if links.shape[0] > 0:
+                    prefetch_read(links.ctypes.data, entries[(slot & k.LOW_MASK) - 1, FIRST] - 1)
         for i in range(first, end):
             row = rows + lines[i] * stride
             hashed = codes[i] & k.LOW_MASK
-            at = find_group(S, members, groups, keys, slots, entries, row, hashed)
+            at = find_group(S, members, groups, columns, slots, entries, row, hashed)
             if slots[at] == 0:
                 if is_full(header, slots, entries):
                     return i
@@ -121,18 +180,20 @@ def touch_groups(S, members, groups, keys, header, slots, entries, lines, first,
                 touched[place, GROUP] = group
                 touched[place, OLD_SIZE] = entries[group, SIZE]
                 touched[place, OLD_LINE] = entries[group, LINE]
+                touched[place, KEY_HASH] = hashed
             entries[group, SIZE] += change
             codes[i] = place
+            if links.shape[0] > 0:
+                link(entries, links, group, lines[i])
         first = end
     return first
 
 
-@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int64[::1], int32[:,::1], int32[::1])")
-def adopt_groups(S, members, groups, keys, header, slots, entries, lines):
+@entry_point("int64(int64[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], int32[:,::1], int32[::1])")
+def adopt_groups(S, members, groups, columns, header, slots, entries, lines):
     """Fills an empty table, which has room, from rows of the relation of groups, given by their lines."""
     for i in range(lines.size):
-        row = row_of_group(S, members, groups, lines[i])
-        hashed = hash_row(row, keys)
+        hashed = hash_row(row_of_group(S, members, groups, lines[i]), columns.size)
         at = home_slot(hashed, slots.size)
         while slots[at] != 0:
             at = slot_after(at, slots.size)
@@ -140,20 +201,54 @@ def adopt_groups(S, members, groups, keys, header, slots, entries, lines):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64, int64, int64, int64[::1], int32[:,::1], int32[::1])")
-def count_members(S, members, groups, keys, slots, entries, lines):
-    """Adds members, given by their lines, to the sizes of their groups; returns how many have none."""
+@entry_point("int64(int64[:,::1], int64, int64, int64[::1], int64[::1], int32[:,::1], int32[:,::1], int32[::1], int64)")
+def adopt_members(S, members, groups, columns, slots, entries, links, lines, change):
+    """Adds `change` to the sizes of the groups of members, given by their lines, and puts them into the lists of their
+    groups, if `links` are given; returns how many have no group."""
     rows = S[members, k.ROWS]
     stride = S[members, k.WIDTH] * 8
     missing = 0
     for i in range(lines.size):
         row = rows + lines[i] * stride
-        slot = slots[find_group(S, members, groups, keys, slots, entries, row, hash_row(row, keys))]
+        slot = slots[find_group(S, members, groups, columns, slots, entries, row, hash_key(row, columns))]
         if slot == 0:
             missing += 1
-        else:
-            entries[(slot & k.LOW_MASK) - 1, SIZE] += 1
+            continue
+        group = (slot & k.LOW_MASK) - 1
+        entries[group, SIZE] += change
+        if links.shape[0] > 0:
+            link(entries, links, group, lines[i])
     return missing
+
+
+@entry_point("int64(int32[:,::1], int32[:,::1], int32[:,::1], int32[::1], int32[::1], int64)")
+def change_links(entries, links, touched, lines, codes, inserted):
+    """Takes deleted members out of the lists of their groups, and puts inserted ones, the first so many, into them."""
+    for i in range(inserted, lines.size):
+        unlink(entries, links, touched[codes[i], GROUP], lines[i])
+    for i in range(inserted):
+        link(entries, links, touched[codes[i], GROUP], lines[i])
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int32[:,::1], int32[:,::1], int32[::1], int32[::1], int32[::1])")
+def read_members(S, members, entries, links, groups, lines, codes):
+    """Writes the lines of all members in the lists of some groups that are not deleted, and each one's place among the
+    groups, as far as there is room; returns how many there are."""
+    columns = S[members, k.COLUMNS]
+    rows = S[members, k.ROWS]
+    stride = S[members, k.WIDTH] * 8
+    count = 0
+    for i in range(groups.size):
+        line = entries[groups[i], FIRST] - 1
+        while line >= 0:
+            if load64(rows + line * stride, columns + k.META) >> k.STAMP_SHIFT >= 0:
+                if count < lines.size:
+                    lines[count] = line
+                    codes[count] = i
+                count += 1
+            line = links[line, NEXT] - 1
+    return count
 
 
 @entry_point("int64(int64[::1], int64[::1])")
@@ -169,13 +264,13 @@ def move_groups(old, slots):
     return 0
 
 
-@entry_point("int64(int64[::1], int64[::1], int32[:,::1], int32[::1])")
+@entry_point("int64(int64[::1], int64[::1], int32[:,::1], int32[:,::1])")
 def drop_groups(header, slots, entries, dropped):
-    """Removes groups from the table; their entries are used again."""
+    """Removes groups, as they were noted, from the table; their entries are used again."""
     size = slots.size
-    for i in range(dropped.size):
-        group = dropped[i]
-        at = home_slot(entries[group, HASH] & k.LOW_MASK, size)
+    for i in range(dropped.shape[0]):
+        group = dropped[i, GROUP]
+        at = home_slot(dropped[i, KEY_HASH] & k.LOW_MASK, size)
         while (slots[at] & k.LOW_MASK) - 1 != group:
             at = slot_after(at, size)
         hole = at
@@ -195,16 +290,16 @@ def drop_groups(header, slots, entries, dropped):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64, int64, int64, int32[:,::1], int64[:,::1])")
-def read_groups(S, members, groups, keys, touched, rows):
+@entry_point("int64(int64[:,::1], int64, int64, int64[::1], int32[:,::1], int64[:,::1])")
+def read_groups(S, members, groups, columns, touched, rows):
     """Writes the row that each touched group had before the epoch; of a new group, its key and zeros behind it."""
     for i in range(touched.shape[0]):
         if i + AT_ONCE < touched.shape[0]:
             prefetch_read(row_of_group(S, members, groups, touched[i + AT_ONCE, OLD_LINE]), 0)
         line = touched[i, OLD_LINE]
         row = row_of_group(S, members, groups, line)
-        for column in range(keys):
-            rows[i, column] = load64(row, column)
-        for column in range(keys, rows.shape[1]):
+        for place in range(columns.size):
+            rows[i, place] = load64(row, place if line >= 0 else columns[place])
+        for column in range(columns.size, rows.shape[1]):
             rows[i, column] = load64(row, column) if line >= 0 else 0
     return 0

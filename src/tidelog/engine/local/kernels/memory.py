@@ -7,6 +7,7 @@ capacities in the tables of `layout` are checked before a kernel writes.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -36,7 +37,7 @@ class EntryPoint:
     """A kernel that Python calls: compiled once for its only signature, cached on disk, loaded by its first call.
 
     Numba stamps a cached kernel with the file of the entry point alone; this class stamps it with the sources of all
-    kernels, so that it is compiled again whenever one of them changes.
+    kernels that it may call, so that it is compiled again whenever one of them changes.
     """
 
     __slots__ = ("_compiled", "_function", "_signature")
@@ -52,7 +53,7 @@ class EntryPoint:
         if self._compiled is None:
             began = perf_counter()
             dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self._function)
-            dispatcher._cache._cache_file._source_stamp = sources_digest()
+            dispatcher._cache._cache_file._source_stamp = sources_digest(self._function.__module__)
             if not self._read(dispatcher):
                 dispatcher.compile(self._signature)
             dispatcher.disable_compile()
@@ -105,16 +106,31 @@ def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
 
 
 @cache
-def sources_digest() -> str:
-    """Returns a digest of the sources of all kernels."""
+def sources_digest(module: str) -> str:
+    """Returns a digest of the sources of a module and of all modules of the local engine that it imports, so that a
+    change of one kernel compiles only the entry points that may call it."""
     digest = hashlib.sha256()
-    local = Path(__file__).parents[1]
-    traced = (f"strategies/trace/{name}.py" for name in ("evaluate", "surgery", "sensitivity"))
-    rooms = ("kernels/*.py", "leapfrog/*.py", "strategies/*/kernel.py", *traced)
-    for path in sorted(path for room in rooms for path in local.glob(room)):
+    for path in sorted(_sources(module)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
+
+def _sources(module: str) -> set[Path]:
+    """Returns the files of a module and of what it imports from the local engine, directly or not."""
+    found: set[Path] = set()
+    left = [module]
+    while left:
+        path = _PACKAGE.joinpath(*left.pop().split(".")[1:]).with_suffix(".py")
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        for base, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+            left += [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
+    return found
+
+
+_PACKAGE = Path(__file__).parents[3]
+_IMPORT = re.compile(r"^from (tidelog\.engine\.local[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)

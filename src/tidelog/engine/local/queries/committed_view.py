@@ -17,6 +17,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Table
 from tidelog.plan.statistics import Order
+from tidelog.rules.analysis.copies import Copies, Copy
 from tidelog.rules.ir import RuleProgram
 
 _FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
@@ -33,12 +34,14 @@ class CommittedView:
         numbers: Mapping[str, int],
         values: Values,
         tables: Mapping[str, Table],
+        copies: Copies,
     ) -> None:
         self.program = program
         self.values = values
         self.catalog = catalog
         self.numbers = numbers
         self._tables = tables
+        self._copies = copies.places
         self.sizes: Mapping[str, int] = {}
         self._built: list[tuple[Store, tuple[int, ...] | Order]] = []
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
@@ -73,6 +76,8 @@ class CommittedView:
 
     def size(self, relation: str) -> int:
         """Returns the number of rows of a relation."""
+        if relation in self._copies:
+            relation = self._copies[relation].of
         return self.sizes.get(relation, len(self._store(relation)))
 
     def find(
@@ -84,6 +89,9 @@ class CommittedView:
         """
         if relation in self._tables:
             yield from self._weighted(relation, columns, key)
+            return
+        if relation in self._copies:
+            yield from self._copied(self._copies[relation], columns, key)
             return
         store = self._store(relation)
         if len(columns) == store.columns:
@@ -106,6 +114,8 @@ class CommittedView:
         """Returns the weight of a row, 0 if it is absent; in a set it is 1."""
         if relation in self._tables:
             return self._tables[relation].weight(row, new=False)
+        if relation in self._copies:
+            return len(list(self.find(relation, tuple(range(len(row))), row)))
         return 1 if self._find_line(self._store(relation), row) >= 0 else 0
 
     def rank(self, relation: str, row: Row) -> int:
@@ -148,6 +158,12 @@ class CommittedView:
             return store.lines()
         self.arrange(store.relation, columns)
         return store.bucket(columns, np.array(key, dtype=np.int64))
+
+    def _copied(self, copy: Copy, columns: tuple[int, ...], key: Row) -> Iterator[tuple[Row, int]]:
+        """Yields the rows of a relation that is not stored, from the one that has them."""
+        own = sorted(zip((copy.columns[column] for column in columns), key))
+        for row, weight in self.find(copy.of, tuple(column for column, _ in own), tuple(word for _, word in own)):
+            yield tuple(row[column] for column in copy.columns), weight
 
     def _weighted(self, relation: str, columns: tuple[int, ...], key: Row) -> list[tuple[Row, int]]:
         index = self._indexes.get((relation, columns))

@@ -18,7 +18,6 @@ from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.queries.min_proof_height import MinProofHeights
 from tidelog.engine.local.queries.shortest_proof import Key, Node, height_of, search
 from tidelog.engine.local.storage.weighted_table import Row
-from tidelog.engine.local.strata.group_by import GroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import TransformStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
@@ -106,7 +105,7 @@ class Explainer:
             return
         relation, row = key
         stratum = self._stratum[relation]
-        if isinstance(stratum, GroupStratum) or any(rule.group for rule in self.rules_of(relation)):
+        if any(rule.group for rule in self.rules_of(relation)):
             if within is None or within > 0:
                 yield self._group(key)
         elif isinstance(stratum, WeightedStratum):

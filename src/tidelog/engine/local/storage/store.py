@@ -58,6 +58,7 @@ from tidelog.engine.local.kernels.layout import (
 )
 from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.storage.arrangement import Arrangement
+from tidelog.engine.local.storage.fill_index import fill
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 from tidelog.engine.local.storage.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.storage.resize_index import enlarge
@@ -161,8 +162,46 @@ class Store:
         if not self.is_indexed:
             self.is_indexed = True
             self._slots = Growing(np.int64)
-            self._grow_index(_slots_for(len(self)))
-            entry_points.reindex(self.catalog.S, self.relation)
+            self._slots.resize(_slots_for(len(self)))
+            self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, len(self._slots)
+            fill(self.catalog, self.relation)
+
+    def clear_index(self) -> None:
+        """Empties the index."""
+        self._slots.array.fill(0)
+
+    # Rows that are known to be new
+
+    def begin_filling(self) -> None:
+        """Lets the index and the arrangements go, while rows are appended that are known to be new."""
+        self.arrangements.clear()
+        self.catalog.resized.add(self.relation)
+        line = self.line
+        line[FIRST_ARRANGEMENT] = -1
+        self._slots = Growing(np.int64, 2 * SMALLEST)
+        line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
+        self.is_indexed = False
+
+    def make_line_room(self, rows: int, largest: int) -> None:
+        """Makes room for `rows` more lines, while `begin_filling` lasts; `largest` is the largest total so far."""
+        line = self.line
+        if not line[WIDE]:
+            line[COUNT_ROOM] = row_counts.LARGEST_NARROW - largest
+            if line[COUNT_ROOM] < 0:
+                self.widen()
+        wanted = int(line[USED]) + rows
+        if wanted > line[CAPACITY]:
+            self._rows.make_room(wanted)
+            line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
+
+    def end_filling(self, batch: Lines) -> None:
+        """Indexes all rows again; `batch` are the lines of those that enter with the present wave."""
+        self.index()
+        self.make_queue_room(len(batch))
+        if len(batch):
+            (queue,) = (each for each in self._queues if each.address == self.line[BATCH])
+            queue.array[: len(batch)] = batch
+        self.line[BATCH_COUNT] = len(batch)
 
     # Room
 
@@ -337,6 +376,32 @@ class Store:
                 full := int(finish_epoch.add_deleted(self.catalog.S, self.catalog.A, before, self.relation, kept))
             ) >= 0:
                 self.grow_arrangement(full)
+
+    def fill(self, rows: Words, *, is_read: bool) -> None:
+        """Inserts different rows as the facts of this fresh store, which replaces one without rows; see `compare_with`.
+        All threads share many rows.
+        """
+        self.make_row_room(len(rows))
+        pool = self.catalog.thread_pool
+        threads = 1 if pool is None or len(rows) < _AT_ONCE else pool.threads
+        starts = [len(rows) * part // threads for part in range(threads + 1)]
+
+        def fill(me: int) -> int:
+            scratch = np.empty(PIECE, dtype=np.int64)
+            where = self.catalog.S, self.relation
+            done: int = finish_epoch.fill_facts(*where, rows, starts[me], starts[me + 1], int(is_read), scratch)
+            return done
+
+        finish_epoch.fill_facts.load()  # several threads must not load it at once
+        if pool is None or threads == 1:
+            fill(0)
+        else:
+            pool.run(fill)
+        self.line[USED] = self.line[LIVE] = self.line[INSERTED_COUNT] = len(rows)
+        self._is_stamped = is_read
+        if is_read:
+            self._make_change_room(len(rows), 0)
+            self._inserted[:] = np.arange(len(rows))
 
     def finish_alone(self) -> None:
         """Ends a Bootstrap into this fresh store without looking for changes: nobody asks for them."""

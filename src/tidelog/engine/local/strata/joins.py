@@ -18,9 +18,11 @@ import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
+from tidelog.engine.local.execution.row_wise_rules import plan_row_wise
 from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
@@ -213,6 +215,9 @@ class LocalStratum:
         """Yields words that the stratum stores between epochs and that may be in no row, by their types."""
         return iter(())
 
+    def values_swept(self) -> None:
+        """Takes note that ids of interned values were freed, between epochs."""
+
     @property
     def internal_stores(self) -> Mapping[int, str]:
         """The stores that belong to the stratum beside those of its relations, with names for reports."""
@@ -304,6 +309,8 @@ class LocalStratum:
 
     def bootstrap(self) -> None:
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
+        if self._fill_with_facts():
+            return
         facts = 0
         for relation in self._inside.tolist():
             old = self.catalog.replace(relation)
@@ -325,6 +332,27 @@ class LocalStratum:
             fresh = self.catalog.stores[relation]
             fresh.compare_with(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
+
+    def _fill_with_facts(self) -> bool:
+        """Fills an empty relation without rules with many facts; returns False if it is not one."""
+        if not self._has_only_facts() or self.row_count or len(self._inside) != 1:
+            return False
+        (relation,) = self._inside.tolist()
+        rows = self.facts[relation][0] if relation in self.facts else NO_INPUTS
+        if len(rows) < MANY_FACTS or len(self.inherited.get(relation, ())):
+            return False
+        self.replaced[relation] = self.catalog.replace(relation)
+        fresh = self.catalog.stores[relation]
+        fresh.fill(np.ascontiguousarray(rows), is_read=relation in self.read_above)
+        self._look_at_rows(None)
+        self.waves = self.work = 0
+        self.instances = len(rows)
+        self._mark_changed(fresh)
+        return True
+
+    def _has_only_facts(self) -> bool:
+        """True if its rows are its facts, all of them different."""
+        return not self.stratum.rules
 
     def _insert_facts(self, relation: int, rows: Words) -> None:
         """Inserts the input facts of a Bootstrap."""
@@ -441,6 +469,9 @@ class LocalStratum:
                     meter.end(int(control[k.INSTANCES]))
                     return None
             elif status == k.ROUNDS:
+                if not logging and self._go_row_wise(control, last_round):
+                    self.waves = int(control[k.WAVE]) - 1
+                    return int(control[k.INSTANCES])
                 wave = int(control[k.WAVE])
                 if wave > last_round:
                     if meter is not None:
@@ -455,6 +486,32 @@ class LocalStratum:
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
+
+    def _go_row_wise(self, control: Words, last_round: int) -> bool:
+        """Runs waves of a Bootstrap head by head, as long as that pays; returns True if no wave is left."""
+        if type(self) is not LocalStratum or self.catalog.S[self._inside, k.BATCH_COUNT].sum() < row_wise.FIRST_ROWS:
+            return False
+        columns = {name: self.catalog.stores[number].columns for name, number in self.numbers.items()}
+        plan = plan_row_wise(self.stratum.rules, self.relations, columns, self.numbers, self.values.word)
+        if plan is None:
+            return False
+        self.plans.reserved.release()
+        run = row_wise.RowWise(plan, self.catalog, self._thread_pool, self.relation_numbers)
+        if not run.begin():
+            return False
+        rows = 1
+        while rows:
+            instances, rows = run.run_wave(int(control[k.WAVE]), lambda: self._look(None))
+            control[k.WAVE] += 1
+            control[k.INSTANCES] += instances
+            self.watch.at(int(control[k.WAVE]))
+            if control[k.WAVE] > last_round or not run.pays(instances, rows):
+                break
+        run.end()
+        for head, tally in zip(plan.heads, run.tallies):
+            for nest, count in zip(head.nests, tally.tolist()):
+                self.costs.add(nest.rule, count)
+        return not rows
 
     def _last_round(self) -> int:
         """Returns how many waves a phase may take."""

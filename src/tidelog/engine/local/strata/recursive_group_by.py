@@ -2,7 +2,7 @@
 
 All relations of the stratum take each step together; hidden relations (members, groups) are made within a round. A
 touched stratum is derived from scratch. Rounds that return to an earlier state before a fixed point would never end:
-that is an error.
+that is an error. A rule with `#[max_rounds = n]` ends them after n rounds, at a fixed point or not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tidelog.engine.local.strata.group_by import Grouping
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import Facts, MaterializedStratum
 from tidelog.engine.local.strata.row_interpreter import Interpreter, Run
+from tidelog.maintain.limits import NO_LIMIT
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
 from tidelog.rules.ir import Role, Rule
@@ -81,12 +82,13 @@ class RoundsStratum(MaterializedStratum):
 
     def derive(self) -> Facts:
         self._next_given = {name: self._facts_of(name) for name in self.relations}
+        last = min((rule.max_rounds for rule in self.stratum.rules if rule.max_rounds), default=NO_LIMIT)
         seen: set[int] = set()
         suspected: dict[str, Bag] | None = None
         rounds = 0
         for table in self._own.values():
             table.replace({})
-        while True:
+        while rounds < last:
             for name in self._hidden:
                 self._own[name].replace(self._derived(name))
             states = {
@@ -100,7 +102,7 @@ class RoundsStratum(MaterializedStratum):
             for name, rows in states.items():
                 self.watch.rows(name, len(rows), partial(self._renewing, name))
             mark = hash(tuple(frozenset(states[name]) for name in self._visible))
-            if suspected == states:
+            if suspected == states and last == NO_LIMIT:
                 raise self._restless(rounds)
             if mark in seen and suspected is None:
                 # Probably seen before; certain if this state recurs.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.engine.local.strata.acyclic.stratum import AcyclicStratum
+from tidelog.engine.local.strata.acyclic.stratum import AcyclicStratum, AlwaysUpdatedAcyclicStratum
+from tidelog.engine.local.strata.aggregates.copied import CopiedStratum
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
 from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -18,6 +19,7 @@ from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
 from tidelog.engine.local.strategies.counting.stratum import CountingStratum
 from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
 from tidelog.engine.local.strategies.trace.stratum import RequestedTraceStratum, TraceStratum, is_traceable
+from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import is_monotone
 from tidelog.rules.ir import Kind, RuleProgram, Stratum
@@ -30,15 +32,22 @@ STATEFUL: Mapping[str, type[LocalStratum]] = {
 }
 
 
-def kind_of(stratum: Stratum, program: RuleProgram, strategy: str) -> type[LocalStratum]:
-    """Returns the class that maintains a stratum."""
+def kind_of(stratum: Stratum, program: RuleProgram, strategy: str, copies: Copies) -> type[LocalStratum]:
+    """Returns the class that maintains a stratum; `copies` are not stored."""
     relation = program.relations[stratum.relations[0]]
+    if relation.name in copies.places:
+        return CopiedStratum
+    if relation.name in copies.grouping:
+        return AggregateStratum
     if any(rule.group for rule in stratum.rules):
         if stratum.recursive:
+            if any(rule.max_rounds for rule in stratum.rules):
+                return RoundsStratum
             if not is_monotone(stratum, program.relations):
-                is_acyclic = strategy != "recompute" and has_fixed_keys(stratum, program.relations)
-                return AcyclicStratum if is_acyclic else RoundsStratum
-            if kernel_plan(stratum, program) is not None:
+                if strategy == "recompute" or not has_fixed_keys(stratum, program.relations):
+                    return RoundsStratum
+                return AlwaysUpdatedAcyclicStratum if strategy == "update" else AcyclicStratum
+            if not isinstance(kernel_plan(stratum, program), str):
                 return MonotoneInKernelsRecompute if strategy == "recompute" else MonotoneInKernels
             return MonotoneRecomputeStratum if strategy == "recompute" else MonotoneStratum
         (rule,) = stratum.rules

@@ -181,7 +181,7 @@ class SparkQueries:
         program = replace(
             self._program, relations={name: positional(each) for name, each in self._program.relations.items()}
         )
-        engine = LocalEngine(program, threads=1)
+        engine = LocalEngine(program, threads=1, stores_copies=True)
         engine.load(states)
         engine.queries().plan_for({name: self._source.count(name) for name in names})
         return engine

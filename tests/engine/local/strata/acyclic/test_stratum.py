@@ -8,20 +8,14 @@ from typing import Any
 
 import pytest
 from tests.engine.local.run import Rows, Running
+from tests.engine.local.strata.acyclic.programs import BILL, PROGRAMS, random_row
 
 import tidelog
 from tidelog.diagnostics.errors import EvaluationError, ProgramError
 from tidelog.engine.local.strata.acyclic import stratum
 from tidelog.maintain.limits import Limits
+from tidelog.maintain.switch import Decision
 
-BILL = """
-    import group
-    input relation Bought(p: u32, c: u64)
-    input relation Uses(p: u32, q: u32, n: u64)
-    output relation Cost(p: u32, c: u64)
-    Cost(p, c) :- Bought(p, c).
-    {0}Cost(p, s) :- Uses(p, q, n), Cost(q, c), var s = (q, n * c).group_by(p).sum_of(|t| t.1).
-"""
 CAR: dict[str, Rows] = {"Bought": [(1, 5), (2, 7)], "Uses": [(3, 1, 4), (3, 2, 1), (4, 3, 2), (4, 1, 1)]}
 
 
@@ -154,47 +148,36 @@ def test_counts_are_updated_like_sums() -> None:
     assert how(run) == [("acyclic", stratum.UPDATED)]
 
 
-PROGRAMS = {
-    "bill": BILL.format(""),
-    "facts beside rules": """
-        import group
-        input relation Bought(p: u32, c: u64)
-        input relation Uses(p: u32, q: u32, n: u64)
-        input relation Cost(p: u32, c: u64)
-        output relation Deep(p: u32, n: usize)
-        Cost(p, c) :- Bought(p, c).
-        Cost(p, s) :- Uses(p, q, n), Cost(q, c), var s = (n * c).group_by(p).sum_of(|x| x).
-        Deep(p, n) :- Cost(p, _), not Bought(p, 3), Uses(p, q, _), Deep(q, m),
-                      var n = (q, m).group_by(p).count_distinct().
-        Deep(p, 0) :- Bought(p, _).
-    """,
-    "two sums at once": """
-        import group
-        input relation Bought(p: u32, c: u64)
-        input relation Uses(p: u32, q: u32, n: u64)
-        output relation Cost(p: u32, c: u64)
-        output relation Weight(p: u32, w: bigint)
-        relation Both(p: u32, c: u64, w: bigint)
-        Cost(p, c) :- Bought(p, c).
-        Weight(p, 1) :- Bought(p, _).
-        Both(p, c, w) :- Cost(p, c), Weight(p, w).
-        Cost(p, s) :- Uses(p, q, n), Both(q, c, w), var s = (q, n * c + (w as s64 as u64)).group_by(p).sum_of(|t| t.1).
-        Weight(p, s) :- Uses(p, q, n), Both(q, c, w), Both(q, _, v),
-                        var s = (q, v + (c as bigint)).group_by(p).sum_of(|t| t.1).
-    """,
-}
+@pytest.fixture(params=["row by row", "level by level"])
+def bootstrap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How everything is derived from scratch."""
+    if request.param == "level by level":
+        monkeypatch.setattr(stratum, "FEW_ROWS", 0)
+        monkeypatch.setattr(stratum, "LEVEL_COST", 0)
+    return str(request.param)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("seed", range(6))
-def test_random_histories_end_where_the_rounds_end(name: str, seed: int) -> None:
+def test_random_histories_end_where_the_rounds_end(
+    name: str, seed: int, bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(f"{name} {seed}")
-    failing = "input relation Stop(z: u64)\noutput relation Stopped(z: u64)\nStopped(1 / z) :- Cost(_, _), Stop(z).\n"
+    cost = "Cost(_, _, _)" if "Cost(kind" in PROGRAMS[name] else "Cost(_, _)"
+    failing = f"input relation Stop(z: u64)\noutput relation Stopped(z: u64)\nStopped(1 / z) :- {cost}, Stop(z).\n"
     run = Running(PROGRAMS[name] + failing)
     rounds = Running(PROGRAMS[name], strategy="recompute")
     facts: dict[str, set[tuple[int, ...]]] = {"Bought": set(), "Uses": set()}
     ways = set()
     for epoch in range(25):
+        if bootstrap == "level by level" and chance.random() < 0.3:
+            # As if the change were large.
+            monkeypatch.setattr(stratum.AcyclicStratum, "_decide", lambda *_: Decision("bootstrap", "asked for"))
+        else:
+            monkeypatch.undo()
+            if bootstrap == "level by level":
+                monkeypatch.setattr(stratum, "FEW_ROWS", 0)
+                monkeypatch.setattr(stratum, "LEVEL_COST", 0)
         changes: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         for relation, rows in facts.items():
             deleted = chance.sample(sorted(rows), min(len(rows), chance.randrange(3)))
@@ -216,13 +199,3 @@ def test_random_histories_end_where_the_rounds_end(name: str, seed: int) -> None
         }
         ways |= {strategy for strategy, _ in how(run)}
     assert "acyclic" in ways
-
-
-def random_row(chance: random.Random, relation: str, *, cycles: bool) -> tuple[int, ...]:
-    p = chance.randrange(12)
-    if relation == "Bought":
-        return (p, chance.randrange(5))
-    if cycles and chance.random() < 0.1:
-        # A sum that goes around is a multiple of a power of two that grows, until it wraps to 0.
-        return (p, chance.randrange(12), 1 << 20)
-    return (p, chance.randrange(p) if p else 12, chance.randrange(1, 3))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
@@ -12,9 +14,11 @@ from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.monotone.in_kernels import MonotoneInKernels
 from tidelog.engine.local.strata.monotone.ranked_rows import WAS
 from tidelog.engine.local.strata.monotone.stratum import MonotoneStratum
+from tidelog.engine.local.strata.monotone.value_order import key_of
 from tidelog.engine.local.strata.row_interpreter import Interpreter
 from tidelog.plan.statistics import FromSizes
 from tidelog.plan.variant import DeltaKind, deltas, plan_variant
+from tidelog.rules.analysis.monotone import Best
 
 
 def mistakes_in_improving(engine: LocalEngine) -> list[str]:
@@ -68,20 +72,19 @@ def _mistakes_in_kernels(stratum: MonotoneInKernels) -> list[str]:
             levels[name, row].append(-1)
     found = []
     for best in plan.bests:
-        sign = 1 if best.smallest else -1
-        decode = stratum.values.decoder(best.type)
-        group, known = rows[best.relation].ranks, dict[Row, int]()
+        value = _value_of(best, stratum.values)
+        choose = min if best.smallest else max
+        group, known = rows[best.relation].ranks, dict[Row, Any]()
         for row in group:
-            value = sign * decode(row[-1])
-            known[row[:-1]] = min(value, known.get(row[:-1], value))
+            known[row[:-1]] = choose(value(row[-1]), known.get(row[:-1], value(row[-1])))
         for member, rank in rows[best.members].ranks.items():
             key, word = member[: best.keys], member[best.value]
             if (*key, word) in group:
                 levels[best.relation, (*key, word)].append(rank)
-            if key not in known or sign * decode(word) < known[key]:
+            if key not in known or choose(value(word), known[key]) != known[key]:
                 found.append(f"{best.relation}: {member} is better than {known.get(key)}")
         shown = stratum._best[plan.bests.index(best)].number
-        best_rows = {row for row in group if sign * decode(row[-1]) == known[row[:-1]]}
+        best_rows = {row for row in group if value(row[-1]) == known[row[:-1]]}
         if best_rows != {*_Rows(stores[shown], inside=False).ranks}:
             found.append(f"{best.relation}: the visible rows are not the best")
     for name in plan.all_rows:
@@ -90,6 +93,12 @@ def _mistakes_in_kernels(stratum: MonotoneInKernels) -> list[str]:
             if count < 1 or count != sum(level < rank for level in own) or total != len(own):
                 found.append(f"{name}{row}: rank {rank}, count {count}, total {total}; instances of levels {own}")
     return found + [f"{name}{row} is missing" for name, row in levels]
+
+
+def _value_of(best: Best, values: Values) -> Callable[[int], Any]:
+    """What a word of a group is compared by."""
+    decode, key = values.decoder(best.type), key_of(best.order)
+    return decode if key is None else lambda word: key(decode(word))
 
 
 def _mistakes(stratum: MonotoneStratum) -> list[str]:

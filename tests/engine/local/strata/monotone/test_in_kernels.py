@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.local.run import Running
@@ -14,9 +15,9 @@ from tests.engine.local.strata.monotone.recount import mistakes_in_improving
 import tidelog
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import Operation
+from tidelog.engine.local.encoding import pool
 from tidelog.engine.local.strata.monotone import all_rows
 from tidelog.engine.local.strata.monotone.in_kernels import MonotoneInKernels
-from tidelog.engine.local.strata.monotone.stratum import MonotoneStratum
 from tidelog.maintain.limits import Limits
 
 LABELS = """
@@ -137,10 +138,105 @@ def test_signed_values_below_zero() -> None:
     assert run.rows("Best")[("d", 5)] == 1
 
 
-def test_floats_and_texts_run_in_python() -> None:
-    for type_ in ("double", "bigint"):
-        run = Running(LONGEST.format(type_).replace("Way(n, 0)", "Way(n, 0.0)" if type_ == "double" else "Way(n, 0)"))
-        assert any(isinstance(each, MonotoneStratum) for each in run.engine._runtime.strata)
+@pytest.mark.parametrize("type_", ["double", "float", "bigint", "u128"])
+def test_costs_that_are_interned(type_: str) -> None:
+    zero = "0.0" if type_ in ("double", "float") else "0"
+    run = Running(LONGEST.format(type_).replace("Way(n, 0)", f"Way(n, {zero})").replace("max", "min"))
+    number = float if zero == "0.0" else int
+    edges = [("a", "b", number(2)), ("b", "a", number(0)), ("b", "c", number(9)), ("a", "c", number(12))]
+    run.commit({"Source": [("a",)], "Edge": edges})
+    assert run.rows("Best") == {("a", 0): 1, ("b", 2): 1, ("c", 11): 1}
+    assert run.commit(delete={"Edge": [("a", "b", number(2))]}) == {"Best": {("b", 2): -1, ("c", 11): -1, ("c", 12): 1}}
+    assert is_in_kernels(run)
+    assert mistakes_in_improving(run.engine) == []
+    if type_ == "u128":
+        run.commit({"Edge": [("c", "d", (1 << 128) - 5)]})
+        assert run.report.strata[-1].strategy == "rounds"
+    elif zero == "0.0":
+        run.commit({"Edge": [("c", "d", float("inf"))]})
+        assert run.report.strata[-1].strategy == "rounds"
+
+
+PATHS = """
+    import group
+    typedef Path = Nil | Cons{head: u32, tail: Ref<Path>}
+    input relation Edge(from: u32, to: u32, length: u64)
+    input relation Source(n: u32)
+    relation Way(n: u32, d: u64, path: Ref<Path>)
+    output relation Best(n: u32, d: u64, path: Ref<Path>)
+    Way(n, 0, ref_new(Nil)) :- Source(n).
+    Way(m, d + l, ref_new(Cons{n, p})) :- Best(n, d, p), Edge(n, m, l).
+    Best(n, t.0, t.1) :- Way(n, d, p), var t = (d, p).group_by(n).arg_min(|t| t.0).
+"""
+
+
+def path_of(value: Any) -> tuple[int, ...]:
+    return () if len(value) < 3 else (value[1], *path_of(value[2]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_paths_follow_random_changes_and_reclaimed_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "SMALLEST_SWEEP", 8)
+    monkeypatch.setattr(all_rows, "FEW_OFFERS", 2)
+    rng = random.Random(seed)
+    run = Running(PATHS)
+    run.commit({"Source": [(0,)]})
+    edges = set[tuple[int, int, int]]()
+    for _ in range(30):
+        more = {(rng.randrange(8), rng.randrange(8), rng.randrange(1, 4)) for _ in range(rng.choice((1, 3, 9)))} - edges
+        out = {edge for edge in edges if rng.random() < 0.25}
+        run.commit({"Edge": [*more]}, {"Edge": [*out]})
+        edges = (edges - out) | more
+        expected: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
+        while True:
+            ways: dict[int, list[tuple[int, tuple[int, ...]]]] = {0: [(0, ())]}
+            for n, m, length in edges:
+                if n in expected:
+                    ways.setdefault(m, []).append((expected[n][0] + length, (n, *expected[n][1])))
+            if expected == (expected := {node: min(own) for node, own in ways.items()}):
+                break
+        assert {n: (d, path_of(p)) for n, d, p in run.rows("Best")} == expected
+        assert mistakes_in_improving(run.engine) == []
+    assert is_in_kernels(run)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fails"),
+    [
+        ("Way(m, d + 2 * l) :- Best(n, d), Edge(n, m, l).", 32000),
+        ("Way(m, d + l + w) :- Best(n, d), Edge(n, m, l), Fee(m, w), w + d < 9.", 65000),
+        ("Way(m, e) :- Best(n, d), Edge(n, m, l), var e = d + (if (l > 9) l else 1).", 65000),
+        ("Way(m, d + f) :- Best(n, d), Edge(n, m, l), Fee(m, g), var f = g + l.", 65000),
+    ],
+)
+def test_computed_addends_are_checked(rule: str, fails: int) -> None:
+    text = f"""
+        input relation Edge(from: u32, to: u32, length: u16)
+        input relation Fee(n: u32, fee: u16)
+        input relation Source(n: u32)
+        relation Way(n: u32, d: u16)
+        output relation Best(n: u32, d: u16)
+        Way(n, 0) :- Source(n).
+        {rule}
+        Best(n, m) :- Way(n, d), var m = d.group_by(n).min().
+    """
+    run, rounds = Running(text), Running(text.replace("group_by(n).min()", "group_by(n).to_vec().nth(0).unwrap_or(0)"))
+    for each in (run, rounds):
+        each.commit({"Source": [(1,)], "Fee": [(n, n) for n in range(6)], "Edge": [(1, 2, 3), (2, 3, 1), (3, 1, 1)]})
+        each.commit({"Edge": [(1, 3, 2), (3, 4, 0)]}, {"Edge": [(2, 3, 1)]})
+    assert is_in_kernels(run)
+    assert not is_in_kernels(rounds)
+    assert run.report.strata[-1].reason == "its values are monotone: incremental update; in kernels"
+    assert run.rows("Best") == rounds.rows("Best")
+    assert mistakes_in_improving(run.engine) == []
+    for each in (run, rounds):
+        each.commit({"Edge": [(3, 5, fails)]})
+    assert run.report.strata[-1].strategy == "rounds"
+    assert run.rows("Best") == rounds.rows("Best")
+    for each in (run, rounds):
+        each.commit(delete={"Edge": [(3, 5, fails), (1, 2, 3)]})
+    assert run.rows("Best") == rounds.rows("Best")
+    assert mistakes_in_improving(run.engine) == []
 
 
 def test_members_that_differ_only_outside_the_group() -> None:
@@ -157,6 +253,66 @@ def test_members_that_differ_only_outside_the_group() -> None:
     assert run.commit(delete={"Hop": [(1, "a", 2, 4)]}) == {}
     assert run.commit(delete={"Hop": [(1, "b", 2, 4)]}) == {"Best": {(2, 4): -1, (2, 9): 1, (3, 5): -1, (3, 10): 1}}
     assert mistakes_in_improving(run.engine) == []
+
+
+# The second head is in no recursion, and reads the same group.
+OUTSIDE = """
+    input relation Hop(n: u32, m: u32, l: u32)
+    input relation Source(n: u32)
+    relation Way(n: u32, d: u32)
+    relation Best(n: u32, d: u32)
+    output relation All(n: u32, least: u32, most: u32, ways: usize)
+    Way(n, 0) :- Source(n).
+    Way(m, d + l) :- Best(n, d), Hop(n, m, l).
+    Best(n, g.min()), All(n, g.min(), g.max(), g.count_distinct()) :- Way(n, d), var g = d.group_by(n).
+"""
+
+
+def ways_to_all(sources: Iterable[int], hops: Iterable[tuple[int, int, int]]) -> dict[tuple[int, ...], int]:
+    """The rows of `All`, by plain rounds."""
+    ways: dict[int, set[int]] = {}
+    while True:
+        before = {node: min(lengths) for node, lengths in ways.items()}
+        ways = {node: {0} for node in sources}
+        for n, m, length in hops:
+            if n in before:
+                ways.setdefault(m, set()).add(before[n] + length)
+        if before == {node: min(lengths) for node, lengths in ways.items()}:
+            return {(n, min(own), max(own), len(own)): 1 for n, own in ways.items()}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_read_outside_follow_random_changes(seed: int) -> None:
+    rng = random.Random(seed)
+    run = Running(OUTSIDE)
+    hops, sources = set[tuple[int, int, int]](), {0}
+    run.commit({"Source": [(0,)]})
+    for _ in range(15):
+        more = {(rng.randrange(6), rng.randrange(6), rng.randrange(1, 5)) for _ in range(rng.choice((1, 4)))} - hops
+        out = {hop for hop in hops if rng.random() < 0.2}
+        source = rng.randrange(6)
+        run.commit({"Hop": [*more]}, {"Hop": [*out]})
+        run.commit({"Source": [(source,)]} if source not in sources else {}, {"Source": [(s,) for s in sources]})
+        hops, sources = (hops - out) | more, {source} - sources
+        assert run.rows("All") == ways_to_all(sources, hops)
+        assert mistakes_in_improving(run.engine) == []
+    assert is_in_kernels(run)
+
+
+def test_groups_that_rules_outside_the_recursion_read() -> None:
+    run = Running(OUTSIDE)
+    run.commit({"Source": [(1,)], "Hop": [(1, 2, 4), (1, 2, 9), (2, 3, 1), (3, 2, 1), (1, 3, 20)]})
+    assert run.rows("All") == {(1, 0, 0, 1): 1, (2, 4, 9, 3): 1, (3, 5, 20, 2): 1}
+    assert run.commit(delete={"Hop": [(1, 2, 4)]}) == {
+        "All": {(2, 4, 9, 3): -1, (2, 9, 11, 2): 1, (3, 5, 20, 2): -1, (3, 10, 20, 2): 1}
+    }
+    assert is_in_kernels(run)
+    assert mistakes_in_improving(run.engine) == []
+    assert run.commit({"Hop": [(3, 3, 1 << 31)]}) is not None
+    assert run.report.strata[0].strategy == "rounds"
+    assert (3, 10, 10 + (1 << 31), 3) in run.rows("All")
+    run.commit(delete={"Hop": [(3, 3, 1 << 31)], "Source": [(1,)]})
+    assert run.rows("All") == {}
 
 
 def test_one_group_without_keys() -> None:

@@ -18,14 +18,16 @@ from contextlib import AbstractContextManager
 from heapq import heappop, heappush
 
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.storage.weighted_table import Row, Table
-from tidelog.engine.local.strata.acyclic.rows_by_depth import AfterEpoch, RowsByDepth
+from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.acyclic.rows_below import RowsBelow
+from tidelog.engine.local.strata.acyclic.rows_by_depth import RowsByDepth, StoredRows
 from tidelog.engine.local.strata.group_by import Grouping
-from tidelog.engine.local.strata.row_interpreter import Emit, Interpreter, Run, delta_rows
+from tidelog.engine.local.strata.row_interpreter import Emit, Interpreter, Run
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.maintain.limits import Watch
+from tidelog.maintain.switch import Meter, Progress
 from tidelog.plan.statistics import FromSizes
-from tidelog.plan.variant import Variant, deltas, plan_variant
+from tidelog.plan.variant import DeltaKind, Variant, deltas, plan_variant
 from tidelog.rules.ir import Relation, Rule
 
 Measure = Callable[[Rule], AbstractContextManager[None]]
@@ -50,22 +52,34 @@ class CycleError(Exception):
         self.path = path
 
 
+class GivenUpError(Exception):
+    """The meter gave an update up."""
+
+
 class Propagation:
-    """The rows of one stratum, and the changes that are still to be made."""
+    """The rows of one stratum, and the changes that are still to be made.
+
+    `below` has the relations of lower strata, as they were and as they are, and `after` the same as they are. `stored`
+    has the rows of a Bootstrap, if there was one.
+    """
 
     def __init__(
         self,
         rules: Sequence[Rule],
         names: Sequence[str],
         relations: Mapping[str, Relation],
-        below: Mapping[str, Table],
+        below: Mapping[str, RowsBelow],
+        after: Mapping[str, RowsBelow],
+        stored: Mapping[str, StoredRows],
         values: Values,
         functions: CompiledFunctions,
         watch: Watch,
         measure: Measure,
     ) -> None:
-        self.rows = {name: RowsByDepth() for name in names}
+        self.rows = {name: RowsByDepth(stored.get(name)) for name in names}
         self.instances = 0
+        self.size = 0  # the instances of the last time that everything was derived
+        self._meter: Meter | None = None
         self._below = below
         self._watch = watch
         self._measure = measure
@@ -81,21 +95,15 @@ class Propagation:
         self._from_below: list[tuple[Variant, Run]] = []
         self._from_inside: dict[str, list[tuple[Rule, Run]]] = {name: [] for name in names}
         during = Interpreter({**below, **self.rows}, values, functions, max, watch.pace)
-        after = Interpreter(
-            {**{name: AfterEpoch(table) for name, table in below.items()}, **self.rows},
-            values,
-            functions,
-            max,
-            watch.pace,
-        )
+        at_end = Interpreter({**after, **self.rows}, values, functions, max, watch.pace)
         for rule in rules:
             for delta in deltas(rule) if rule.group is None else ():
                 variant = plan_variant(rule, delta, FromSizes(lambda _: 1))
                 emit = self._emit_to(rule.head.relation)
                 if delta.atom is None:
-                    self._started.append((rule, after.run(variant, emit)))
+                    self._started.append((rule, at_end.run(variant, emit)))
                 elif delta.atom.relation in self.rows:
-                    self._from_inside[delta.atom.relation].append((rule, after.run(variant, emit)))
+                    self._from_inside[delta.atom.relation].append((rule, at_end.run(variant, emit)))
                 else:
                     self._from_below.append((variant, during.run(variant, emit)))
         self._clear()
@@ -109,26 +117,39 @@ class Propagation:
         for rule, run in self._started:
             self._run(rule, run, [((), 1)], self._insert)
         self._propagate()
+        self.size = self.instances
 
-    def update(self, facts: Facts) -> None:
-        """Brings the rows to the new epoch. After CycleError `roll_back` must follow."""
+    def update(self, facts: Facts, meter: Meter) -> None:
+        """Brings the rows to the new epoch, while the meter lets it go on. After CycleError or GivenUpError `roll_back`
+        must follow."""
         self._clear()
+        self._meter, self._look_at = meter, meter.stride
+        meter.begin()
+        try:
+            self._update(facts)
+        finally:
+            meter.end(self.instances)
+            self._meter = None
+
+    def _update(self, facts: Facts) -> None:
         for name, (inserted, deleted) in facts.items():
             for row in inserted:
                 self._wait(name, row, 1, 1)
             for row in deleted:
                 self._wait(name, row, -1, 1)
         for variant, run in self._from_below:
-            changed = delta_rows(variant, self._below)
-            for emit, sign in ((self._delete, -1), (self._insert, 1)):
-                rows = [(row, 1) for row, weight in changed if weight * sign > 0]
+            assert variant.delta.atom is not None
+            born, dying = self._below[variant.delta.atom.relation].changes()
+            if variant.delta.kind is DeltaKind.NEGATIVE:
+                born, dying = dying, born
+            for emit, rows in ((self._delete, dying), (self._insert, born)):
                 if rows:
-                    self._run(variant.rule, run, rows, emit)
+                    self._run(variant.rule, run, [(row, 1) for row in rows], emit)
         self._propagate()
 
     @property
     def has_rows(self) -> bool:
-        return any(rows.depths for rows in self.rows.values())
+        return any(map(len, self.rows.values()))
 
     def commit(self) -> None:
         """Commits the changes of the epoch."""
@@ -144,18 +165,19 @@ class Propagation:
 
     def _clear(self) -> None:
         self.instances = 0
-        self._search_at = FEW_INSTANCES + MANY_TIMES * sum(len(rows.totals) for rows in self.rows.values())
+        self._search_at = FEW_INSTANCES + MANY_TIMES * sum(map(len, self.rows.values()))
         self._changes: dict[str, dict[Row, int]] = {name: {} for name in self.rows}
         self._due: dict[Node, int] = {}
         self._turns: dict[int, dict[str, list[Row]]] = {}
         self._depths: list[int] = []
         self._deeper: list[Node] = []
+        self._look_at = 0
 
     def _wait(self, name: str, row: Row, change: int, depth: int) -> None:
         """Adds to the instances of a row, once everything less deep is final."""
         changes = self._changes[name]
         changes[row] = changes.get(row, 0) + change
-        self._schedule(name, row, max(depth, self.rows[name].depths.get(row, 0)))
+        self._schedule(name, row, max(depth, self.rows[name].depth(row)))
 
     def _schedule(self, name: str, row: Row, depth: int) -> None:
         """Gives a row, or the key of a group, its turn at this depth; one with a later turn keeps it."""
@@ -192,9 +214,9 @@ class Propagation:
         for row in rows:
             change = changes.pop(row, 0)
             if change:
-                total = table.totals.get(row, 0) + change
+                total = table.total(row) + change
                 table.set_total(row, total)
-                if total and row not in table.depths:
+                if total and not table.depth(row):
                     inserted.append(row)
                 elif not total:
                     deleted.append(row)
@@ -214,7 +236,7 @@ class Propagation:
                 old = next(iter(group.rows.rows_with(group.keys, key)), None)
                 new = group.grouping.row([(member, 1) for member in members]) if members else None
                 if old == new:
-                    if new is not None and group.rows.depths[new] < depth:
+                    if new is not None and group.rows.depth(new) < depth:
                         self._deepen(group.head, new, depth)
                     continue
                 if old is not None:
@@ -230,7 +252,7 @@ class Propagation:
         table, group = self.rows[name], self._groups.get(name)
         if deleted:
             table.begin_batch(deleted, inserting=False)
-            self._run_rules(name, [(row, table.depths[row]) for row in deleted], self._delete)
+            self._run_rules(name, [(row, table.depth(row)) for row in deleted], self._delete)
             table.end_batch()
             for row in deleted:
                 table.remove(row)
@@ -255,8 +277,8 @@ class Propagation:
     def _follow(self) -> None:
         while self._deeper:
             name, row = self._deeper.pop()
-            depth = self.rows[name].depths.get(row)
-            if depth is None:
+            depth = self.rows[name].depth(row)
+            if not depth:
                 continue
             if (name, row) in self._due:
                 self._schedule(name, row, depth)
@@ -276,7 +298,7 @@ class Propagation:
         """Raises CycleError if a row depends on itself, over all rows."""
         done: set[Node] = set()
         for name, rows in self.rows.items():
-            for row in list(rows.depths):
+            for row in rows.all_rows():
                 self._search(self._node(name, row), done)
 
     def _search(self, start: Node, done: set[Node]) -> None:
@@ -331,9 +353,18 @@ class Propagation:
         self._watch.look(rule)
         with self._measure(rule):
             run(rows)
+        self._look()
+
+    def _look(self) -> None:
+        """Searches for a cycle, or gives the update up, where it has met many instances."""
         if self.instances > self._search_at:
             self._require_no_cycle()
             self._search_at = MANY_TIMES * self.instances
+        if self._meter is not None and self.instances > self._look_at:
+            self._look_at = self.instances + self._meter.stride
+            rows = sum(map(len, self.rows.values()))
+            if not self._meter.goes_on(Progress(self.instances, 0, 0, len(self._due), rows)):
+                raise GivenUpError
 
     def _emit_to(self, name: str) -> Emit:
         def emit(row: Row, depth: int) -> None:
@@ -351,8 +382,8 @@ class Propagation:
 
     def _deepen_head(self, name: str, row: Row, depth: int) -> None:
         """Makes the head of an instance deeper than its body, present or about to be."""
-        known = self.rows[name].depths.get(row)
-        if known is not None and known <= depth:
+        known = self.rows[name].depth(row)
+        if 0 < known <= depth:
             self._deepen(name, row, depth + 1)
         elif (name, row) in self._due:
             self._schedule(name, row, depth + 1)

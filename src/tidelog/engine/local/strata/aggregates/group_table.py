@@ -1,13 +1,16 @@
 """The memory of a stratum's groups, which kernels read and change (`kernels/group_table`): 16 bytes and 1.3 to 2.7
-slots of a word for each group.
+slots of a word for each group, and 8 bytes for each member if groups are read again.
 
 The table is built by a Bootstrap, or from the stored rows when a database that was opened first changes. An epoch
-changes sizes at once and notes each group that it touches, so that it can be rolled back.
+changes sizes at once and notes each group that it touches, so that it can be rolled back. The lists of members change
+when it is committed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.strata.aggregates.value_counts import ValueCounts
 
 Numbers = npt.NDArray[np.int32]
 _SMALLEST = 64
@@ -27,12 +31,22 @@ def _nothing() -> Numbers:
     return np.empty((0, kernels.NOTED), dtype=np.int32)
 
 
+def _no_lines() -> Numbers:
+    return np.empty(0, dtype=np.int32)
+
+
 @dataclass(slots=True)
 class Touched:
-    """The groups that an epoch touches, as they were before it, and the place of each changed member's group."""
+    """The groups that an epoch touches, as they were before it, and the place of each changed member's group.
+
+    `lines` are those of the changed members, inserted ones first; `is_linked`: they are in the lists of their groups.
+    """
 
     noted: Numbers = field(default_factory=_nothing)
-    codes: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    codes: Numbers = field(default_factory=_no_lines)
+    lines: Numbers = field(default_factory=_no_lines)
+    inserted: int = 0
+    is_linked: bool = False
 
     def __len__(self) -> int:
         return len(self.noted)
@@ -48,61 +62,106 @@ class Touched:
 
 
 class GroupTable:
-    """The groups of one stratum, by the first `keys` columns of both relations."""
+    """The groups of one stratum, by the first columns of their relation, which are these `columns` of the members.
 
-    def __init__(self, catalog: Catalog, members: int, groups: int, keys: int) -> None:
+    `lists`: the members of a group can be read.
+    """
+
+    def __init__(self, catalog: Catalog, members: int, groups: int, columns: Sequence[int], *, lists: bool) -> None:
         self._catalog = catalog
         self._members = members
         self._groups = groups
-        self._keys = keys
+        self._columns: Words = np.array(columns, dtype=np.int64)
+        self._lists = lists
+        self._links: Growing[np.int32] = Growing(np.int32, width=kernels.LINKS)
+        self._linked: ref[Store] | None = None  # the store whose lines the lists have
         self._header: Words = np.zeros(kernels.HEADER_WORDS, dtype=np.int64)
         self._slots: Growing[np.int64] = Growing(np.int64, 2 * _SMALLEST)
         self._entries: Growing[np.int32] = Growing(np.int32, _SMALLEST, width=kernels.ENTRY_NUMBERS)
         self.touched = Touched()
+        self.values: ValueCounts | None = None
 
     def __len__(self) -> int:
         return int(self._header[kernels.GROUPS])
 
     def bytes(self) -> int:
         """Returns the bytes of memory in use."""
-        return 8 * len(self._slots) + 4 * kernels.ENTRY_NUMBERS * int(self._header[kernels.ENTRIES_USED])
+        numbers = kernels.ENTRY_NUMBERS * int(self._header[kernels.ENTRIES_USED])
+        if self._lists:
+            numbers += kernels.LINKS * min(len(self._links), int(self._stores[0].line[k.USED]))
+        return 8 * len(self._slots) + 4 * numbers + (self.values.bytes() if self.values else 0)
 
     @property
     def _stores(self) -> tuple[Store, Store]:
         stores = self._catalog.stores
         return stores[self._members], stores[self._groups]
 
+    @property
+    def _where(self) -> tuple[Words, int, int, Words]:
+        return self._catalog.S, self._members, self._groups, self._columns
+
     def adopt(self) -> None:
         """Fills the empty table from the committed rows of both relations, while an epoch runs."""
-        members, groups = self._stores
+        _, groups = self._stores
         lines = groups.lines().astype(np.int32)
         self._make_room(len(lines))
-        where = self._catalog.S, self._members, self._groups, self._keys
-        kernels.adopt_groups(*where, self._header, self._slots.array, self._entries.array, lines)
+        kernels.adopt_groups(*self._where, self._header, self._slots.array, self._entries.array, lines)
+        self._adopt_members(1)
+
+    def members_before(self) -> Numbers:
+        """Returns the lines of all members of the last commit, while an epoch runs."""
+        members, _ = self._stores
         stamps = members.rows[: int(members.line[k.USED]), members.columns + k.META] >> k.STAMP_SHIFT
-        before = np.flatnonzero(stamps <= 0).astype(np.int32)
-        kernels.count_members(*where, self._slots.array, self._entries.array, before)
+        return np.flatnonzero(stamps <= 0).astype(np.int32)
+
+    def _adopt_members(self, change: int) -> None:
+        """Adds this to the sizes of groups for each member of the last commit, and makes lists of them."""
+        members, _ = self._stores
+        before = self.members_before()
+        links = self._links_to(members)
+        kernels.adopt_members(*self._where, self._slots.array, self._entries.array, links, before, change)
+
+    def _links_to(self, members: Store) -> Numbers:
+        """Returns room for the lists of all members, whose lines may have changed."""
+        if self._lists:
+            self._links.make_room(int(members.line[k.USED]))
+            self._linked = ref(members)
+        return self._links.array
+
+    def start(self, lines: Numbers) -> Touched:
+        """Inserts all members, given by their lines, into the empty table; returns the groups."""
+        members, _ = self._stores
+        return self._touch_all(lines, lines[:0], self._links_to(members))
 
     def touch(self, inserted: Numbers, deleted: Numbers) -> Touched:
         """Inserts and deletes members, given by their lines; returns the touched groups."""
-        codes = np.empty(len(inserted) + len(deleted), dtype=np.int32)
-        noted = np.empty((len(codes), kernels.NOTED), dtype=np.int32)
+        members, _ = self._stores
+        if self._lists and (self._linked is None or self._linked() is not members):
+            # A Bootstrap has given the members other lines.
+            self._entries.array[:, kernels.FIRST] = 0
+            self._adopt_members(0)
+        return self._touch_all(inserted, deleted, self._links.array[:0])
+
+    def _touch_all(self, inserted: Numbers, deleted: Numbers, links: Numbers) -> Touched:
+        lines = np.concatenate([inserted, deleted])
+        codes = np.empty(len(lines), dtype=np.int32)
+        noted = np.empty((len(lines), kernels.NOTED), dtype=np.int32)
+        count = len(inserted)
         self._header[kernels.TOUCHED_COUNT] = 0
         try:
-            self._touch(inserted, 1, codes[: len(inserted)], noted)
-            self._touch(deleted, -1, codes[len(inserted) :], noted)
+            self._touch(lines[:count], 1, codes[:count], noted, links)
+            self._touch(lines[count:], -1, codes[count:], noted, links)
         finally:
             noted = noted[: int(self._header[kernels.TOUCHED_COUNT])]
-            self.touched = Touched(noted, codes)
+            self.touched = Touched(noted, codes, lines, count, is_linked=len(links) > 0)
             self._entries.array[noted[:, kernels.GROUP], kernels.TOUCHED] = 0
         return self.touched
 
-    def _touch(self, lines: Numbers, change: int, codes: Numbers, noted: Numbers) -> None:
+    def _touch(self, lines: Numbers, change: int, codes: Numbers, noted: Numbers, links: Numbers) -> None:
         done = 0
         while done < len(lines):
-            slots, entries = self._slots.array, self._entries.array
-            where = self._catalog.S, self._members, self._groups, self._keys
-            done = kernels.touch_groups(*where, self._header, slots, entries, lines, done, change, codes, noted)
+            memory = self._header, self._slots.array, self._entries.array, links
+            done = kernels.touch_groups(*self._where, *memory, lines, done, change, codes, noted)
             if done < len(lines):
                 # As many as there will be if it goes on like this, but not too many at a time.
                 expected = len(self) * len(lines) // max(done, 1)
@@ -116,31 +175,64 @@ class GroupTable:
     def read(self, columns: int) -> Words:
         """Returns the row of each touched group before the epoch; of a new one, its key and zeros."""
         rows = np.empty((len(self.touched), columns), dtype=np.int64)
-        kernels.read_groups(self._catalog.S, self._members, self._groups, self._keys, self.touched.noted, rows)
+        kernels.read_groups(*self._where, self.touched.noted, rows)
         return rows
+
+    def members_of(self, places: npt.NDArray[np.intp], count: int) -> tuple[Numbers, Numbers]:
+        """Returns the lines of the members of the touched groups at some places, so many with those of this epoch, and
+        the number of each one's place."""
+        touched = self.touched
+        lines, codes = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+        groups = touched.groups[places]
+        found = kernels.read_members(
+            self._catalog.S, self._members, self._entries.array, self._links.array, groups, lines, codes
+        )
+        if not touched.is_linked and touched.inserted:
+            number = np.full(len(touched), -1, dtype=np.int32)
+            number[places] = np.arange(len(places))
+            own = number[touched.codes[: touched.inserted]]
+            new = np.flatnonzero(own >= 0)
+            lines[found : found + len(new)] = touched.lines[new]
+            codes[found : found + len(new)] = own[new]
+            found += len(new)
+        assert found == count, "sizes of groups and lists of members differ"
+        return lines, codes
 
     def link(self, places: npt.NDArray[np.intp], lines: Words) -> None:
         """Sets the new rows of the touched groups at some places."""
         self._entries.array[self.touched.groups[places], kernels.LINE] = lines
 
     def commit(self) -> None:
-        """Drops the groups that have no members any more."""
-        if len(self.touched):
-            self._drop(self.touched.groups[self.sizes() == 0])
-            self.touched = Touched()
+        """Brings the lists of members up to date, and drops the groups that have none any more."""
+        if self.values is not None:
+            self.values.commit()
+        touched = self.touched
+        if not len(touched):
+            return
+        if self._lists and not touched.is_linked:
+            members, _ = self._stores
+            links = self._links_to(members)
+            kernels.change_links(
+                self._entries.array, links, touched.noted, touched.lines, touched.codes, touched.inserted
+            )
+        self._drop(touched.noted[self.sizes() == 0])
+        self.touched = Touched()
 
     def roll_back(self) -> None:
         """Undoes the changes of the epoch."""
+        if self.values is not None:
+            self.values.roll_back()
         noted = self.touched.noted
         entries = self._entries.array
         entries[noted[:, kernels.GROUP], kernels.SIZE] = noted[:, kernels.OLD_SIZE]
         entries[noted[:, kernels.GROUP], kernels.LINE] = noted[:, kernels.OLD_LINE]
-        self._drop(noted[~self.touched.is_old, kernels.GROUP])
+        self._drop(noted[~self.touched.is_old])
         self.touched = Touched()
 
-    def _drop(self, groups: Numbers) -> None:
-        dropped = np.ascontiguousarray(groups)
-        kernels.drop_groups(self._header, self._slots.array, self._entries.array, dropped)
+    def _drop(self, noted: Numbers) -> None:
+        if len(noted):
+            dropped = np.ascontiguousarray(noted)
+            kernels.drop_groups(self._header, self._slots.array, self._entries.array, dropped)
 
     def _make_room(self, groups: int) -> None:
         """Makes room for so many groups."""

@@ -92,40 +92,53 @@ class Instructions:
         before: Numbers | None,
         pool: ThreadPool,
         look: Callable[[], None],
+        order: Sequence[int] | None = None,
     ) -> Pass:
         """Inserts the first `inserted` of the members that have a code, and deletes the others.
 
-        `before` has the lines of the bests before that, a line per group; None where there are none.
+        `before` has the lines of the bests before that, a line per group; None where there are none. `order` says which
+        columns of the wave are those of the members, if they are not the first ones.
         """
+        program = self._program
+        if order is not None:
+            program = program.copy()
+            program[:, kernels.OPERANDS :: 2] = np.array(order, dtype=np.int64)[program[:, kernels.OPERANDS :: 2]]
         totals = np.zeros((groups, self._totals), dtype=np.int64)
         if before is None:
             before = np.full((groups, self.bests), -1, dtype=np.int32)
         found = Pass(totals, before.copy(), np.zeros(groups, dtype=np.uint8))
-        if len(self._program):
+        if len(program):
             for weight, start, end in ((1, 0, inserted), (-1, inserted, len(codes))):
                 for first in range(start, end, AT_ONCE):
                     look()
                     span = first, min(first + AT_ONCE, end), weight
-                    self._run_some(wave, codes, span, before, found, pool)
+                    _run_some(program, wave, codes, span, before, found, pool)
         return found
 
-    def _run_some(
-        self, wave: Words, codes: Numbers, span: tuple[int, int, int], before: Numbers, found: Pass, pool: ThreadPool
-    ) -> None:
-        """Runs a part of a pass: from a line to another, with a weight. Threads share the groups."""
-        groups, threads = len(found.lost), pool.threads if span[1] - span[0] >= SHARED_FROM else 1
-        state = self._program, found.totals, before, found.best, found.lost
 
-        def part(me: int) -> int:
-            mine = me * groups // threads, (me + 1) * groups // threads
-            status: int = kernels.accumulate(wave, codes, *span, *mine, *state)
-            return status
+def _run_some(
+    program: Words,
+    wave: Words,
+    codes: Numbers,
+    span: tuple[int, int, int],
+    before: Numbers,
+    found: Pass,
+    pool: ThreadPool,
+) -> None:
+    """Runs a part of a pass: from a line to another, with a weight. Threads share the groups."""
+    groups, threads = len(found.lost), pool.threads if span[1] - span[0] >= SHARED_FROM else 1
+    state = program, found.totals, before, found.best, found.lost
 
-        if threads == 1:
-            part(0)
-        else:
-            kernels.accumulate.load()  # several threads must not load it at once
-            pool.run(part)
+    def part(me: int) -> int:
+        mine = me * groups // threads, (me + 1) * groups // threads
+        status: int = kernels.accumulate(wave, codes, *span, *mine, *state)
+        return status
+
+    if threads == 1:
+        part(0)
+    else:
+        kernels.accumulate.load()  # several threads must not load it at once
+        pool.run(part)
 
 
 def _order(aggregate: Aggregate, place: int, columns: Columns) -> list[int]:

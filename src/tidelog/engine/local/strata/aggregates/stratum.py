@@ -2,10 +2,13 @@
 
 A group is a row of its relation and an entry in a table (`group_table`); there is no object for it. An epoch numbers
 the groups of its inserted and deleted members, and changes counts and totals by what these add; a minimum or maximum is
-compared with the inserted members. Only a group that loses its best member is read again, as are groups whose totals
-do not follow from the change: exact sums, and values that several members have. A large group that would be read again
-gets a state instead (`group_state`), in which a change costs O(log n). Functions that need all values of a group in
-Python run once for each touched group.
+compared with the inserted members. Values that several members have are counted (`value_counts`). Only a group that
+loses its best member is read again, as are groups whose totals do not follow from the change: exact sums. A large group
+that would be read again gets a state instead (`group_state`), in which a change costs O(log n). Functions that need all
+values of a group in Python run once for each touched group.
+
+Members that are all columns of a relation are read there, and groups that are the rows of a relation are written there
+(`rules/analysis/copies`): then neither has a relation of its own.
 
 States and table hold nothing that is stored: they are built when a group is first changed, from its members, so a
 database that was opened, or loaded in a task, pays only for the groups that change.
@@ -13,7 +16,7 @@ database that was opened, or loaded in a task, pays only for the groups that cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -29,11 +32,13 @@ from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.aggregates.columns import Columns, Partial
 from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
 from tidelog.engine.local.strata.aggregates.group_table import GroupTable, Numbers
-from tidelog.engine.local.strata.aggregates.instructions import Instructions, Kept, wrapped
-from tidelog.engine.local.strata.group_by import GroupStratum
+from tidelog.engine.local.strata.aggregates.instructions import Flags, Instructions, Kept, wrapped
+from tidelog.engine.local.strata.aggregates.value_counts import ValueCounts
+from tidelog.engine.local.strata.group_by import Grouping, GroupStratum
 from tidelog.engine.local.strata.materialized import Facts
 from tidelog.maintain.switch import Meter
 from tidelog.plan.aggregate_ways import Way
+from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.ir import Group, Rule
 from tidelog.types import FloatType
 from tidelog.values.exact_sum import ExactSum
@@ -54,6 +59,7 @@ class AggregateStratum(GroupStratum):
     """The aggregates of the groups of a set."""
 
     _table: GroupTable | None = None
+    _copies = Copies()
     _places: Places = np.empty(0, dtype=np.intp)  # of the groups with a new row, among the touched ones
 
     @cached_property
@@ -65,11 +71,37 @@ class AggregateStratum(GroupStratum):
         """Returns the changes that this epoch made to states; None for a state that it built."""
         return {}
 
+    def without(self, copies: Copies) -> None:
+        """Uses the relations that have the rows of these copies; called before the first epoch."""
+        self._copies = copies
+        if copies.places:
+            members, _ = self._numbers
+            names = {number: name for name, number in self.numbers.items()}
+            self.plans.read_besides(self.stratum.rules, {members: names[members]})
+
     @cached_property
     def _rule(self) -> tuple[Rule, Group]:
-        (rule,) = self.stratum.rules
+        rule = self._copies.grouping.get(self.relations[0]) or self.stratum.rules[0]
         assert rule.group is not None
         return rule, rule.group
+
+    @cached_property
+    def _grouping(self) -> Grouping:
+        return Grouping(self._rule[1], self.program.relations, self.values)
+
+    @cached_property
+    def _numbers(self) -> tuple[int, int]:
+        """Returns the numbers of the relations that have the members and the groups."""
+        name = self._rule[1].atom.relation
+        copy = self._copies.places.get(name)
+        return self.numbers[name if copy is None else copy.of], self.relation_numbers[0]
+
+    @cached_property
+    def _order(self) -> tuple[int, ...]:
+        """Returns the columns of the relation that has the members in the order in which the rule has them."""
+        name = self._rule[1].atom.relation
+        copy = self._copies.places.get(name)
+        return tuple(range(len(self.program.relations[name].columns))) if copy is None else copy.columns
 
     @cached_property
     def _columns(self) -> Columns:
@@ -92,13 +124,32 @@ class AggregateStratum(GroupStratum):
     def _is_read_again(self) -> bool:
         """True if a touched group must always be read again: its values do not follow from those before."""
         instructions = self._instructions
-        return instructions.is_whole or instructions.is_exact or self._shape.is_distinct
+        return instructions.is_whole or instructions.is_exact
+
+    @cached_property
+    def _counts_values(self) -> bool:
+        """True if it matters how many members have a value: for counts and totals, but not for an order."""
+        ways = {kept.way for kept in self._instructions.kept}
+        return self._shape.is_distinct and not self._is_read_again and bool(ways & {Way.COUNT, Way.TOTAL})
+
+    def _has_only_facts(self) -> bool:
+        return True
+
+    @cached_property
+    def _is_in_order(self) -> bool:
+        return self._order == tuple(range(len(self._order)))
 
     @property
     def _stores(self) -> tuple[Store, Store]:
-        rule, group = self._rule
         stores = self.catalog.stores
-        return stores[self.numbers[group.atom.relation]], stores[self.numbers[rule.head.relation]]
+        members, groups = self._numbers
+        return stores[members], stores[groups]
+
+    def _rows_of(self, lines: Numbers) -> Words:
+        """Returns members, given by their lines, with their columns in the order of the rule."""
+        members, _ = self._stores
+        rows = members.columns_of(lines)
+        return rows if self._is_in_order else np.take(rows, self._order, axis=1)
 
     # One epoch
 
@@ -123,16 +174,20 @@ class AggregateStratum(GroupStratum):
             deleted = deleted[:0]
             self._states.clear()
             self._table = self._new_table()
-        elif self._table is None:
-            self._table = self._new_table()
-            self._table.adopt()
-        touched = self._table.touch(inserted, deleted)
+            touched = self._table.start(inserted)
+        else:
+            if self._table is None:
+                self._table = self._new_table()
+                self._table.adopt()
+                if self._table.values is not None:
+                    self._table.values.start(self._value_words(self._rows_of(self._table.members_before())))
+            touched = self._table.touch(inserted, deleted)
         if not len(touched):
             return {}
         self.watch.look(rule)
         old, sizes = self._table.read(groups.columns), self._table.sizes()
         if self.starts_over:
-            self._fill(old, sizes, touched.codes, inserted)
+            self.fill(old, sizes, touched.codes, inserted, self._table.values)
             self._places = np.arange(len(old))
             return {groups.relation: (old, old[:0])}
         rows = old.copy()
@@ -146,8 +201,17 @@ class AggregateStratum(GroupStratum):
         return {groups.relation: (rows[self._places], old[gone])}
 
     def _new_table(self) -> GroupTable:
-        members, groups = self._stores
-        return GroupTable(self.catalog, members.relation, groups.relation, self._columns.keys)
+        keys = self._order[: self._columns.keys]
+        is_read = bool(keys) and (self._is_read_again or self._instructions.bests > 0)
+        table = GroupTable(self.catalog, *self._numbers, keys, lists=is_read)
+        if self._counts_values:
+            table.values = ValueCounts(self._columns.keys + len(self._columns.types) - self._columns.first_part)
+        return table
+
+    def _value_words(self, rows: Words) -> Words:
+        """Returns the keys and the values of members."""
+        columns = self._columns
+        return np.concatenate([rows[:, : columns.keys], rows[:, columns.first_part : len(columns.types)]], axis=1)
 
     def _link(self) -> None:
         """Notes the new rows of the groups that this epoch has changed."""
@@ -161,6 +225,17 @@ class AggregateStratum(GroupStratum):
             entry_points.look_up_many(self.catalog.S, groups.relation, np.ascontiguousarray(rows), lines)
         self._table.link(self._places, lines)
         groups.beside = self._table
+
+    def resume(self, given: Mapping[str, dict[tuple[int, ...], int]]) -> None:
+        super().resume(given)
+        if self.relations[0] not in self._copies.grouping:
+            return
+        # An earlier version of Tidelog derived these rows by a rule of their own.
+        _, groups = self._stores
+        lines = groups.lines()
+        metas = groups.rows[lines, groups.columns + k.META]
+        derived = lines[metas & k.INPUT_BIT == 0]
+        groups.rows[derived, groups.columns + k.META] = k.INPUT_BIT
 
     def commit(self) -> None:
         super().commit()
@@ -187,32 +262,35 @@ class AggregateStratum(GroupStratum):
 
     # All groups from their members
 
-    def _fill(self, rows: Words, sizes: Numbers, codes: Numbers, lines: Numbers) -> None:
-        """Writes the aggregates of all groups into their rows: `codes` has the group of each member in `lines`."""
+    def fill(
+        self, rows: Words, sizes: Numbers, codes: Numbers, lines: Numbers, values: ValueCounts | None = None
+    ) -> None:
+        """Writes the aggregates of all groups into their rows: `codes` has the group of each member in `lines`.
+
+        If `values` are given, which are empty, they are counted.
+        """
         members, _ = self._stores
         rule, _ = self._rule
         if self._instructions.is_whole:
-            self._fill_in_python(rows, codes, members.columns_of(lines))
+            self._fill_in_python(rows, codes, self._rows_of(lines))
             return
         used = int(members.line[k.USED])
+        order = None
         if not self._columns.are_computed and not self._shape.is_distinct and len(lines) * 2 > used:
             # The rows themselves, with codes in all lines: most of them are wanted, so to copy them would cost more.
-            wave, wanted = members.rows[:used], codes
+            wave, wanted, order = members.rows[:used], codes, self._order
             codes = np.full(used, -1, dtype=np.int32)
             codes[lines] = wanted
         else:
-            wave = members.columns_of(lines)
+            wave = self._rows_of(lines)
         if self._shape.is_distinct:
-            first = np.empty(len(lines), dtype=np.uint8)
-            slots = np.zeros(2 * len(lines), dtype=np.int64)
-            values = np.ascontiguousarray(wave[:, self._columns.first_part : members.columns])
-            kernels.mark_first(values, codes, slots, first)
-            kept = np.flatnonzero(first)
-            wave, codes = wave[kept], codes[kept]
+            first = self._first_with_value(wave, codes) if values is None else values.start(self._value_words(wave))
+            places = np.flatnonzero(first)
+            wave, codes = wave[places], codes[places]
             sizes = np.bincount(codes, minlength=len(rows)).astype(np.int32)
         wave = self._columns.of(wave, self.watch.pace(rule))
         found = self._instructions.run(
-            wave, codes, len(codes), len(rows), None, self._thread_pool, lambda: self.watch.look(rule)
+            wave, codes, len(codes), len(rows), None, self._thread_pool, lambda: self.watch.look(rule), order
         )
         for column, kept_here in self._kept():
             match kept_here.way:
@@ -221,20 +299,31 @@ class AggregateStratum(GroupStratum):
                 case Way.TOTAL:
                     rows[:, column] = wrapped(found.totals[:, kept_here.place], kept_here.aggregate.variable.type)
                 case Way.BEST:
-                    rows[:, column] = self._values_at(wave, found.best[:, kept_here.place], kept_here)
+                    rows[:, column] = self._values_at(wave, found.best[:, kept_here.place], kept_here, order)
                 case _:
-                    rows[:, column] = self._exact_sums(wave[:, kept_here.column], codes, len(rows), kept_here)
+                    numbers = kept_here.column if order is None else order[kept_here.column]
+                    rows[:, column] = self._exact_sums(wave[:, numbers], codes, len(rows), kept_here)
+
+    def _first_with_value(self, wave: Words, codes: Numbers) -> Flags:
+        """Marks the first of all members with the same value, in each group."""
+        first = np.empty(len(wave), dtype=np.uint8)
+        slots = np.zeros(2 * len(wave), dtype=np.int64)
+        parts = np.ascontiguousarray(wave[:, self._columns.first_part : len(self._columns.types)])
+        kernels.mark_first(parts, codes, slots, first)
+        return first
 
     def _kept(self) -> Iterator[tuple[int, Kept]]:
         """Yields the aggregates with the columns of their results."""
         return enumerate(self._instructions.kept, self._columns.keys)
 
-    def _values_at(self, wave: Words, lines: Numbers, kept: Kept) -> Words:
-        """Returns the words of the values in some lines."""
+    def _values_at(self, wave: Words, lines: Numbers, kept: Kept, order: Sequence[int] | None = None) -> Words:
+        """Returns the words of the values in some lines, whose columns may have another order."""
         if kept.column >= 0:
-            words: Words = wave[lines, kept.column]
+            words: Words = wave[lines, kept.column if order is None else order[kept.column]]
             return words
-        parts = wave[lines, self._columns.first_part : len(self._columns.types)]
+        places = range(self._columns.first_part, len(self._columns.types))
+        columns = np.array([place if order is None else order[place] for place in places], dtype=np.int64)
+        parts = wave[np.ix_(lines, columns)]
         return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type)
 
     def _exact_sums(self, bits: Words, codes: Numbers, groups: int, kept: Kept) -> Words:
@@ -269,18 +358,22 @@ class AggregateStratum(GroupStratum):
     def _change(self, rows: Words, old: Words, sizes: Numbers, inserted: Numbers, deleted: Numbers) -> None:
         """Brings the rows of the touched groups to this epoch."""
         assert self._table is not None
-        members, _ = self._stores
         codes = self._table.touched.codes
-        changed = members.columns_of(np.concatenate([inserted, deleted]))
+        changed = self._rows_of(np.concatenate([inserted, deleted]))
         again = np.ones(len(rows), dtype=np.bool_)
-        if not self._is_read_again:
+        if self._table.values is not None:
+            words = self._value_words(changed)
+            turned = np.flatnonzero(self._table.values.change(words[: len(inserted)], words[len(inserted) :]))
+            count = int(np.searchsorted(turned, len(inserted)))
+            again = self._add(rows, old, sizes, changed[turned], codes[turned], count)
+        elif not self._is_read_again:
             again = self._add(rows, old, sizes, changed, codes, len(inserted))
         again &= sizes > 0
         if self._states:
             self._change_states(rows, sizes, changed, codes, len(inserted), again)
         large = again & (sizes >= self._kept_from)
         for place in np.flatnonzero(large).tolist():
-            self._build_state(rows, place)
+            self._build_state(rows, place, sizes)
         small = np.flatnonzero(again & ~large)
         if len(small):
             self._read_again(rows, small, sizes)
@@ -308,7 +401,10 @@ class AggregateStratum(GroupStratum):
             wave, codes, inserted, len(rows), before, self._thread_pool, lambda: self.watch.look(rule)
         )
         for column, kept in self._kept():
-            if kept.way is Way.COUNT:
+            if kept.way is Way.COUNT and self._counts_values:
+                new, gone = (np.bincount(each, minlength=len(rows)) for each in (codes[:inserted], codes[inserted:]))
+                rows[:, column] = old[:, column] + new - gone
+            elif kept.way is Way.COUNT:
                 rows[:, column] = sizes
             elif kept.way is Way.TOTAL:
                 total = old[:, column] + found.totals[:, kept.place]
@@ -337,25 +433,19 @@ class AggregateStratum(GroupStratum):
 
     def _read_again(self, rows: Words, places: Places, sizes: Numbers) -> None:
         """Computes the aggregates of some touched groups from all their members."""
-        lines, codes = self._lines_of(rows, places, int(sizes[places].sum()))
+        lines, codes = self._lines_of(places, sizes)
         some = rows[places]
-        self._fill(some, sizes[places], codes, lines)
+        self.fill(some, sizes[places], codes, lines)
         rows[places] = some
 
-    def _lines_of(self, rows: Words, places: Places, count: int) -> tuple[Numbers, Numbers]:
-        """Returns the present members of the groups at some places, so many, and the number of each one's place."""
+    def _lines_of(self, places: Places, sizes: Numbers) -> tuple[Numbers, Numbers]:
+        """Returns the present members of the groups at some places, and the number of each one's place."""
+        assert self._table is not None
+        if self._columns.keys:
+            return self._table.members_of(places, int(sizes[places].sum()))
         members, _ = self._stores
-        keys = tuple(range(self._columns.keys))
-        codes = np.zeros(count, dtype=np.int32)
-        if not keys:
-            return members.present_lines().astype(np.int32), codes
-        members.arrange(keys)
-        number = self.catalog.arrangement(members.relation, keys)
-        lines = np.empty(count, dtype=np.int32)
-        wanted = places.astype(np.int32)
-        found = kernels.read_buckets(self.catalog.S, self.catalog.A, number, rows, wanted, lines, codes)
-        assert found == count, "sizes of groups and buckets differ"
-        return lines, codes
+        lines = members.present_lines().astype(np.int32)
+        return lines, np.zeros(len(lines), dtype=np.int32)
 
     # States of large groups
 
@@ -391,10 +481,10 @@ class AggregateStratum(GroupStratum):
             if sizes[place]:
                 rows[place, keys:] = state.results()
 
-    def _build_state(self, rows: Words, place: int) -> None:
+    def _build_state(self, rows: Words, place: int, sizes: Numbers) -> None:
         keys = self._columns.keys
         key = tuple(rows[place, :keys].tolist())
-        members = self._member_words(self._rule[1], self._grouping.keys, rows[place, :keys])
+        members = self._rows_of(self._lines_of(np.array([place]), sizes)[0])
         state = GroupState(self._shape, self._grouping.key_values(key), members)
         self._states[key] = state
         self._done[key] = None

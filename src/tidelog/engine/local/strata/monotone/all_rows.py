@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError
-from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP
 from tidelog.engine.local.kernels import best_rows, entry_points
 from tidelog.engine.local.kernels import layout as k
@@ -31,9 +31,11 @@ from tidelog.engine.local.strata.monotone.ranked_update import (
     TooManyRoundsError,
     TooMuchError,
 )
+from tidelog.engine.local.strata.monotone.value_order import ValueOrder
 from tidelog.maintain.limits import NO_LIMIT, Running
 from tidelog.rules.analysis.monotone import Best
 from tidelog.rules.ir import Role, Rule, Stratum
+from tidelog.types import is_word
 
 # One of so many waiting offers is inserted at a time, the best; few offers are inserted at once.
 SHARE, FEW_OFFERS = 64, 64
@@ -46,8 +48,9 @@ class DivisionError(EvaluationError):
 class Offers:
     """The rows that one group might insert, and the kernels that insert them."""
 
-    def __init__(self, best: Best, numbers: Mapping[str, int], catalog: Catalog) -> None:
+    def __init__(self, best: Best, numbers: Mapping[str, int], catalog: Catalog, values: Values) -> None:
         self._catalog = catalog
+        self._order = None if is_word(best.type) else ValueOrder(best.type, values.pool(best.type), best.order)
         self.name = best.relation
         self.members, self.group = numbers[best.members], numbers[best.relation]
         keys = tuple(range(best.keys))
@@ -77,6 +80,30 @@ class Offers:
         """Begins an epoch."""
         self.waiting = self.killed = 0
 
+    def forget_labels(self) -> None:
+        """Forgets the labels of interned values, whose ids may belong to other values now."""
+        if self._order is not None:
+            self._order.forget()
+            self.fields[best_rows.LABELS] = self._order.labels.ctypes.data
+            members = self._catalog.stores[self.members]
+            self._label(members.columns_of(members.lines())[:, self.fields[best_rows.VALUE]])
+
+    def _label_batch(self, order: ValueOrder, count: int) -> None:
+        """Labels the values of the batch's members."""
+        order.make_room()
+        self.fields[best_rows.LABELS] = order.labels.ctypes.data
+        found: Words = np.empty(count, dtype=np.int64)
+        new = int(best_rows.find_unlabelled(self._catalog.S, self.fields, found))
+        if new:
+            self._label(found[:new])
+
+    def _label(self, ids: Words) -> None:
+        if self._order is not None and len(ids):
+            others_too = self._order.add(np.unique(ids))
+            self.fields[best_rows.LABELS] = self._order.labels.ctypes.data
+            if others_too and self.waiting:
+                best_rows.order_offers(self._catalog.S, self.fields, self._offers, self.waiting)
+
     def give_members(self, control: Words) -> bool:
         """Passes the batch's members on; returns False if the state is broken."""
         stores = self._catalog.S
@@ -89,6 +116,8 @@ class Offers:
             store.make_log_room(count)
             if control[k.PHASE] == k.INSERT:
                 self._make_room(count)
+                if self._order is not None:
+                    self._label_batch(self._order, count)
             self.waiting = int(
                 best_rows.give_members(control, stores, self.fields, self._buffer, self._offers, self.waiting)
             )
@@ -163,7 +192,7 @@ class AllRows(LocalStratum):
 
     def __init__(self, plan: KernelPlan, written: Stratum, bounds: Bounds, *rest: Any) -> None:
         super().__init__(Stratum(tuple(plan.all_rows), plan.rules, True), *rest)
-        self.offers = [Offers(best, self.numbers, self.catalog) for best in plan.bests]
+        self.offers = [Offers(best, self.numbers, self.catalog, self.values) for best in plan.bests]
         self._bounds = bounds
         shown = [name for name in written.relations if self.program.relations[name].role is not Role.HIDDEN]
         self._shown = np.array(sorted({self.numbers[plan.names[name]] for name in shown}), dtype=np.int64)
@@ -208,6 +237,11 @@ class AllRows(LocalStratum):
         """Drops all rows."""
         for relation in self._inside.tolist():
             self.catalog.stores[relation] = Store(self.catalog, relation, self.catalog.stores[relation].columns)
+        self.values_swept()
+
+    def values_swept(self) -> None:
+        for offers in self.offers:
+            offers.forget_labels()
 
     @property
     def best_rows(self) -> int:

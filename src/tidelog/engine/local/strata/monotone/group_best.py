@@ -8,6 +8,7 @@ from typing import Any
 from tidelog.engine.local.encoding.words import Values, is_its_word
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.monotone.ranked_rows import RankedRows
+from tidelog.engine.local.strata.monotone.value_order import key_of
 from tidelog.rules.analysis.monotone import Best
 
 
@@ -25,6 +26,7 @@ class BestRows:
         # Without duplicates, a member has nothing but what makes the row.
         self._is_member = best.value == best.keys
         self.smallest = best.smallest
+        self._key = key_of(best.order)
         self._decode = None if is_its_word(best.type) else values.decoder(best.type)
 
     def of(self, member: Row) -> Row:
@@ -37,6 +39,8 @@ class BestRows:
 
     def is_better(self, row: Row, other: Row) -> bool:
         one, two = self.value(row), self.value(other)
+        if self._key is not None:
+            one, two = self._key(one), self._key(two)
         return bool(one < two if self.smallest else two < one)
 
     def best_of(self, key: Row) -> Row | None:

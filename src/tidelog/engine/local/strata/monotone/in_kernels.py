@@ -21,7 +21,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Table, Tables
-from tidelog.engine.local.strata.group_by import Grouping
+from tidelog.engine.local.strata.group_by import Grouping, GroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.monotone import stratum as in_python
 from tidelog.engine.local.strata.monotone.all_rows import AllRows, DivisionError, numbers_of
@@ -75,6 +75,20 @@ class VisibleRows(LocalStratum):
         return super()._deriving(name, running) or next(iter(self._written), None)
 
 
+class VisibleGroups(GroupStratum):
+    """The groups of one relation as values, of visible members, for rules outside the recursion."""
+
+    def renew(self, *, is_full: bool) -> None:
+        """Brings the groups of the touched keys to the new epoch, or all."""
+        self.is_new = is_full
+        self.facts = self.derive()
+        if is_full:
+            self.bootstrap()
+        elif self.facts:
+            self._run_update(None)
+        self.is_new = False
+
+
 class MonotoneInKernels(RoundsStratum):
     """A recursive stratum whose rules read only the `min` or `max` of its groups, with values that are words."""
 
@@ -85,7 +99,7 @@ class MonotoneInKernels(RoundsStratum):
     def connect(self, tables: Tables) -> None:
         self._begin_empty()
         plan = kernel_plan(self.stratum, self.program)
-        assert plan is not None
+        assert not isinstance(plan, str)
         self._plan = plan
         widths = {name: len(types) for name, types in plan.all_rows.items()}
         all_rows = numbers_of([*plan.all_rows], self.catalog, widths)
@@ -99,7 +113,7 @@ class MonotoneInKernels(RoundsStratum):
             **{group: self.numbers[copy] for group, copy in plan.shown.items() if copy is not None},
         }
         rest = (self.catalog, self.values, self.watch, self._thread_pool)
-        self._bounds = Bounds(plan, len(self.relations), self.catalog, numbers)
+        self._bounds = Bounds(plan, len(self.relations), self.catalog, numbers, self.values)
         self._all = AllRows(plan, self.stratum, self._bounds, self.program, numbers, *rest)
 
         def make(name: str, rules: tuple[Rule, ...] = (), own: Mapping[str, int] = visible) -> VisibleRows:
@@ -109,10 +123,17 @@ class MonotoneInKernels(RoundsStratum):
         self._plain = [make(name) for name in plan.plain]
         self._counted = [make(name, rules) for name, rules in plan.counted]
         self._members = [make(name, rules) for name, rules in plan.hidden]
-        self._groups = [make(best.relation, (), self.numbers) for best in plan.bests]
+        self._groups = [
+            make(best.relation, (), self.numbers) for best in plan.bests if best.relation not in plan.grouped
+        ]
+        grouped = [rule for rule in self.stratum.rules if rule.head.relation in plan.grouped]
+        self._grouped = [
+            VisibleGroups(Stratum((rule.head.relation,), (rule,), False), self.program, self.numbers, *rest)
+            for rule in grouped
+        ]
         for each in (*self._members, *self._groups):
             each.is_limited = False
-        self._inner: list[LocalStratum] = [self._all, *self._best, *self._plain, *self._counted]
+        self._inner: list[LocalStratum] = [self._all, *self._best, *self._plain, *self._counted, *self._grouped]
         self._has_state = self._next_state = False
         self._was_new = False
         self._left_surpassed = 0
@@ -144,6 +165,7 @@ class MonotoneInKernels(RoundsStratum):
             self.fixed, self.why = "rounds", in_python.OVER
             self._run_rounds()
         else:
+            self.why += in_python.IN_KERNELS
             self.waves, self.work, self.instances = self._all.rounds, self._all.work, self._all.instances
         return True
 
@@ -183,6 +205,9 @@ class MonotoneInKernels(RoundsStratum):
             for column, type_ in enumerate(types):
                 if not is_word(type_) and len(store):
                     yield type_, store.columns_of(store.lines())[:, column]
+
+    def values_swept(self) -> None:
+        self._all.values_swept()
 
     def derive(self) -> Any:
         raise InternalError("rows in kernels are not derived as facts", code="E901")
@@ -234,9 +259,11 @@ class MonotoneInKernels(RoundsStratum):
         for counted in self._counted:
             none = np.empty((0, self.catalog.stores[counted.number].columns), dtype=np.int64)
             counted.renew(facts.get(counted.name, (none, none)), is_full=is_full)
+        for groups in self._grouped:
+            groups.renew(is_full=is_full)
         self._next_state = True
         self._drop_hidden()
-        for each in (*self._best, *self._plain, *self._counted):
+        for each in (*self._best, *self._plain, *self._counted, *self._grouped):
             self.replaced |= {number: old for number, old in each.replaced.items() if number not in self._internal}
 
     def _run_rounds(self) -> None:

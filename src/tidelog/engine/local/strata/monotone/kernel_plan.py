@@ -9,8 +9,8 @@ A relation that is a copy of another has no rows of its own among all rows. Amon
 stored as the copy of it that users see, if there is one. Hidden relations that no other rule reads, such as M, are
 derived when somebody asks for an explanation.
 
-Kernels need values whose order is that of words, and sums that can be bounded by the largest words of some columns.
-Other strata run row by row in Python (`stratum.MonotoneStratum`).
+Sums are bounded by the largest values of some columns (`checked_sums`). Strata that read weighted relations run row by
+row in Python (`stratum.MonotoneStratum`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidelog.check import typed
-from tidelog.rules.analysis.monotone import Best, Monotone, MonotoneRule, WatchedSum, find_monotone
+from tidelog.engine.local.strata.monotone.checked_sums import BoundedSum, CheckedSums, without_addends
+from tidelog.rules.analysis.monotone import Best, Monotone, find_monotone
 from tidelog.rules.ir import Assign, Atom, Kind, Literal, Negative, Positive, Role, Rule, RuleProgram, Stratum, Variable
-from tidelog.types import BitType, SignedType, Type, integer_range, is_word
-
-Place = tuple[str, int]
-"""A column of a relation."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedSum:
-    """A sum of a cost, which stands in a column of all rows, of constants, and of words in columns of lower strata."""
-
-    cost: Place
-    type: Type
-    constant: int
-    addends: tuple[tuple[Place, Type], ...]
-    falls: bool
+from tidelog.types import BitType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +31,8 @@ class KernelPlan:
     which are groups. `shown` has, for each group, the copy of it that users see, or None.
 
     `plain` are relations without costs; `counted` are visible relations with costs, in order, with their rules;
-    `hidden` the same for those that wait until they are asked for.
+    `hidden` the same for those that wait until they are asked for. `grouped` are the groups that rules outside the
+    recursion read.
     """
 
     monotone: Monotone
@@ -57,11 +45,19 @@ class KernelPlan:
     counted: tuple[tuple[str, tuple[Rule, ...]], ...]
     hidden: tuple[tuple[str, tuple[Rule, ...]], ...]
     sums: tuple[BoundedSum, ...]
+    grouped: tuple[str, ...]
 
 
-def kernel_plan(stratum: Stratum, program: RuleProgram) -> KernelPlan | None:
-    """Returns the plan of a monotone stratum; None if Python has to run it."""
-    return _Planner(stratum, program).plan()
+class NeedsPythonError(Exception):
+    """Kernels cannot run a stratum; the text says why."""
+
+
+def kernel_plan(stratum: Stratum, program: RuleProgram) -> KernelPlan | str:
+    """Returns the plan of a monotone stratum, or the reason why Python has to run it."""
+    try:
+        return _Planner(stratum, program).plan()
+    except NeedsPythonError as error:
+        return str(error)
 
 
 def flip_of(type_: Type, *, smallest: bool) -> int:
@@ -82,26 +78,26 @@ class _Planner:
         self._read_outside |= {feed.source for feed in program.feeds}
         self._read_outside |= {each.relation for each in program.inspections}
 
-    def plan(self) -> KernelPlan | None:
+    def plan(self) -> KernelPlan:
         read = {atom.relation for rule in self._stratum.rules for atom in rule.atoms} | self._inside
-        if any(self._relations[name].weighted or self._relations[name].kind is not Kind.SET for name in read):
-            return None
-        if self._read_outside & self._groups:
-            return None
-        if not all(is_word(best.type) for best in self._monotone.bests):
-            return None
+        for name in sorted(read):
+            if self._relations[name].weighted or self._relations[name].kind is not Kind.SET:
+                raise NeedsPythonError(f"`{name}` is not a set")
         names = self._aliases()
-        sums = [self._bounded(rule, each, names) for rule in self._monotone.rules for each in rule.sums]
-        rules = [_without_addends(rule) for rule in self._monotone.rules]
+        rules = [without_addends(rule) for rule in self._monotone.rules]
+        checked = CheckedSums(self._monotone, self._inside)
         shown = {best.relation: self._copy_of(best.relation, rules) for best in self._monotone.bests}
         counted, hidden = self._counted(rules, {*shown.values()})
-        if any(each is None for each in sums):
-            return None
         return KernelPlan(
             monotone=self._monotone,
-            all_rows={name: self._types(name) for name in self._stratum.relations if names[name] == name},
-            names=names,
-            rules=tuple(_renamed(rule, names) for rule in rules if names[rule.head.relation] == rule.head.relation),
+            all_rows={name: self._types(name) for name in self._stratum.relations if names[name] == name}
+            | checked.relations,
+            names=names | {name: name for name in checked.relations},
+            rules=tuple(
+                _renamed(rule, names)
+                for rule in checked.rules
+                if names.get(rule.head.relation, rule.head.relation) == rule.head.relation
+            ),
             bests=tuple(replace(best, members=names[best.members]) for best in self._monotone.bests),
             shown=shown,
             plain=tuple(
@@ -111,7 +107,8 @@ class _Planner:
             ),
             counted=tuple(counted),
             hidden=tuple(hidden),
-            sums=tuple(each for each in sums if each is not None),
+            sums=tuple(checked.sums),
+            grouped=tuple(sorted(self._read_outside & self._groups)),
         )
 
     def _types(self, name: str) -> tuple[Type, ...]:
@@ -158,7 +155,7 @@ class _Planner:
         """Returns the visible relations with costs and their rules: those that every epoch derives, and the hidden
         ones that it does not."""
         order = [name for name in self._monotone.costs if name not in copies]
-        needed: set[str] = set()
+        needed = {best.members for best in self._monotone.bests if best.relation in self._read_outside}
         for name in reversed(order):
             if self._relations[name].role is not Role.HIDDEN or name in self._read_outside or name in needed:
                 needed.add(name)
@@ -166,60 +163,6 @@ class _Planner:
                 needed |= {atom.relation for rule in own for atom in rule.atoms}
         made = [(name, tuple(rule for rule in rules if rule.head.relation == name)) for name in order]
         return [each for each in made if each[0] in needed], [each for each in made if each[0] not in needed]
-
-    # Sums
-
-    def _bounded(self, rule: MonotoneRule, each: WatchedSum, names: Mapping[str, str]) -> BoundedSum | None:
-        """Returns a sum as kernels bound it; None if an addend is not a constant or a column of a lower stratum."""
-        if not isinstance(each.type, BitType | SignedType):
-            return None
-        assigned = {
-            literal.variable.name: literal.expression for literal in rule.rule.body if isinstance(literal, Assign)
-        }
-        cost = self._place(rule.rule, each.cost.name, assigned)
-        if cost is None or cost[0] not in self._inside:
-            return None
-        constant = 0
-        addends = []
-        for variable in each.addends:
-            expression = _bare(assigned[variable.name])
-            if isinstance(expression, typed.Lit) and isinstance(expression.value, int):
-                constant += expression.value
-                continue
-            place = self._place(rule.rule, expression.name, assigned) if isinstance(expression, typed.Var) else None
-            if place is None or place[0] in self._inside:
-                return None
-            type_ = self._relations[place[0]].columns[place[1]].type
-            if not isinstance(type_, BitType | SignedType) or not is_word(type_):
-                return None
-            addends.append((place, type_))
-        return BoundedSum((names[cost[0]], cost[1]), each.type, constant, tuple(addends), each.falls)
-
-    def _place(self, rule: Rule, name: str, assigned: Mapping[str, typed.Expression]) -> Place | None:
-        """Returns the column of a positive literal in which a variable stands, or the one that it is assigned."""
-        while name in assigned:
-            expression = _bare(assigned[name])
-            if not isinstance(expression, typed.Var):
-                return None
-            name = expression.name
-        for atom in rule.positives:
-            for column, term in enumerate(atom.terms):
-                if isinstance(term, Variable) and term.name == name:
-                    return atom.relation, column
-        return None
-
-
-def _bare(expression: typed.Expression) -> typed.Expression:
-    """Returns the expression inside casts that change no value."""
-    while isinstance(expression, typed.Cast):
-        given, wanted = expression.operand.type, expression.type
-        if not isinstance(given, BitType | SignedType) or not isinstance(wanted, BitType | SignedType):
-            break
-        (low, high), (lowest, highest) = integer_range(given), integer_range(wanted)
-        if low < lowest or high > highest:
-            break
-        expression = expression.operand
-    return expression
 
 
 def _copied(rule: Rule) -> str | None:
@@ -246,17 +189,6 @@ def _moved(name: str, moved: Mapping[str, str]) -> str:
     while name in moved:
         name = moved[name]
     return name
-
-
-def _without_addends(each: MonotoneRule) -> Rule:
-    """Returns the rule without the variables of its sums' addends."""
-    names = {addend.name for one in each.sums for addend in one.addends}
-    if not names:
-        return each.rule
-    body = tuple(
-        literal for literal in each.rule.body if not (isinstance(literal, Assign) and literal.variable.name in names)
-    )
-    return replace(each.rule, body=body)
 
 
 def _renamed(rule: Rule, names: Mapping[str, str]) -> Rule:

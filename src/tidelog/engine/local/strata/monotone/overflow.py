@@ -11,14 +11,14 @@ Under `max`, every value of the rounds is surpassed by a final one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isinf
 from typing import Any
 
 from tidelog.engine.local.encoding.words import Values, is_its_word
 from tidelog.engine.local.storage.weighted_table import Row
-from tidelog.rules.analysis.expression_direction import number_in
+from tidelog.rules.analysis.expression_direction import numbers_in
 from tidelog.rules.analysis.monotone import Monotone, MonotoneRule, WatchedSum
 from tidelog.rules.ir import Rule
 from tidelog.types import BitType, SignedType, Type, integer_range
@@ -40,10 +40,11 @@ class Room:
         self._highest = 0
         self._largest = 0
 
-    def note(self, value: Any, type_: Type) -> None:
-        """Notes that a member has this value."""
-        if self._end is not None and (number := number_in(value, type_)) is not None:
-            self._highest = max(self._highest, number)
+    def note(self, values: Iterable[Any], type_: Type) -> None:
+        """Notes that members have these values."""
+        if self._end is not None:
+            numbers = (number for value in values for number, _ in numbers_in(value, type_))
+            self._highest = max(self._highest, max(numbers, default=0))
 
     def require(self, keys: int) -> None:
         """Raises OutOfRangeError if the rounds might overflow a type."""

@@ -277,7 +277,7 @@ class Improving:
         """Offers the rows of inserted members: a better one is the best of its key from the next wave on."""
         better: dict[Row, Row] = {}
         if best.members.batch:
-            self.room.note(max(map(best.value, best.members.batch)), best.type)
+            self.room.note(map(best.value, best.members.batch), best.type)
         for member, level in best.members.batch.items():
             row = best.of(member)
             if row in best.group.ranks:

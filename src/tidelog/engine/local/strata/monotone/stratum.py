@@ -20,6 +20,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.weighted_table import Row, Table, Tables
 from tidelog.engine.local.strata.group_by import Grouping
 from tidelog.engine.local.strata.materialized import Facts
+from tidelog.engine.local.strata.monotone.kernel_plan import kernel_plan
 from tidelog.engine.local.strata.monotone.overflow import OutOfRangeError
 from tidelog.engine.local.strata.monotone.ranked_update import FEW_ROWS, Improving, TooManyRoundsError, TooMuchError
 from tidelog.engine.local.strata.monotone.ranked_update import Facts as Given
@@ -37,6 +38,9 @@ RETRACTED = "much is retracted: full recompute"
 TOO_LONG = "an update needs more rounds than `max_rounds` allows: full recompute"
 SURPASSED = "many values were surpassed: full recompute"
 OVER = "a sum may overflow its type"
+# What the report says behind these: who runs the rules.
+IN_KERNELS = "; in kernels"
+IN_PYTHON = "; in Python: {}"
 # How many surpassed rows there may be for each visible one, beyond those that a full recompute leaves.
 SURPASSED_SHARE = 2
 FEW_SURPASSED = 1000
@@ -58,6 +62,7 @@ class MonotoneStratum(RoundsStratum):
         self._tables_below = {name: tables[name] for name in sorted(below)}
         self._keys = {best.relation: best.keys for best in self._monotone.bests}
         self._members = {best.relation: best.members for best in self._monotone.bests}
+        self._reason = kernel_plan(self.stratum, self.program)
         self._state: _State | None = None
         self._next_state: _State | None = None
         self._left_surpassed = 0
@@ -66,6 +71,7 @@ class MonotoneStratum(RoundsStratum):
         done = super().update(meter)
         if self.fixed == "monotone" and (state := self._next_state or self._state) is not None:
             self.waves, self.work = state[0].waves, state[0].instances
+            self.why += IN_PYTHON.format(self._reason)
         return done
 
     def derive(self) -> Facts:
