@@ -8,9 +8,9 @@
 
 The known aggregates are `count_distinct`, `min`, `max`, `first`, `key` and `to_vec().join(text)` of every group, and
 `arg_min`, `arg_max`, `count`, `sum_of` and `map(f).join(text)` of the module `group`, also inside small functions
-(`inline`). A group stays a group where a rule uses it in any other way. Inside recursion it stays one, too, unless a
-sum or a count of it is read: least and greatest values alone may be monotone (`monotone.py`). An aggregate must not
-fail on a value that the rule would not have evaluated.
+(`inline`). A group stays a group where a rule uses it in any other way. Inside recursion it stays one, too, unless the
+recursion itself reads a sum or a count of it: least and greatest values alone may be monotone (`monotone.py`). An
+aggregate must not fail on a value that the rule would not have evaluated.
 """
 
 from __future__ import annotations
@@ -85,11 +85,14 @@ def with_aggregates(
             continue
         try:
             # One of these rules may read several groups, if one group is made of another.
-            found = _Uses(rule, functions)
+            found, recursive = _Uses(rule, functions), _Uses(rule, functions)
             reading = [deeply(found.rewritten, changed[reader.id]) for reader in readers[name]]
+            for reader in readers[name]:
+                if name in inside and inside.get(reader.head.relation) == inside[name]:
+                    deeply(recursive.rewritten, changed[reader.id])
         except _StaysGroupError:
             continue
-        if name in inside and not any(each.kind in _OF_MANY for each in found.aggregates):
+        if name in inside and not any(each.kind in _OF_MANY for each in recursive.aggregates):
             continue
         made = found.grouping()
         changed[rule.id] = replace(made, text=show_rule(made))
@@ -102,15 +105,16 @@ def with_aggregates(
     return changed_relations, tuple(changed.values())
 
 
-def _in_recursion(rules: Sequence[ir.Rule]) -> set[str]:
-    """Returns the relations that depend on themselves."""
+def _in_recursion(rules: Sequence[ir.Rule]) -> dict[str, int]:
+    """Returns the relations that depend on themselves, with the number of their recursion."""
     graph: dict[str, list[str]] = {}
     for rule in rules:
         read = [atom.relation for atom in rule.atoms]
         graph.setdefault(rule.head.relation, []).extend(read)
         for name in read:
             graph.setdefault(name, [])
-    return {name for component in strong_components(graph) if len(component) > 1 for name in component}
+    components = enumerate(strong_components(graph))
+    return {name: number for number, component in components if len(component) > 1 for name in component}
 
 
 @dataclass(frozen=True, slots=True)
