@@ -286,8 +286,11 @@ class Circuit:
         walks = self._rule_rows.walks.values()
         self.running = next(walk.signal.rule for walk in walks if direction + 1 in walk.prefixes)
         given = np.concatenate([rows[:, 2:], rows[:, 1:2], weights[:, None]], axis=1)
-        found = np.concatenate([*evaluate(step, given, self._values, paced(self._look))])
+        parts = [*evaluate(step, given, self._values, paced(self._look))]
         self.running = None
+        if not parts:
+            return Rewrites(np.empty((0, 2 + tables.slots), dtype=np.int64), np.empty(0, dtype=np.int64))
+        found = np.concatenate(parts)
         made = found.shape[1] - tables.slots - 2
         first = int(tables.first_slots[direction])
         after = np.empty((len(found), 2 + tables.slots), dtype=np.int64)
