@@ -6,12 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.engine.local.execution.test_random_functions import compiled, rows
+from tests.engine.local.execution.columns.test_random_functions import compiled, rows
 from tests.engine.spark.in_process import ALWAYS, NoSpark, tasks_here
 from tests.sample import todays
 
 import tidelog
-from tidelog.engine.local.execution import column_step, python_step
+from tidelog.engine.local.execution import python_step
+from tidelog.engine.local.execution.columns import step as column_step
 
 pytest.importorskip("pyspark")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.column_step import ColumnStep, compile_condition, compile_pattern, compile_value
+from tidelog.engine.local.execution.columns.step import ColumnStep, compile_condition, compile_pattern, compile_value
 from tidelog.engine.local.execution.python_step import PythonStep
 from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Path, Slot, Tree, TriePart, chain
 from tidelog.engine.local.kernels import layout as k

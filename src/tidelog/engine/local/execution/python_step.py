@@ -12,9 +12,9 @@ from tidelog.engine.call_distinct import Call, Results, call_distinct
 from tidelog.engine.local.encoding.row_pool import RowPool
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.encoding.words_pool import WordsPool
-from tidelog.engine.local.execution.column_step import ColumnStep
-from tidelog.engine.local.execution.columns import Column, TooManyError, as_column
-from tidelog.engine.local.execution.frame import Frame, Key, Work
+from tidelog.engine.local.execution.columns.column import Column, TooManyError, as_column
+from tidelog.engine.local.execution.columns.frame import Frame, Key, Work
+from tidelog.engine.local.execution.columns.step import ColumnStep
 from tidelog.types import Type, is_word
 
 FEWEST_ROWS = 16

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tidelog.check.show_expression import show_expression
 from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.local.execution.column_step import ColumnStep, compile_condition, compile_pattern, compile_value
+from tidelog.engine.local.execution.columns.step import ColumnStep, compile_condition, compile_pattern, compile_value
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.plan.plain import is_plain
 from tidelog.plan.plan_rules import plan_rules

@@ -1,4 +1,4 @@
-"""Columns of values in the evaluation of expressions (`compile_columns`).
+"""Columns of values in the evaluation of expressions (`compile_expression`).
 
 A column of numbers is an array of words, one of Booleans an array of Booleans. Values of other types are an array of
 ids, as they come from rows, or taken out of their pool:

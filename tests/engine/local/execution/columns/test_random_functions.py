@@ -6,11 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.engine.local.execution.random_functions import random_program
+from tests.engine.local.execution.columns.random_functions import random_program
 from tests.sample import todays
 
 import tidelog
-from tidelog.engine.local.execution import frame, python_step
+from tidelog.engine.local.execution import python_step
+from tidelog.engine.local.execution.columns import frame
 from tidelog.values import Vec
 
 TEXTS = ("", "a", "ab", "abc", "b", "12", "-7", "+007", "é", "aé", "日本", "Zz ", " x\t", "18446744073709551616")

@@ -13,10 +13,10 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.deep_recursion import at_any_depth, deeply
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.columns import Column, FewRowsError, NeedsPythonError, Places, as_words
-from tidelog.engine.local.execution.compile_columns import ColumnCompiler
-from tidelog.engine.local.execution.compile_patterns import NotColumnsError
-from tidelog.engine.local.execution.frame import AllLeftError, Frame
+from tidelog.engine.local.execution.columns.column import Column, FewRowsError, NeedsPythonError, Places, as_words
+from tidelog.engine.local.execution.columns.compile_expression import ColumnCompiler
+from tidelog.engine.local.execution.columns.compile_patterns import NotColumnsError
+from tidelog.engine.local.execution.columns.frame import AllLeftError, Frame
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.rules.ir import Unfold
 from tidelog.types import Type

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from tidelog.engine.local.encoding.number_pools import Numbers, integers
 from tidelog.engine.local.encoding.text_column import TextColumn, column_of_texts
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.columns import NeedsPythonError
-from tidelog.engine.local.execution.word_columns import arithmetic, wrapped
+from tidelog.engine.local.execution.columns.column import NeedsPythonError
+from tidelog.engine.local.execution.columns.words import arithmetic, wrapped
 from tidelog.functions.vocabulary import quotient, remainder
 from tidelog.types import S64, BigIntType, BitType, SignedType, Type, native_width, wrap
 from tidelog.values.text import integer_text

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import tidelog
-from tidelog.engine.local.execution import column_step, python_step
-from tidelog.engine.local.execution.frame import Frame
+from tidelog.engine.local.execution import python_step
+from tidelog.engine.local.execution.columns import step as column_step
+from tidelog.engine.local.execution.columns.frame import Frame
 
 DECLARED = """
     typedef Shape = Dot{name: string, size: u8} | Line{from: s64, to: s64, name: string} | Nothing

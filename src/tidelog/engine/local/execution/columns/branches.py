@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tidelog.engine.local.execution.columns import Column
-from tidelog.engine.local.execution.frame import Frame
+from tidelog.engine.local.execution.columns.column import Column
+from tidelog.engine.local.execution.columns.frame import Frame
 from tidelog.types import BOOL, Type
 
 Code = Callable[[Frame], Column]  # an expression on the variables of some rows

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.text_column import LONGEST_TEXT, TextColumn
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.batch import Batch, ColumnFunction
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns.batch import Batch, ColumnFunction
+from tidelog.engine.local.execution.columns.column import (
     Column,
     NeedsPythonError,
     SequenceColumn,
@@ -23,8 +23,8 @@ from tidelog.engine.local.execution.columns import (
     sequences,
     take,
 )
-from tidelog.engine.local.execution.float_columns import float_texts
-from tidelog.engine.local.execution.integer_columns import integer_texts, is_wide_integer
+from tidelog.engine.local.execution.columns.floats import float_texts
+from tidelog.engine.local.execution.columns.integers import integer_texts, is_wide_integer
 from tidelog.engine.local.kernels import text_columns as k
 from tidelog.engine.local.kernels import text_order
 from tidelog.types import STRING, BitType, BoolType, FloatType, NamedType, SignedType, StringType, Type

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.engine.local.execution.batch import Batch, ColumnFunction
-from tidelog.engine.local.execution.columns import Column, NeedsPythonError, as_column, as_words
-from tidelog.engine.local.execution.hash_columns import HASH_FUNCTIONS, can_hash
-from tidelog.engine.local.execution.order_columns import has_order
-from tidelog.engine.local.execution.sequence_functions import ORDERED, SEQUENCE_FUNCTIONS
-from tidelog.engine.local.execution.string_functions import STRING_FUNCTIONS
-from tidelog.engine.local.execution.word_columns import wrapped
+from tidelog.engine.local.execution.columns.batch import Batch, ColumnFunction
+from tidelog.engine.local.execution.columns.column import Column, NeedsPythonError, as_column, as_words
+from tidelog.engine.local.execution.columns.hashes import HASH_FUNCTIONS, can_hash
+from tidelog.engine.local.execution.columns.order import has_order
+from tidelog.engine.local.execution.columns.sequence_functions import ORDERED, SEQUENCE_FUNCTIONS
+from tidelog.engine.local.execution.columns.string_functions import STRING_FUNCTIONS
+from tidelog.engine.local.execution.columns.words import wrapped
 from tidelog.library._runtime.registry import library_externs
 from tidelog.types import Type, is_word
 from tidelog.values.default import default_value

@@ -6,14 +6,14 @@ import numpy as np
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.number_pools import Numbers, integers
-from tidelog.engine.local.execution import string_functions as strings
-from tidelog.engine.local.execution.column_branches import Code
-from tidelog.engine.local.execution.columns import Column, IntegerColumn, as_floats, as_integers, as_text
-from tidelog.engine.local.execution.compile_patterns import NotColumnsError
-from tidelog.engine.local.execution.equal_columns import equal_columns
-from tidelog.engine.local.execution.float_columns import canonical, compare_floats, float_arithmetic, floats_of
-from tidelog.engine.local.execution.frame import Frame
-from tidelog.engine.local.execution.integer_columns import (
+from tidelog.engine.local.execution.columns import string_functions as strings
+from tidelog.engine.local.execution.columns.branches import Code
+from tidelog.engine.local.execution.columns.column import Column, IntegerColumn, as_floats, as_integers, as_text
+from tidelog.engine.local.execution.columns.compile_patterns import NotColumnsError
+from tidelog.engine.local.execution.columns.equality import equal_columns
+from tidelog.engine.local.execution.columns.floats import canonical, compare_floats, float_arithmetic, floats_of
+from tidelog.engine.local.execution.columns.frame import Frame
+from tidelog.engine.local.execution.columns.integers import (
     in_range,
     integer_arithmetic,
     integers_of_words,
@@ -22,8 +22,8 @@ from tidelog.engine.local.execution.integer_columns import (
     negative,
     words_of_integers,
 )
-from tidelog.engine.local.execution.order_columns import common_ranks, has_order
-from tidelog.engine.local.execution.word_columns import arithmetic, compared, ordered, wrapped
+from tidelog.engine.local.execution.columns.order import common_ranks, has_order
+from tidelog.engine.local.execution.columns.words import arithmetic, compared, ordered, wrapped
 from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
 from tidelog.values.definitions import Definitions
 from tidelog.values.floats import double, single

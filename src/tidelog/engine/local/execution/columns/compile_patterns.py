@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.bare_type import bare_type
-from tidelog.engine.local.execution.column_branches import Code
-from tidelog.engine.local.execution.columns import Column, as_struct, take
-from tidelog.engine.local.execution.equal_columns import equal_columns
-from tidelog.engine.local.execution.frame import Frame, Key
+from tidelog.engine.local.execution.columns.branches import Code
+from tidelog.engine.local.execution.columns.column import Column, as_struct, take
+from tidelog.engine.local.execution.columns.equality import equal_columns
+from tidelog.engine.local.execution.columns.frame import Frame, Key
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.types import Type
 from tidelog.values.definitions import substitute

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.execution.columns import Column, FewRowsError, Places, merge, take
+from tidelog.engine.local.execution.columns.column import Column, FewRowsError, Places, merge, take
 from tidelog.types import Type
 
 Key = str | int

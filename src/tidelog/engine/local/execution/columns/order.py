@@ -12,7 +12,7 @@ from tidelog.engine.local.encoding.row_pool import RowPool, constructors, is_row
 from tidelog.engine.local.encoding.sequence_pool import is_sequence_type
 from tidelog.engine.local.encoding.text_column import TextColumn
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns.column import (
     Column,
     NeedsPythonError,
     SequenceColumn,
@@ -26,8 +26,8 @@ from tidelog.engine.local.execution.columns import (
     size,
     take,
 )
-from tidelog.engine.local.execution.float_columns import float_ranks
-from tidelog.engine.local.execution.integer_columns import integer_ranks, is_wide_integer
+from tidelog.engine.local.execution.columns.floats import float_ranks
+from tidelog.engine.local.execution.columns.integers import integer_ranks, is_wide_integer
 from tidelog.engine.local.kernels import text_order as k
 from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
 from tidelog.values.definitions import Definitions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.execution.columns import Column
+from tidelog.engine.local.execution.columns.column import Column
 from tidelog.types import Type
 
 

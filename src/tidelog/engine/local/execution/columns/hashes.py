@@ -13,8 +13,8 @@ from tidelog.engine.local.encoding.number_pools import integers
 from tidelog.engine.local.encoding.sequence_pool import MAP, is_sequence_type
 from tidelog.engine.local.encoding.text_column import TextColumn
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.batch import Batch, ColumnFunction
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns.batch import Batch, ColumnFunction
+from tidelog.engine.local.execution.columns.column import (
     Column,
     IntegerColumn,
     as_sequence,
@@ -24,7 +24,7 @@ from tidelog.engine.local.execution.columns import (
     size,
     take,
 )
-from tidelog.engine.local.execution.string_functions import concatenated, constant_bytes
+from tidelog.engine.local.execution.columns.string_functions import concatenated, constant_bytes
 from tidelog.engine.local.kernels import text_order as k
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED
 from tidelog.types import STRING, BitType, BoolType, NamedType, SignedType, StringType, TupleType, Type, native_width

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tidelog.engine.local.encoding.row_pool import RowPool
 from tidelog.engine.local.encoding.sequence_pool import is_sequence_type
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.execution import string_functions as strings
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns import string_functions as strings
+from tidelog.engine.local.execution.columns.column import (
     Column,
     IntegerColumn,
     NeedsPythonError,
@@ -22,7 +22,7 @@ from tidelog.engine.local.execution.columns import (
     as_words,
     take,
 )
-from tidelog.engine.local.execution.float_columns import compare_floats
+from tidelog.engine.local.execution.columns.floats import compare_floats
 from tidelog.types import FloatType, StringType, Type
 
 

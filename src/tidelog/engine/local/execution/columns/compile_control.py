@@ -15,8 +15,8 @@ import numpy as np
 
 from tidelog.check import typed
 from tidelog.engine.local.encoding.sequence_pool import is_sequence_type
-from tidelog.engine.local.execution.column_branches import Code, choice
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns.branches import Code, choice
+from tidelog.engine.local.execution.columns.column import (
     Column,
     NeedsPythonError,
     Places,
@@ -28,8 +28,8 @@ from tidelog.engine.local.execution.columns import (
     take,
     unit_column,
 )
-from tidelog.engine.local.execution.compile_patterns import NotColumnsError, PatternCompiler, Scope
-from tidelog.engine.local.execution.frame import BREAK, CONTINUE, RESULT, RETURN, AllLeftError, Frame
+from tidelog.engine.local.execution.columns.compile_patterns import NotColumnsError, PatternCompiler, Scope
+from tidelog.engine.local.execution.columns.frame import BREAK, CONTINUE, RESULT, RETURN, AllLeftError, Frame
 from tidelog.types import UNIT, NamedType, TupleType, Type
 
 Setter = Callable[[Frame, Column, Column], Column]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.sequence_pool import MAP, SET, VEC
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.execution.batch import Batch, ColumnFunction
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns.batch import Batch, ColumnFunction
+from tidelog.engine.local.execution.columns.column import (
     Column,
     NeedsPythonError,
     Places,
@@ -27,8 +27,8 @@ from tidelog.engine.local.execution.columns import (
     take,
     unit_column,
 )
-from tidelog.engine.local.execution.equal_columns import equal_columns
-from tidelog.engine.local.execution.order_columns import common_ranks, ranks, refined
+from tidelog.engine.local.execution.columns.equality import equal_columns
+from tidelog.engine.local.execution.columns.order import common_ranks, ranks, refined
 from tidelog.types import BitType, NamedType, SignedType, TupleType, Type
 
 _LONGEST_RANGE = 1 << 20

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.columns import NeedsPythonError
+from tidelog.engine.local.execution.columns.column import NeedsPythonError
 from tidelog.types import BitType, SignedType, Type
 
 _NATIVE = (8, 16, 32, 64)

@@ -24,11 +24,11 @@ import numpy as np
 from tidelog.check import typed
 from tidelog.check.program import Function
 from tidelog.engine.local.encoding.sequence_pool import is_sequence_type
-from tidelog.engine.local.execution import columns
-from tidelog.engine.local.execution import string_functions as strings
-from tidelog.engine.local.execution.batch import Batch, ColumnFunction
-from tidelog.engine.local.execution.column_branches import Code, lazy
-from tidelog.engine.local.execution.columns import (
+from tidelog.engine.local.execution.columns import column as columns
+from tidelog.engine.local.execution.columns import string_functions as strings
+from tidelog.engine.local.execution.columns.batch import Batch, ColumnFunction
+from tidelog.engine.local.execution.columns.branches import Code, lazy
+from tidelog.engine.local.execution.columns.column import (
     Column,
     NeedsPythonError,
     Places,
@@ -43,13 +43,18 @@ from tidelog.engine.local.execution.columns import (
     require_few,
     take,
 )
-from tidelog.engine.local.execution.compile_control import ControlCompiler
-from tidelog.engine.local.execution.compile_operators import binary, cast, constant, unary
-from tidelog.engine.local.execution.compile_patterns import NotColumnsError, Scope
-from tidelog.engine.local.execution.frame import BREAK, CONTINUE, RESULT, RETURN, AllLeftError, Frame, Key
-from tidelog.engine.local.execution.library_functions import TO_STRING, column_function, is_of_library, python_function
-from tidelog.engine.local.execution.order_columns import has_order
-from tidelog.engine.local.execution.sequence_functions import distinct, pair, vector
+from tidelog.engine.local.execution.columns.compile_control import ControlCompiler
+from tidelog.engine.local.execution.columns.compile_operators import binary, cast, constant, unary
+from tidelog.engine.local.execution.columns.compile_patterns import NotColumnsError, Scope
+from tidelog.engine.local.execution.columns.frame import BREAK, CONTINUE, RESULT, RETURN, AllLeftError, Frame, Key
+from tidelog.engine.local.execution.columns.library_functions import (
+    TO_STRING,
+    column_function,
+    is_of_library,
+    python_function,
+)
+from tidelog.engine.local.execution.columns.order import has_order
+from tidelog.engine.local.execution.columns.sequence_functions import distinct, pair, vector
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type, TypeVariable, parts
 from tidelog.values.definitions import substitute
