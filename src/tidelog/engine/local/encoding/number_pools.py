@@ -140,8 +140,10 @@ class IntegerPool(NumberPool):
         return numbers
 
     def _bytes(self, value: Value) -> bytes:
-        size: bytes = value.to_bytes(_WORD * (value.bit_length() // 64 + 1), "little", signed=True)
-        return size
+        # Of -n - 1 there are as many bits as of n, so that the least number of one word takes one word.
+        words = (value if value >= 0 else ~value).bit_length() // 64 + 1
+        encoded: bytes = value.to_bytes(_WORD * words, "little", signed=True)
+        return encoded
 
     def _array(self, values: Sequence[Value]) -> Numbers:
         return integers(values)
