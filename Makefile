@@ -29,6 +29,7 @@ types: $(SET_UP) ## mypy, strict
 	@.venv/bin/mypy
 
 unit: $(SET_UP) ## All tests; `make unit ARGS="-k csv"` for some of them
+	@.venv/bin/tidelog warm
 	@$(PYTHON) -m pytest -n auto --dist loadgroup $(ARGS)
 
 slow: $(SET_UP) ## The tests that start clusters or take minutes; `make slow ARGS="-k connect"` for some of them

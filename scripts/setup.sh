@@ -116,8 +116,8 @@ find_or_install_java() {
 make_venv
 install_packages
 find_or_install_java
-say "compiling the kernels of the local engine"
-$VENV/bin/python -m tidelog.engine.local.kernels.compile_all
+say "compiling the kernels of the local engine, where they have changed"
+$VENV/bin/tidelog warm
 # Bytecode, also where Python is told not to write any: a command starts in half the time.
 $VENV/bin/python -m compileall -q src
 touch $VENV/set-up

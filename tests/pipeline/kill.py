@@ -122,9 +122,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    from tidelog.engine.local.kernels.compile_all import compile_all
+    from tidelog.engine.local.machine_code.load import load_all
 
-    compile_all()
+    load_all()
     dice = random.Random(options.seed)
     kills = histories = 0
     while kills < options.kills:

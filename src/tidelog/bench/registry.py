@@ -167,7 +167,12 @@ BENCHMARKS = (
         "startup",
         "the startup time of a new process",
         "two edges",
-        ("Python alone", "import tidelog", "from the start to the first commit, kernels cached"),
+        (
+            "Python alone",
+            "import tidelog",
+            "from the start to the first commit, with the memory of the process",
+            "the same on an installation without machine code, which compiles kernels",
+        ),
     ),
     Benchmark(
         "durable",

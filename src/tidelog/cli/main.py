@@ -22,6 +22,7 @@ from tidelog.cli.rdf import rdf
 from tidelog.cli.run import run
 from tidelog.cli.shell import shell
 from tidelog.cli.show import show
+from tidelog.cli.warm import warm
 from tidelog.diagnostics.errors import InternalError, TidelogError
 
 _BUG = 70
@@ -48,7 +49,7 @@ def tidelog() -> None:
     """
 
 
-for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show):
+for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show, warm):
     tidelog.add_command(_command)
 
 

@@ -63,9 +63,9 @@ def transaction_of(case: Case, number: int) -> Transaction:
 def serve(write: Callable[[Case, tidelog.Program, int, Path], None], case_of: Callable[[int], Made]) -> None:
     """Forks a child, which writes, for every line `seed number directory` on standard input; says its number, and when
     it is dead."""
-    from tidelog.engine.local.kernels.compile_all import compile_all
+    from tidelog.engine.local.machine_code.load import load_all
 
-    compile_all()
+    load_all()
     say("ready")
     for line in sys.stdin:
         seed, number, directory = line.split(maxsplit=2)

@@ -27,7 +27,7 @@ from tidelog.engine.local.epoch.net_operations import NetOperations, bag_to_rows
 from tidelog.engine.local.epoch.progress import progress_hooks
 from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
 from tidelog.engine.local.execution.threads import ThreadPool, processors
-from tidelog.engine.local.kernels.memory import seconds_loading
+from tidelog.engine.local.machine_code.declare import seconds_loading
 from tidelog.engine.local.queries.lookup import find_line, find_lines
 from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.runtime import Runtime

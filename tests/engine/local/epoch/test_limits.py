@@ -439,21 +439,20 @@ def test_loading_kernels_does_not_count_against_the_deadline() -> None:
     text += "R(x, z) :- R(x, y), E(y, z)."
     script = f"""
 import tidelog
-from tidelog.engine.local.kernels import memory
+from tidelog.engine.local.machine_code import declare, load
 from tidelog.maintain import limits
-from tidelog.engine.local.kernels.memory import EntryPoint, seconds_loading
-read = EntryPoint._read
+read = load.load_entry_point
 now = 0.0
 def slow(*arguments):
     global now
     now += 1.0  # a second for each kernel, on the clock of the deadline and of loading
     return read(*arguments)
-EntryPoint._read = slow
-limits.perf_counter = memory.perf_counter = lambda: now
+load.load_entry_point = slow
+limits.perf_counter = declare.perf_counter = lambda: now
 with tidelog.compile({text!r}).open(deadline=0.9) as db:
     with db.transaction() as tx:
         tx.insert("E", [(1, 2)])
-    assert seconds_loading() >= 1
+    assert declare.seconds_loading() >= 1
     print(db.relation("R").rows())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
